@@ -1,0 +1,70 @@
+"""Errors that reach people and programs. Each interface translates them once.
+
+Messages are one sentence, name the thing with `!r`, and never hold a secret.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class ConductorError(Exception):
+    """Base of every error the product reports on purpose."""
+
+    code: ClassVar[str] = "internal_error"
+    """Stable word for programs."""
+    http_status: ClassVar[int] = 500
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        param: str | None = None,
+        retry_after_s: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+        """The input field at fault, if one is."""
+        self.retry_after_s = retry_after_s
+
+
+class InvalidInput(ConductorError):
+    """The request itself is wrong; the same request will never succeed."""
+
+    code = "invalid_request_error"
+    http_status = 400
+
+
+class NotAuthenticated(ConductorError):
+    """Nobody knows who is asking."""
+
+    code = "invalid_api_key"
+    http_status = 401
+
+
+class NotAllowed(ConductorError):
+    """The asker is known and lacks the role or scope."""
+
+    code = "permission_denied"
+    http_status = 403
+
+
+class NotFound(ConductorError):
+    """There is no such thing in the asker's team."""
+
+    code = "not_found"
+    http_status = 404
+
+
+class Overloaded(ConductorError):
+    """The process has all the work it can take; come back later."""
+
+    code = "overloaded"
+    http_status = 503
+
+
+class SecretUnreadable(ConductorError):
+    """A stored secret cannot be decrypted with the keys in the settings."""
+
+    code = "secret_unreadable"

@@ -1,0 +1,67 @@
+"""Encryption at rest: AES-256-GCM under a ring of keys that can be rotated.
+
+A sealed value is `key id (1 byte length, then ASCII) ‖ nonce (12) ‖ ciphertext`. It is
+bound to its place by `context` (team and row): moved elsewhere it does not open.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from functools import lru_cache
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from apps.core.errors import SecretUnreadable
+
+NONCE_BYTES = 12
+KEY_BYTES = 32
+
+
+def seal(plaintext: bytes, *, context: bytes) -> bytes:
+    """Encrypt with the first key of the ring."""
+    key_id, cipher = next(iter(_ring(tuple(settings.ENCRYPTION_KEYS)).items()))
+    nonce = os.urandom(NONCE_BYTES)
+    head = len(key_id).to_bytes(1, "big") + key_id
+    return head + nonce + cipher.encrypt(nonce, plaintext, context)
+
+
+def unseal(sealed: bytes, *, context: bytes) -> bytes:
+    """Decrypt with the key the value names.
+
+    Raises: SecretUnreadable if the key is gone, the bytes were changed or the
+    context is another one.
+    """
+    key_id, rest = sealed[1 : 1 + sealed[0]], sealed[1 + sealed[0] :]
+    cipher = _ring(tuple(settings.ENCRYPTION_KEYS)).get(key_id)
+    if cipher is None:
+        name = key_id.decode("ascii", "replace")
+        raise SecretUnreadable(f"encryption key {name!r} is not among the settings")
+    try:
+        return cipher.decrypt(rest[:NONCE_BYTES], rest[NONCE_BYTES:], context)
+    except InvalidTag as exc:
+        raise SecretUnreadable(
+            "a stored value does not open with its encryption key"
+        ) from exc
+
+
+@lru_cache(maxsize=4)
+def _ring(specs: tuple[str, ...]) -> dict[bytes, AESGCM]:
+    ring: dict[bytes, AESGCM] = {}
+    for spec in specs:
+        key_id, _, encoded = spec.partition(":")
+        try:
+            key = base64.b64decode(encoded, validate=True)
+        except binascii.Error:
+            key = b""
+        if not key_id or len(key) != KEY_BYTES:
+            raise ImproperlyConfigured(
+                "CONDUCTOR_ENCRYPTION_KEYS: expected id:base64 of 32 bytes, "
+                f"key {key_id!r} is not"
+            )
+        ring[key_id.encode("ascii")] = AESGCM(key)
+    return ring

@@ -1,0 +1,125 @@
+"""Turns events into records and back.
+
+A record holds `data` (whole numbers, words, booleans, lists, null: what goes into the
+hash chain) and `bodies` (texts that are stored apart). Shapes are worked out once per
+event class at import, because this runs for every event of every run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args, get_origin, get_type_hints
+
+import orjson
+
+from apps.engine.events import ALL_EVENTS, BODY, Event
+from apps.engine.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An event in the shape a ledger stores."""
+
+    action: str
+    data: dict[str, Any]
+    bodies: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    is_body: bool
+    encode: Callable[[Any], Any]
+    decode: Callable[[Any], Any]
+
+
+def encode(event: Event) -> Record:
+    """Return `event` as a record."""
+    data: dict[str, Any] = {}
+    bodies: dict[str, str] = {}
+    for field in _SHAPES[event.action]:
+        value = field.encode(getattr(event, field.name))
+        if field.is_body:
+            bodies[field.name] = value
+        else:
+            data[field.name] = value
+    return Record(event.action, data, bodies)
+
+
+def decode(record: Record) -> Event:
+    """Return the event that `encode` made `record` from.
+
+    A body that has been erased reads as an empty text. Raises: KeyError for an action
+    that is no event of a run.
+    """
+    values = {
+        field.name: field.decode(
+            record.bodies.get(field.name, "")
+            if field.is_body
+            else record.data[field.name]
+        )
+        for field in _SHAPES[record.action]
+    }
+    return _CLASSES[record.action](**values)
+
+
+def is_run_event(action: str) -> bool:
+    """Say whether `action` names an event of the engine."""
+    return action in _CLASSES
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _encode_usage(usage: Usage) -> dict[str, int | bool]:
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "is_estimated": usage.is_estimated,
+    }
+
+
+def _decode_usage(values: dict[str, Any]) -> Usage:
+    return Usage(**values)
+
+
+def _encode_bodies(texts: tuple[str, ...]) -> str:
+    return orjson.dumps(texts).decode()
+
+
+def _decode_bodies(text: str) -> tuple[str, ...]:
+    return tuple(orjson.loads(text)) if text else ()
+
+
+def _deep_tuple(value: Any) -> Any:
+    return tuple(_deep_tuple(v) for v in value) if isinstance(value, list) else value
+
+
+def _deep_list(value: Any) -> Any:
+    return [_deep_list(v) for v in value] if isinstance(value, tuple) else value
+
+
+def _field(name: str, hint: Any) -> _Field:
+    is_body = BODY in getattr(hint, "__metadata__", ())
+    plain = get_args(hint)[0] if is_body else hint
+    if plain is Usage:
+        return _Field(name, False, _encode_usage, _decode_usage)
+    if get_origin(plain) is tuple:
+        if is_body:
+            return _Field(name, True, _encode_bodies, _decode_bodies)
+        return _Field(name, False, _deep_list, _deep_tuple)
+    return _Field(name, is_body, _same, _same)
+
+
+def _shape(cls: type[Event]) -> tuple[_Field, ...]:
+    hints = get_type_hints(cls, include_extras=True)
+    return tuple(_field(f.name, hints[f.name]) for f in dataclasses.fields(cls))
+
+
+_CLASSES: Mapping[str, Any] = {cls.action: cls for cls in ALL_EVENTS}
+_SHAPES: Mapping[str, tuple[_Field, ...]] = {c.action: _shape(c) for c in ALL_EVENTS}

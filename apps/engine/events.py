@@ -1,0 +1,263 @@
+"""What happens in a run, as values. The action names are a public contract.
+
+The same dotted string names an event in the ledger, on the websocket and in logs.
+Every event turns into a `Record` (plain facts for the hash chain, and bodies of text
+kept apart from it) and back without loss; see `codec.py`. Adding an event: a class
+here, its name in `ALL_EVENTS`, its projection in `apps.runs.projection`, its display
+in the run page's script.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from apps.engine.usage import Usage
+
+BODY = "body"
+Body = Annotated[str, BODY]
+"""A text that may be personal or long: stored apart, its digest in the chain."""
+Bodies = Annotated[tuple[str, ...], BODY]
+"""Several such texts under one digest."""
+Json = Annotated[str, BODY]
+"""A body that is JSON text, for example the exact messages of a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunCreated:
+    """A prompt was accepted. Written by the run service, not by the engine."""
+
+    action: ClassVar[str] = "run.created"
+    prompt: Body
+    tier: str
+    pool: str
+    pool_version: int
+    planner: str
+    is_streamed: bool
+    limits: dict[str, int | None]
+    """The limits in force; times in milliseconds."""
+    params: Json = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunResumed:
+    """Another process, or the same one after a restart, goes on with the run."""
+
+    action: ClassVar[str] = "run.resumed"
+    unknown_calls: int
+    """Calls that had been started and whose outcome nobody will ever know."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequested:
+    """The conductor model is about to be asked."""
+
+    action: ClassVar[str] = "plan.requested"
+    round: int
+    attempt: int
+    """Counts every call of the round from 1."""
+    messages: Json
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReplied:
+    """The conductor model answered completely. Says nothing of the plan's worth."""
+
+    action: ClassVar[str] = "plan.replied"
+    round: int
+    attempt: int
+    output: Body
+    finish_reason: str
+    model: str
+    usage: Usage
+    cost_micros: int | None
+    """None: the price is unknown."""
+    latency_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCallFailed:
+    """A call to the conductor model did not end in an answer."""
+
+    action: ClassVar[str] = "plan.call_failed"
+    round: int
+    attempt: int
+    fault: str
+    message: str
+    usage: Usage
+    cost_micros: int | None
+    latency_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRejectedEvent:
+    """The answer held no usable plan."""
+
+    action: ClassVar[str] = "plan.rejected"
+    round: int
+    fault: str
+    reason: Body
+    """May quote the conductor."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAccepted:
+    """A plan is in force. It is never re-generated, not even after a crash."""
+
+    action: ClassVar[str] = "plan.accepted"
+    round: int
+    planner: str
+    """Name of the planner, or "fallback"."""
+    workers: tuple[str, ...]
+    access: tuple[tuple[int, ...], ...]
+    skipped: tuple[int, ...]
+    """Steps the answer cannot depend on; they are not run."""
+    subtasks: Bodies
+    reasoning: Body
+
+
+@dataclass(frozen=True, slots=True)
+class PlanKept:
+    """The planner saw the answer and left it as it is."""
+
+    action: ClassVar[str] = "plan.kept"
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """A worker is about to be called. Durable before the first byte leaves."""
+
+    action: ClassVar[str] = "step.started"
+    round: int
+    step: int
+    attempt: int
+    """Counts the calls of this step from 1."""
+    worker: str
+    """May differ from the planned one when the fallback worker takes over."""
+    messages: Json
+    """Exactly what the worker is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepAttemptFailed:
+    """One call of a step did not end in a complete answer."""
+
+    action: ClassVar[str] = "step.attempt_failed"
+    round: int
+    step: int
+    attempt: int
+    worker: str
+    fault: str
+    message: str
+    usage: Usage
+    cost_micros: int | None
+    latency_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepCompleted:
+    """A worker answered completely. The step never runs again."""
+
+    action: ClassVar[str] = "step.completed"
+    round: int
+    step: int
+    attempt: int
+    worker: str
+    text: Body
+    """The response, `<think>` blocks included."""
+    reasoning: Body
+    """Hidden thinking the provider showed apart from the answer."""
+    finish_reason: str
+    model: str
+    usage: Usage
+    cost_micros: int | None
+    latency_ms: int
+    first_token_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailed:
+    """No call of the step succeeded."""
+
+    action: ClassVar[str] = "step.failed"
+    round: int
+    step: int
+    fault: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepSkipped:
+    """The step was not run: after a failure elsewhere in the round it has no use."""
+
+    action: ClassVar[str] = "step.skipped"
+    round: int
+    step: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunCompleted:
+    """The run has its answer."""
+
+    action: ClassVar[str] = "run.completed"
+    answer: Body
+    finish_reason: str
+    usage: Usage
+    cost_micros: int
+    has_unknown_cost: bool
+    latency_ms: int
+    overhead_ms: int
+    """Time in which no model was being waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFailed:
+    """The run ended without the answer that was asked for."""
+
+    action: ClassVar[str] = "run.failed"
+    code: str
+    """Stable word: limit_calls, limit_tokens, …, worker_failed, policy_denied, …"""
+    message: str
+    answer: Body
+    """The best answer so far; may be empty."""
+    usage: Usage
+    cost_micros: int
+    has_unknown_cost: bool
+    latency_ms: int
+    overhead_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunCancelled:
+    """Somebody, or a closed connection, stopped the run."""
+
+    action: ClassVar[str] = "run.cancelled"
+    reason: str
+    usage: Usage
+    cost_micros: int
+    has_unknown_cost: bool
+    latency_ms: int
+    overhead_ms: int
+
+
+Event = (
+    RunCreated
+    | RunResumed
+    | PlanRequested
+    | PlanReplied
+    | PlanCallFailed
+    | PlanRejectedEvent
+    | PlanAccepted
+    | PlanKept
+    | StepStarted
+    | StepAttemptFailed
+    | StepCompleted
+    | StepFailed
+    | StepSkipped
+    | RunCompleted
+    | RunFailed
+    | RunCancelled
+)
+ALL_EVENTS: tuple[type[Event], ...] = Event.__args__

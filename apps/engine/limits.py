@@ -1,0 +1,35 @@
+"""The limits of one run, as numbers. `meter.py` holds a run to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one run may use, the conductor's own calls included."""
+
+    max_steps: int = 5
+    """Steps of one plan."""
+    max_rounds: int = 1
+    """Plans of one run (recursion), re-plans after a failure not counted."""
+    max_replans: int = 1
+    """Further plans after a failed step."""
+    max_plan_attempts: int = 3
+    """Answers of the conductor per plan before the fallback plan is used."""
+    max_parallel: int = 4
+    """Calls in flight at the same time."""
+    max_calls: int = 40
+    """Outbound calls, retries included."""
+    max_attempts: int = 3
+    """Calls per step: retries and the fallback worker together."""
+    max_tokens: int | None = None
+    """Input and output tokens of all calls."""
+    max_cost_micros: int | None = None
+    """Micro-dollars; with it set, workers without a price are refused."""
+    wall_time_s: float = 900.0
+    """From the start of the run to its end."""
+    retry_base_s: float = 1.0
+    """Before the first retry of an endpoint; doubles each time, with full jitter."""
+    retry_cap_s: float = 60.0
+    """Longest wait a `Retry-After` may ask for."""

@@ -1,0 +1,260 @@
+"""What the engine needs from outside, as protocols, and the values that cross them.
+
+Adapters live in `apps.runs.adapters`, planners in `apps.planners`, fakes in
+`apps.engine.testing`. Time comes from the running event loop, so a test may bring
+a loop whose clock is virtual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypedDict
+
+from apps.engine.events import Event
+from apps.engine.plan import Plan, PlannedStep
+from apps.engine.usage import Price, Usage
+
+
+class Message(TypedDict):
+    """One chat message as every provider understands it."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+Messages = tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallParams:
+    """What a caller may ask of a model, in the words of chat completions."""
+
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    response_format: Mapping[str, Any] | None = None
+    """Passed on as it is, for servers that support structured output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a person or program wants done."""
+
+    prompt: str
+    """The complete user question; every worker sees all of it."""
+    params: CallParams = field(default_factory=CallParams)
+    """Apply to the final step."""
+    is_streamed: bool = False
+    """True: the final step's text goes out as it comes, so it can't be taken back."""
+    is_watched: bool = True
+    """False: nobody looks at steps while they run, so workers need not stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolWorker:
+    """A worker as the engine sees it: no address, no secret."""
+
+    name: str
+    price: Price | None = None
+    """None: unknown."""
+    description: str = ""
+    max_output_tokens: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The workers a run may use, in the order the conductor is told of them."""
+
+    workers: tuple[PoolWorker, ...]
+    fallback: str
+    """Name of the worker that takes over when another one fails."""
+    conductor_price: Price | None = None
+    conductor_max_output_tokens: int = 2048
+
+    def worker(self, name: str) -> PoolWorker:
+        """Return the worker called `name`. Raises: KeyError."""
+        for worker in self.workers:
+            if worker.name == name:
+                return worker
+        raise KeyError(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all workers, in order."""
+        return tuple(worker.name for worker in self.workers)
+
+
+# --- model calls ---------------------------------------------------------------------
+
+CONDUCTOR = ""
+"""`Call.worker` of a call to the conductor model. Workers never have an empty name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One outbound request to a model."""
+
+    worker: str
+    """Name of the worker, or CONDUCTOR."""
+    messages: Messages
+    params: CallParams
+    is_streamed: bool = True
+    """False: nobody waits for single tokens, so one plain answer is enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of a model's answer as it arrives."""
+
+    text: str = ""
+    reasoning: str = ""
+    """Hidden thinking, if the provider shows it apart from the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnd:
+    """The last item of a complete answer."""
+
+    usage: Usage
+    finish_reason: str = "stop"
+    """stop, length, tool_calls or content_filter."""
+    model: str = ""
+    """The model the provider says it used."""
+
+
+class WorkerCaller(Protocol):
+    """Calls a model and streams its answer."""
+
+    def stream(self, call: Call) -> AsyncIterator[Delta | CallEnd]:
+        """Yield deltas, then exactly one CallEnd.
+
+        Closing the iterator closes the provider's socket.
+        Raises: CallFailed. A stream that ends without CallEnd counts as incomplete.
+        """
+        ...
+
+
+# --- planning ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """How one step of an earlier round ended, as the planner may see it."""
+
+    step: PlannedStep
+    state: Literal["completed", "failed", "skipped"]
+    text: str
+    """The response, or why it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundOutcome:
+    """An earlier round of the same run."""
+
+    plan: Plan
+    outcomes: tuple[StepOutcome, ...]
+    answer: str
+    """Response of its last step; empty if it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A plan that was refused in this round."""
+
+    output: str
+    """What the conductor wrote."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """Everything a planner may know when it is asked for a plan."""
+
+    task: Task
+    pool: Pool
+    max_steps: int
+    rounds: tuple[RoundOutcome, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    may_keep: bool = False
+    """True if there is an answer already: three empty lists then mean "keep it"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A complete answer of the conductor model."""
+
+    text: str
+    finish_reason: str = "stop"
+
+
+Ask = Callable[[Messages, CallParams], Awaitable[Reply]]
+"""Calls the conductor model; the engine records, meters and limits the call."""
+
+
+class Planner(Protocol):
+    """Decides who does what."""
+
+    @property
+    def name(self) -> str:
+        """Say in one word what kind of planner this is; recorded with each plan."""
+        ...
+
+    async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
+        """Return a plan, or None to keep the present answer.
+
+        Raises: PlanRejected if the conductor's text holds no usable plan;
+        whatever `ask` raises.
+        """
+        ...
+
+
+# --- recording, control, display -----------------------------------------------------
+
+
+class Recorder(Protocol):
+    """Writes events to the ledger."""
+
+    async def record(self, *events: Event) -> None:
+        """Return once all `events`, in order, are durable. All or none are."""
+        ...
+
+
+class Gate(Protocol):
+    """Asks the policies. May take as long as an approval takes."""
+
+    async def check_plan(self, plan: Plan) -> None:
+        """Return if the plan may run. Raises: RunDenied."""
+        ...
+
+    async def check_step(self, step: PlannedStep) -> None:
+        """Return if the step may run. Raises: RunDenied."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A piece of text on its way to whoever is watching; never stored."""
+
+    round: int
+    step: int | None
+    """None: the conductor's own text."""
+    attempt: int
+    text: str
+    reasoning: str = ""
+    is_answer: bool = False
+    """True: part of the answer itself, `<think>` blocks removed, never repeated."""
+
+
+class ProgressSink(Protocol):
+    """Shows a run to those who watch it."""
+
+    def emit(self, progress: Progress) -> None:
+        """Take a piece of text. Must not block and must not raise."""
+        ...
+
+    def event(self, event: Event) -> None:
+        """Take an event that is durable now. Must not block and must not raise."""
+        ...

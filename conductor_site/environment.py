@@ -1,0 +1,50 @@
+"""Typed readers of environment variables. A bad value stops the process at start.
+
+`NAME_FILE` may name a file that holds the value of `NAME`, for secrets.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def read_text(name: str, default: str = "") -> str:
+    """Return the variable `name`, or what the file in `name`_FILE holds."""
+    path = os.environ.get(f"{name}_FILE")
+    if path is None:
+        return os.environ.get(name, default)
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError as exc:
+        raise ImproperlyConfigured(f"{name}_FILE={path!r} cannot be read") from exc
+
+
+def read_bool(name: str, *, default: bool) -> bool:
+    """Return the variable as a truth value: 1, true, yes, on or 0, false, no, off."""
+    text = read_text(name).strip().lower()
+    if not text:
+        return default
+    if text in {"1", "true", "yes", "on"}:
+        return True
+    if text in {"0", "false", "no", "off"}:
+        return False
+    raise ImproperlyConfigured(f"{name}={text!r}: expected true or false")
+
+
+def read_int(name: str, default: int) -> int:
+    """Return the variable as a whole number of zero or more."""
+    text = read_text(name).strip()
+    if not text:
+        return default
+    if not text.isdecimal():
+        raise ImproperlyConfigured(f"{name}={text!r}: expected a whole number")
+    return int(text)
+
+
+def read_list(name: str, default: tuple[str, ...] = ()) -> list[str]:
+    """Return the comma-separated parts of the variable, without blanks."""
+    text = read_text(name)
+    return [part.strip() for part in text.split(",") if part.strip()] or list(default)

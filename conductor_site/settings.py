@@ -1,0 +1,217 @@
+"""All settings, read from the environment. The defaults run on a laptop.
+
+Embedded mode (nothing set): SQLite and in-memory channels, one process. Production:
+`CONDUCTOR_ENV=production` plus the variables in docs/operations.md. Production refuses
+to start with DEBUG, a default secret, no encryption key or `ALLOWED_HOSTS=*`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+from conductor_site.environment import read_bool, read_int, read_list, read_text
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = Path(read_text("CONDUCTOR_VAR_DIR", str(BASE_DIR / "var")))
+"""Where the embedded mode keeps its database and the demo its file."""
+
+IS_PRODUCTION = read_text("CONDUCTOR_ENV", "development") == "production"
+DEBUG = read_bool("DEBUG", default=False)
+DEVELOPMENT_SECRET = "development-only-not-a-secret"  # noqa: S105 # nosec B105
+SECRET_KEY = read_text("SECRET_KEY", DEVELOPMENT_SECRET)
+ENCRYPTION_KEYS = read_list("CONDUCTOR_ENCRYPTION_KEYS")
+"""`id:base64` of 32 bytes each; the first encrypts, all decrypt."""
+ALLOWED_HOSTS = read_list("ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]"))
+CSRF_TRUSTED_ORIGINS = read_list("CSRF_TRUSTED_ORIGINS")
+
+
+def _refuse_unsafe_production() -> None:
+    faults = [
+        (DEBUG, "DEBUG is on"),
+        (SECRET_KEY == DEVELOPMENT_SECRET, "SECRET_KEY is not set"),
+        (not ENCRYPTION_KEYS, "CONDUCTOR_ENCRYPTION_KEYS is not set"),
+        ("*" in ALLOWED_HOSTS, "ALLOWED_HOSTS contains *"),
+    ]
+    found = [text for is_fault, text in faults if is_fault]
+    if found:
+        raise ImproperlyConfigured("refusing to start in production: " + "; ".join(found))
+
+
+if IS_PRODUCTION:
+    _refuse_unsafe_production()
+elif not ENCRYPTION_KEYS:
+    # Development only: derived from the secret, so a laptop needs no second variable.
+    _derived = hashlib.sha256(b"conductor-development:" + SECRET_KEY.encode()).digest()
+    ENCRYPTION_KEYS = ["dev:" + base64.b64encode(_derived).decode()]
+
+# --- Django --------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "allauth",
+    "allauth.account",
+    "channels",
+    "django_htmx",
+    "apps.core",
+    "apps.audit",
+    "apps.accounts",
+    "apps.pools",
+    "apps.runs",
+    "apps.gateway",
+    "apps.playground",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "conductor_site.urls"
+ASGI_APPLICATION = "conductor_site.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASES = {"default": environ.Env.db_url_config(
+    read_text("DATABASE_URL", f"sqlite:///{VAR_DIR / 'conductor.sqlite3'}")
+)}
+_database = DATABASES["default"]
+if _database["ENGINE"].endswith("sqlite3"):
+    VAR_DIR.mkdir(parents=True, exist_ok=True)
+    # IMMEDIATE takes the write lock at BEGIN: no lock errors halfway in a transaction.
+    _database["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    }
+    _database["TEST"] = {"NAME": str(VAR_DIR / "test.sqlite3")}
+else:
+    _database["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 10}}
+    _database["CONN_MAX_AGE"] = 0
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = read_text("REDIS_URL")
+if REDIS_URL:
+    CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": None}]},
+        }
+    }
+    CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": REDIS_URL,
+        }
+    }
+else:
+    CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+    CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = VAR_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+
+# --- People --------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+ACCOUNT_LOGOUT_REDIRECT_URL = "/accounts/login/"
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_ADAPTER = "apps.accounts.adapters.ClosedSignupAdapter"
+EMAIL_BACKEND = read_text(
+    "EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend"
+)
+
+# --- Security ------------------------------------------------------------------------
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_PRODUCTION
+SECURE_SSL_REDIRECT = IS_PRODUCTION and read_bool("SECURE_SSL_REDIRECT", default=True)
+SECURE_HSTS_SECONDS = 31_536_000 if IS_PRODUCTION else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = IS_PRODUCTION
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if IS_PRODUCTION else None
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+
+# --- Conductor -----------------------------------------------------------------------
+
+CONDUCTOR_URL = read_text("CONDUCTOR_URL", "http://127.0.0.1:8000").rstrip("/")
+"""Public address of the site, for links in API answers and copyable commands."""
+MAX_PROMPT_BYTES = read_int("MAX_PROMPT_BYTES", 200_000)
+"""A longer prompt is refused with a clear error."""
+MAX_REQUEST_BYTES = read_int("MAX_REQUEST_BYTES", 4_000_000)
+"""Largest request body of the API."""
+MAX_LIVE_RUNS = read_int("MAX_LIVE_RUNS", 2000)
+"""Runs at once in one process; more are answered with 503 and Retry-After."""
+WORKER_CONNECT_TIMEOUT_S = read_int("WORKER_CONNECT_TIMEOUT_S", 5)
+WORKER_FIRST_BYTE_TIMEOUT_S = read_int("WORKER_FIRST_BYTE_TIMEOUT_S", 60)
+WORKER_IDLE_TIMEOUT_S = read_int("WORKER_IDLE_TIMEOUT_S", 30)
+WORKER_TOTAL_TIMEOUT_S = read_int("WORKER_TOTAL_TIMEOUT_S", 300)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": read_text("LOG_LEVEL", "INFO")},
+}
