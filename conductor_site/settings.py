@@ -22,7 +22,7 @@ VAR_DIR = Path(read_text("CONDUCTOR_VAR_DIR", str(BASE_DIR / "var")))
 
 IS_PRODUCTION = read_text("CONDUCTOR_ENV", "development") == "production"
 DEBUG = read_bool("DEBUG", default=False)
-DEVELOPMENT_SECRET = "development-only-not-a-secret"  # noqa: S105 # nosec B105
+DEVELOPMENT_SECRET = "development-only-not-a-secret"  # nosec B105
 SECRET_KEY = read_text("SECRET_KEY", DEVELOPMENT_SECRET)
 ENCRYPTION_KEYS = read_list("CONDUCTOR_ENCRYPTION_KEYS")
 """`id:base64` of 32 bytes each; the first encrypts, all decrypt."""
@@ -39,7 +39,9 @@ def _refuse_unsafe_production() -> None:
     ]
     found = [text for is_fault, text in faults if is_fault]
     if found:
-        raise ImproperlyConfigured("refusing to start in production: " + "; ".join(found))
+        raise ImproperlyConfigured(
+            "refusing to start in production: " + "; ".join(found)
+        )
 
 
 if IS_PRODUCTION:
@@ -102,9 +104,11 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {"default": environ.Env.db_url_config(
-    read_text("DATABASE_URL", f"sqlite:///{VAR_DIR / 'conductor.sqlite3'}")
-)}
+DATABASES = {
+    "default": environ.Env.db_url_config(
+        read_text("DATABASE_URL", f"sqlite:///{VAR_DIR / 'conductor.sqlite3'}")
+    )
+}
 _database = DATABASES["default"]
 if _database["ENGINE"].endswith("sqlite3"):
     VAR_DIR.mkdir(parents=True, exist_ok=True)

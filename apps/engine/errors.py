@@ -82,6 +82,8 @@ class CallFault(StrEnum):
     """The request is longer than the model's context."""
     EMPTY = "empty"
     """A complete answer without any text."""
+    CANCELLED = "cancelled"
+    """We closed the call ourselves: the run was stopped or reached a limit."""
 
 
 TRANSIENT_FAULTS = frozenset(

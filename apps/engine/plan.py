@@ -72,7 +72,10 @@ def _validate_step(index: int, step: PlannedStep, workers: Collection[str]) -> N
                 PlanFault.FORWARD_REFERENCE,
                 f"step {index} reads step {earlier}; only earlier steps can be read",
             )
-    if any(e < 0 for e in step.access) or tuple(sorted(set(step.access))) != step.access:
+    if (
+        any(e < 0 for e in step.access)
+        or tuple(sorted(set(step.access))) != step.access
+    ):
         raise PlanRejected(
             PlanFault.BAD_ACCESS,
             f"step {index} has the access list {list(step.access)!r}; expected "

@@ -7,6 +7,7 @@ a loop whose clock is virtual.
 
 from __future__ import annotations
 
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypedDict
@@ -118,7 +119,8 @@ class Delta:
 class CallEnd:
     """The last item of a complete answer."""
 
-    usage: Usage
+    usage: Usage | None = None
+    """None: the provider gave none; the engine then estimates."""
     finish_reason: str = "stop"
     """stop, length, tool_calls or content_filter."""
     model: str = ""
@@ -218,7 +220,11 @@ class Recorder(Protocol):
     """Writes events to the ledger."""
 
     async def record(self, *events: Event) -> None:
-        """Return once all `events`, in order, are durable. All or none are."""
+        """Return once all `events`, in order, are durable. All or none are.
+
+        When cancelled it waits for the outcome before it raises CancelledError, so a
+        CancelledError means durable too.
+        """
         ...
 
 
@@ -258,3 +264,23 @@ class ProgressSink(Protocol):
     def event(self, event: Event) -> None:
         """Take an event that is durable now. Must not block and must not raise."""
         ...
+
+
+def _cancelled() -> str:
+    return "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """All that one run needs from outside."""
+
+    planner: Planner
+    caller: WorkerCaller
+    recorder: Recorder
+    gate: Gate
+    progress: ProgressSink
+    stop_reason: Callable[[], str | None] = _cancelled
+    """Why the run's task was cancelled; None: the process stops, so the run is left
+    unended for whoever resumes it."""
+    random: random.Random = field(default_factory=random.Random)
+    """For the jitter of retries."""

@@ -1,0 +1,153 @@
+"""The way in: conducts one run from prompt to answer.
+
+Guarantees: no call leaves before its event is durable; a completed step never runs
+again; no limit is crossed by a call that starts; however a run ends, its last event
+says so with the sums of all calls. Does not choose adapters, store or display.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from apps.engine.calls import Caller
+from apps.engine.errors import CallFault, LimitKind, LimitReached, RunDenied
+from apps.engine.events import Event, RunCancelled, RunCompleted, RunFailed, RunResumed
+from apps.engine.journal import Journal
+from apps.engine.limits import Limits
+from apps.engine.meter import Meter
+from apps.engine.planning import make_plan
+from apps.engine.ports import Pool, Ports, Task
+from apps.engine.replay import Round, StepResult, replay
+from apps.engine.rounds import run_round
+from apps.engine.run import Run
+from apps.engine.usage import Usage
+
+
+async def conduct(
+    task: Task,
+    pool: Pool,
+    ports: Ports,
+    limits: Limits,
+    *,
+    history: Sequence[Event] = (),
+    opening: Event | None = None,
+) -> RunCompleted | RunFailed | RunCancelled:
+    """Conduct a run and return its last event, which is durable by then.
+
+    `history` is what has been recorded of the run already: the run goes on from there.
+    `opening` is recorded with the first commit of a new run.
+    Raises: CancelledError if the task is cancelled (`run.cancelled` is recorded first
+    unless `ports.stop_reason()` is None); whatever the recorder raises.
+    """
+    meter = Meter(limits)
+    state = replay(history, meter)
+    if state.end is not None:
+        return state.end
+    journal = Journal(ports.recorder, ports.progress)
+    caller = Caller(ports.caller, limits, meter)
+    run = Run(task, pool, ports, limits, state, meter, journal, caller)
+    if opening is not None:
+        journal.note(opening)
+    if history:
+        journal.note(RunResumed(state.unknown_calls))
+    return await _Conductor(run).conduct()
+
+
+class _Conductor:
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._started = asyncio.get_running_loop().time()
+
+    async def conduct(self) -> RunCompleted | RunFailed:
+        run = self._run
+        try:
+            end = await self._conduct_in_time()
+        except LimitReached as exc:
+            end = self._failed(f"limit_{exc.kind}", exc.message)
+        except RunDenied as exc:
+            end = self._failed("policy_denied", exc.reason)
+        except asyncio.CancelledError:
+            reason = run.ports.stop_reason()
+            if reason is not None:
+                await run.journal.commit(RunCancelled(reason, *self._sums()))
+            raise
+        await run.journal.commit(end)
+        return end
+
+    async def _conduct_in_time(self) -> RunCompleted | RunFailed:
+        wall_time_s = self._run.limits.wall_time_s
+        clock = asyncio.timeout(wall_time_s)
+        try:
+            async with clock:
+                return await self._conduct_rounds()
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            raise LimitReached(
+                LimitKind.WALL_TIME, f"the run may take {wall_time_s:g} s"
+            ) from None
+
+    async def _conduct_rounds(self) -> RunCompleted | RunFailed:
+        rounds = self._run.state.rounds
+        if rounds:
+            await run_round(self._run, len(rounds) - 1, rounds[-1])
+        while not rounds or self._must_plan():
+            round_ = await make_plan(self._run)
+            if round_ is None:
+                break
+            await run_round(self._run, len(rounds) - 1, round_)
+        return self._conclude()
+
+    def _must_plan(self) -> bool:
+        run = self._run
+        if run.state.is_kept:
+            return False
+        if run.state.rounds[-1].answer is None:
+            return run.may_replan
+        return run.may_recurse
+
+    def _conclude(self) -> RunCompleted | RunFailed:
+        answer = _last_answer(self._run.state.rounds)
+        if answer is None:
+            return self._worker_failed()
+        return RunCompleted(answer.text, answer.finish_reason, *self._sums())
+
+    def _worker_failed(self) -> RunFailed:
+        last = self._run.state.rounds[-1]
+        failed = [r for r in last.results.values() if r.state == "failed"]
+        too_long = failed and failed[-1].fault == CallFault.CONTEXT_LENGTH
+        code = "context_length_exceeded" if too_long else "worker_failed"
+        if self._run.has_spoken:
+            code = "stream_interrupted"
+        message = failed[-1].text if failed else "no step answered"
+        return self._failed(code, message.strip("()"))
+
+    def _failed(self, code: str, message: str) -> RunFailed:
+        best = _best_text(self._run.state.rounds)
+        return RunFailed(code, message, best, *self._sums())
+
+    def _sums(self) -> tuple[Usage, int, bool, int, int]:
+        meter = self._run.meter
+        elapsed = asyncio.get_running_loop().time() - self._started
+        return (
+            meter.usage,
+            meter.cost.micros,
+            meter.cost.has_unknown,
+            round(elapsed * 1000),
+            round((elapsed - meter.waited_s) * 1000),
+        )
+
+
+def _last_answer(rounds: Sequence[Round]) -> StepResult | None:
+    """Return the newest answer: a later round that failed takes nothing away."""
+    return next((r.answer for r in reversed(rounds) if r.answer), None)
+
+
+def _best_text(rounds: Sequence[Round]) -> str:
+    """Return the newest completed response of any step, or nothing."""
+    for round_ in reversed(rounds):
+        for index in sorted(round_.results, reverse=True):
+            if round_.results[index].state == "completed":
+                return round_.results[index].text
+    return ""

@@ -1,0 +1,135 @@
+"""Holds a run to its limits: what is spent, what is promised, what is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.engine.errors import LimitKind, LimitReached
+from apps.engine.limits import Limits
+from apps.engine.usage import Cost, Price, Usage, cost_of
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Tokens and money set aside for a call in flight."""
+
+    input_tokens: int
+    output_tokens: int
+    """The most the model may write."""
+    micros: int
+
+
+class Meter:
+    """Counts one run. A call is reserved before it leaves and settled when it ends.
+
+    Input is reserved by estimate, because only the provider counts exactly: a run can
+    cross its token limit by the error of the estimates in flight, never by output.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.calls = 0
+        self.usage = Usage()
+        self.cost = Cost()
+        self._reserved_tokens = 0
+        self._reserved_micros = 0
+        self._in_flight = 0
+        self._busy_since = 0.0
+        self._waited_s = 0.0
+
+    def reserve(
+        self, *, input_tokens: int, wanted_output: int, price: Price | None, now: float
+    ) -> Reservation:
+        """Set aside what a call may need, and shrink its output to what is left.
+
+        `now` is the loop's time in seconds. Raises: LimitReached.
+        """
+        if self.calls >= self._limits.max_calls:
+            raise LimitReached(
+                LimitKind.CALLS, f"the run may make {self._limits.max_calls} calls"
+            )
+        output = self._output_within_tokens(input_tokens, wanted_output)
+        output = self._output_within_cost(input_tokens, output, price)
+        micros = 0
+        if price is not None:
+            micros = price.cost_micros(Usage(input_tokens, output))
+        self.calls += 1
+        self._reserved_tokens += input_tokens + output
+        self._reserved_micros += micros
+        if self._in_flight == 0:
+            self._busy_since = now
+        self._in_flight += 1
+        return Reservation(input_tokens, output, micros)
+
+    def settle(
+        self, held: Reservation, usage: Usage, price: Price | None, now: float
+    ) -> Cost:
+        """Replace a reservation by what was really used; return its cost."""
+        self._reserved_tokens -= held.input_tokens + held.output_tokens
+        self._reserved_micros -= held.micros
+        self._in_flight -= 1
+        if self._in_flight == 0:
+            self._waited_s += now - self._busy_since
+        cost = cost_of(usage, price)
+        self.usage += usage
+        self.cost += cost
+        return cost
+
+    def recall(self, usage: Usage, cost_micros: int | None) -> None:
+        """Count a call of the recorded history."""
+        self.calls += 1
+        self.usage += usage
+        unknown = cost_micros is None
+        self.cost += Cost(cost_micros or 0, has_unknown=unknown)
+
+    def recall_unknown(self) -> None:
+        """Count a call whose outcome was lost. Its cost will stay unknown."""
+        self.calls += 1
+        self.cost += Cost(0, has_unknown=True)
+
+    @property
+    def waited_s(self) -> float:
+        """Return the time in which at least one model was being waited for."""
+        return self._waited_s
+
+    @property
+    def is_bound(self) -> bool:
+        """Say whether a limit shrinks what models may write."""
+        limits = self._limits
+        return limits.max_tokens is not None or limits.max_cost_micros is not None
+
+    def _output_within_tokens(self, input_tokens: int, wanted: int) -> int:
+        if self._limits.max_tokens is None:
+            return wanted
+        spent = self.usage.total_tokens + self._reserved_tokens
+        left = self._limits.max_tokens - spent - input_tokens
+        if left < 1:
+            raise LimitReached(
+                LimitKind.TOKENS,
+                f"the run may use {self._limits.max_tokens} tokens; {spent} are used "
+                f"or promised and the next call needs more than {input_tokens}",
+            )
+        return min(wanted, left)
+
+    def _output_within_cost(
+        self, input_tokens: int, wanted: int, price: Price | None
+    ) -> int:
+        if self._limits.max_cost_micros is None:
+            return wanted
+        if price is None:
+            raise LimitReached(
+                LimitKind.COST, "a cost limit is set and this model's price is unknown"
+            )
+        spent = self.cost.micros + self._reserved_micros
+        left = self._limits.max_cost_micros - spent
+        left -= price.cost_micros(Usage(prompt_tokens=input_tokens))
+        if price.output_micros == 0 and left >= 0:
+            return wanted
+        affordable = left * 1_000_000 // price.output_micros if left > 0 else 0
+        if affordable < 1:
+            raise LimitReached(
+                LimitKind.COST,
+                f"the run may cost {self._limits.max_cost_micros} micro-dollars; "
+                f"{spent} are spent or promised and the next call needs more",
+            )
+        return min(wanted, affordable)

@@ -1,0 +1,198 @@
+"""Asks the planner for a plan until one can be used, or falls back."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from apps.engine.calls import AttemptFailed, Target
+from apps.engine.errors import CallFailed, CallFault, PlanFault, PlanRejected
+from apps.engine.events import (
+    PlanAccepted,
+    PlanCallFailed,
+    PlanKept,
+    PlanRejectedEvent,
+    PlanReplied,
+    PlanRequested,
+    StepSkipped,
+)
+from apps.engine.plan import Plan, PlannedStep, validate
+from apps.engine.ports import (
+    CONDUCTOR,
+    Call,
+    CallParams,
+    Delta,
+    Messages,
+    PlanRequest,
+    Progress,
+    Rejection,
+    Reply,
+)
+from apps.engine.replay import Round
+from apps.engine.rounds import UNNEEDED
+from apps.engine.run import Run
+from apps.engine.serial import messages_json
+from apps.engine.steps import backoff_s
+
+FALLBACK_PLANNER = "fallback"
+
+
+async def make_plan(run: Run) -> Round | None:
+    """Return the next round with its plan recorded, None if the answer stands.
+
+    Raises: LimitReached, RunDenied, whatever the recorder raises.
+    """
+    number = len(run.state.rounds)
+    may_keep = any(r.answer for r in run.state.rounds)
+    plan, planner = await _ask_until_usable(run, number, may_keep)
+    if plan is None and may_keep:
+        run.journal.note(PlanKept(number))
+        run.state.is_kept = True
+        return None
+    if plan is None:
+        step = PlannedStep(run.task.prompt, run.pool.fallback)
+        plan, planner = Plan((step,)), FALLBACK_PLANNER
+    await run.ports.gate.check_plan(plan)
+    return _accept(run, number, plan, planner)
+
+
+async def _ask_until_usable(
+    run: Run, number: int, may_keep: bool
+) -> tuple[Plan | None, str]:
+    """Return a valid plan, or None to keep the answer or because there is none."""
+    planner, state = run.ports.planner, run.state
+    asking = _Asking(run, number)
+    while state.plan_failures < run.limits.max_plan_attempts:
+        request = PlanRequest(
+            run.task,
+            run.pool,
+            run.limits.max_steps,
+            tuple(r.outcome() for r in state.rounds),
+            tuple(state.rejections),
+            may_keep,
+        )
+        try:
+            plan = await planner.plan(request, asking.ask)
+            _check(run, plan, may_keep)
+            return plan, planner.name
+        except PlanRejected as exc:
+            run.journal.note(PlanRejectedEvent(number, exc.fault, exc.message))
+            state.rejections.append(Rejection(asking.last_output, exc.message))
+            state.plan_failures += 1
+        except CallFailed as exc:
+            state.plan_failures += 1
+            if not exc.is_transient:
+                break
+            if state.plan_failures < run.limits.max_plan_attempts:
+                await asyncio.sleep(backoff_s(run, state.plan_failures, exc))
+    return None, planner.name
+
+
+def _check(run: Run, plan: Plan | None, may_keep: bool) -> None:
+    if plan is None:
+        if not may_keep:
+            raise PlanRejected(
+                PlanFault.EMPTY_PLAN, "the plan is empty and there is no answer to keep"
+            )
+        return
+    validate(plan, workers=run.pool.names, max_steps=run.limits.max_steps)
+    if run.limits.max_cost_micros is None:
+        return
+    for index, step in enumerate(plan.steps):
+        if run.pool.worker(step.worker).price is None:
+            raise PlanRejected(
+                PlanFault.UNPRICED_WORKER,
+                f"step {index} names worker {step.worker!r}, whose price is unknown, "
+                "and the run has a cost limit",
+            )
+
+
+def _accept(run: Run, number: int, plan: Plan, planner: str) -> Round:
+    skipped = tuple(sorted(set(range(len(plan.steps))) - plan.needed()))
+    run.journal.note(
+        PlanAccepted(
+            round=number,
+            planner=planner,
+            workers=tuple(s.worker for s in plan.steps),
+            access=tuple(s.access for s in plan.steps),
+            skipped=skipped,
+            subtasks=tuple(s.subtask for s in plan.steps),
+            reasoning=plan.reasoning,
+        ),
+        *(StepSkipped(number, index, UNNEEDED) for index in skipped),
+    )
+    round_ = Round(plan)
+    run.state.rounds.append(round_)
+    run.state.plan_calls = run.state.plan_failures = 0
+    run.state.rejections = []
+    return round_
+
+
+@dataclass(slots=True)
+class _Asking:
+    """The `ask` a planner gets: calls the conductor model, on the record."""
+
+    run: Run
+    number: int
+    last_output: str = ""
+
+    async def ask(self, messages: Messages, params: CallParams) -> Reply:
+        """Call the conductor model. Raises: CallFailed, LimitReached."""
+        run, state = self.run, self.run.state
+        pool = run.pool
+        target = Target(
+            CONDUCTOR, pool.conductor_price, pool.conductor_max_output_tokens
+        )
+        async with run.caller.slots:
+            held = run.caller.reserve(target, messages, params)
+            state.plan_calls += 1
+            asked = PlanRequested(
+                self.number, state.plan_calls, messages_json(messages)
+            )
+            try:
+                await run.journal.commit(asked)
+            except BaseException:
+                run.caller.release(held, target)
+                raise
+            call = Call(CONDUCTOR, messages, params, run.is_call_streamed)
+            try:
+                attempt = await run.caller.perform(call, target, held, self._show)
+            except AttemptFailed as exc:
+                raise self._note_failure(exc) from None
+        self.last_output = attempt.text
+        run.journal.note(
+            PlanReplied(
+                self.number,
+                state.plan_calls,
+                attempt.text,
+                attempt.finish_reason,
+                attempt.model,
+                attempt.usage,
+                attempt.cost_micros,
+                attempt.latency_ms,
+            )
+        )
+        return Reply(attempt.text, attempt.finish_reason)
+
+    def _show(self, delta: Delta) -> None:
+        if self.run.task.is_watched:
+            place = (self.number, None, self.run.state.plan_calls)
+            progress = Progress(*place, delta.text, delta.reasoning)
+            self.run.ports.progress.emit(progress)
+
+    def _note_failure(self, exc: AttemptFailed) -> BaseException:
+        failure, attempt = exc.failure, exc.attempt
+        self.run.journal.note(
+            PlanCallFailed(
+                self.number,
+                self.run.state.plan_calls,
+                failure.fault,
+                failure.message,
+                attempt.usage,
+                attempt.cost_micros,
+                attempt.latency_ms,
+            )
+        )
+        if failure.fault is CallFault.CANCELLED:
+            return asyncio.CancelledError()
+        return failure

@@ -1,0 +1,207 @@
+"""Reads a run's recorded events back into the state the engine goes on from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from apps.engine import events as ev
+from apps.engine.errors import CallFault, HistoryMismatch
+from apps.engine.meter import Meter
+from apps.engine.plan import Plan, PlannedStep
+from apps.engine.ports import Rejection, RoundOutcome, StepOutcome
+from apps.engine.text import strip_thinking
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """How a step ended."""
+
+    state: Literal["completed", "failed", "skipped"]
+    text: str
+    """The visible response, or the reason."""
+    finish_reason: str = ""
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A worker that failed at a step, and why."""
+
+    worker: str
+    fault: CallFault
+
+
+@dataclass(slots=True)
+class Round:
+    """One plan and what became of it."""
+
+    plan: Plan
+    results: dict[int, StepResult] = field(default_factory=dict)
+    attempts: dict[int, int] = field(default_factory=dict)
+    """Calls made so far, by step."""
+    failures: dict[int, list[Tried]] = field(default_factory=dict)
+    """Failed calls, by step."""
+
+    @property
+    def answer(self) -> StepResult | None:
+        """Return the result of the last step if it completed."""
+        last = self.results.get(len(self.plan.steps) - 1)
+        return last if last is not None and last.state == "completed" else None
+
+    @property
+    def has_failure(self) -> bool:
+        """Say whether a step failed."""
+        return any(r.state == "failed" for r in self.results.values())
+
+    def outcome(self) -> RoundOutcome:
+        """Return the round as a planner may see it."""
+        return RoundOutcome(
+            self.plan,
+            tuple(
+                StepOutcome(step, result.state, result.text)
+                for step, result in zip(
+                    self.plan.steps, self._results_in_order(), strict=True
+                )
+            ),
+            self.answer.text if self.answer else "",
+        )
+
+    def _results_in_order(self) -> list[StepResult]:
+        missing = StepResult("skipped", "")
+        return [self.results.get(i, missing) for i in range(len(self.plan.steps))]
+
+
+@dataclass(slots=True)
+class RunState:
+    """Where a run stands."""
+
+    rounds: list[Round] = field(default_factory=list)
+    """Accepted plans; the last one may be unfinished."""
+    is_kept: bool = False
+    """The planner has said that the answer stands."""
+    plan_calls: int = 0
+    """Calls made for the plan that is being asked for."""
+    plan_failures: int = 0
+    """Rejected or failed answers among them."""
+    rejections: list[Rejection] = field(default_factory=list)
+    end: ev.RunCompleted | ev.RunFailed | ev.RunCancelled | None = None
+    unknown_calls: int = 0
+
+
+class _Reader:
+    """Applies events one by one."""
+
+    def __init__(self, meter: Meter) -> None:
+        self.state = RunState()
+        self._meter = meter
+        self._open: set[tuple[int, int]] = set()
+        self._last_output = ""
+
+    def finish(self) -> RunState:
+        for _ in self._open:
+            self._meter.recall_unknown()
+        self.state.unknown_calls = len(self._open)
+        return self.state
+
+    def read(self, event: ev.Event) -> None:
+        match event:
+            case ev.PlanRequested():
+                self._open.add((event.round, -1))
+                self.state.plan_calls = event.attempt
+            case ev.PlanReplied() | ev.PlanCallFailed():
+                self._settle((event.round, -1), event)
+                if isinstance(event, ev.PlanReplied):
+                    self._last_output = event.output
+                else:
+                    self.state.plan_failures += 1
+            case ev.PlanRejectedEvent():
+                self.state.plan_failures += 1
+                rejection = Rejection(self._last_output, event.reason)
+                self.state.rejections.append(rejection)
+            case ev.PlanAccepted():
+                self._accept(event)
+            case ev.PlanKept():
+                self.state.is_kept = True
+            case ev.RunCompleted() | ev.RunFailed() | ev.RunCancelled():
+                self.state.end = event
+            case ev.RunResumed():
+                for _ in self._open:
+                    self._meter.recall_unknown()
+                self._open.clear()
+            case ev.RunCreated():
+                return
+            case _:
+                self._read_step(event)
+
+    def _read_step(
+        self,
+        event: ev.StepStarted
+        | ev.StepAttemptFailed
+        | ev.StepCompleted
+        | ev.StepFailed
+        | ev.StepSkipped,
+    ) -> None:
+        now = self._round(event.round)
+        match event:
+            case ev.StepStarted():
+                self._open.add((event.round, event.step))
+                now.attempts[event.step] = event.attempt
+            case ev.StepAttemptFailed():
+                self._settle((event.round, event.step), event)
+                if event.fault != CallFault.CANCELLED:
+                    tried = Tried(event.worker, CallFault(event.fault))
+                    now.failures.setdefault(event.step, []).append(tried)
+            case ev.StepCompleted():
+                self._settle((event.round, event.step), event)
+                text = strip_thinking(event.text)
+                now.results[event.step] = StepResult(
+                    "completed", text, event.finish_reason
+                )
+            case ev.StepFailed():
+                now.results[event.step] = StepResult(
+                    "failed", event.message, fault=event.fault
+                )
+            case ev.StepSkipped():
+                now.results[event.step] = StepResult("skipped", event.reason)
+
+    def _accept(self, event: ev.PlanAccepted) -> None:
+        steps = tuple(
+            PlannedStep(*parts)
+            for parts in zip(event.subtasks, event.workers, event.access, strict=True)
+        )
+        self.state.rounds.append(Round(Plan(steps, event.reasoning)))
+        self.state.plan_calls = self.state.plan_failures = 0
+        self.state.rejections = []
+
+    def _round(self, number: int) -> Round:
+        if number != len(self.state.rounds) - 1:
+            raise HistoryMismatch(
+                f"an event names round {number}, {len(self.state.rounds)} were planned"
+            )
+        return self.state.rounds[number]
+
+    def _settle(
+        self,
+        call: tuple[int, int],
+        event: ev.PlanReplied
+        | ev.PlanCallFailed
+        | ev.StepAttemptFailed
+        | ev.StepCompleted,
+    ) -> None:
+        if call not in self._open:
+            raise HistoryMismatch(f"{event.action} without a start: {call!r}")
+        self._open.discard(call)
+        self._meter.recall(event.usage, event.cost_micros)
+
+
+def replay(history: Iterable[ev.Event], meter: Meter) -> RunState:
+    """Return the state after `history`, and count its calls on `meter`.
+
+    Raises: HistoryMismatch if the events contradict each other.
+    """
+    reader = _Reader(meter)
+    for event in history:
+        reader.read(event)
+    return reader.finish()

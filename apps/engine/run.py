@@ -1,0 +1,57 @@
+"""What the parts of one running run share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.engine.calls import Caller
+from apps.engine.journal import Journal
+from apps.engine.limits import Limits
+from apps.engine.meter import Meter
+from apps.engine.ports import Pool, Ports, Task
+from apps.engine.replay import RunState
+
+
+@dataclass(slots=True)
+class Run:
+    """One run in this process."""
+
+    task: Task
+    pool: Pool
+    ports: Ports
+    limits: Limits
+    state: RunState
+    meter: Meter
+    journal: Journal
+    caller: Caller
+    has_spoken: bool = False
+    """True once a part of the answer has gone out to the caller."""
+
+    @property
+    def replans_used(self) -> int:
+        """Return how many plans were made because a round had no answer."""
+        return sum(1 for r in self.state.rounds[:-1] if r.answer is None)
+
+    @property
+    def may_replan(self) -> bool:
+        """Say whether a failed round may be followed by a new plan."""
+        return self.replans_used < self.limits.max_replans and not self.has_spoken
+
+    @property
+    def may_recurse(self) -> bool:
+        """Say whether the planner may look at the answer and plan again."""
+        planned = len(self.state.rounds) - self.replans_used
+        return planned < self.limits.max_rounds
+
+    @property
+    def is_call_streamed(self) -> bool:
+        """Say whether anybody wants to see single tokens."""
+        return self.task.is_streamed or self.task.is_watched
+
+    def streams_round(self, number: int) -> bool:
+        """Say whether the answer of round `number` goes out as it comes.
+
+        Only if no later round can change it.
+        """
+        is_newest = number == len(self.state.rounds) - 1
+        return self.task.is_streamed and is_newest and not self.may_recurse

@@ -1,0 +1,1 @@
+"""Runs: accept a prompt, execute it, record it, show it, stop it."""

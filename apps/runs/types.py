@@ -1,0 +1,115 @@
+"""Values that cross the border of the runs app."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from apps.audit.types import Actor
+from apps.engine.events import Event, RunCancelled, RunCompleted, RunFailed
+from apps.engine.ports import CallParams, Progress
+from apps.engine.usage import Cost, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrder:
+    """Everything needed to start a run, already authenticated."""
+
+    team_id: uuid.UUID
+    actor: Actor
+    prompt: str
+    model: str
+    """As the caller named it: `conductor-mini`, `conductor-ultra`, `<pool>/mini`,
+    `<pool>/ultra` or `worker/<name>`."""
+    source: str
+    """playground or api."""
+    params: CallParams = field(default_factory=CallParams)
+    is_streamed: bool = False
+    """True: the answer goes out token by token and cannot be taken back."""
+    is_watched: bool = True
+    """False: nobody looks at single tokens, so workers need not stream."""
+    user_id: int | None = None
+    api_key_id: uuid.UUID | None = None
+    context: Mapping[str, str] = field(default_factory=dict)
+    """Request id, address, user agent: for the ledger."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepSummary:
+    """One step as a caller sees it afterwards. Failed attempts are in the sums."""
+
+    round: int
+    index: int
+    worker: str
+    """The worker that really answered (or tried last)."""
+    subtask: str
+    access: tuple[int, ...]
+    state: str
+    """completed, failed, skipped or cancelled."""
+    attempts: int
+    usage: Usage
+    cost: Cost
+    latency_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A finished run, as told by its events alone."""
+
+    run_id: uuid.UUID
+    end: RunCompleted | RunFailed | RunCancelled
+    steps: tuple[StepSummary, ...]
+    planner: str
+    orchestration_usage: Usage
+    """The conductor's own calls."""
+    orchestration_cost: Cost
+
+    @property
+    def answer(self) -> str:
+        """Return the answer, or the best one so far."""
+        return "" if isinstance(self.end, RunCancelled) else self.end.answer
+
+
+Signal = Progress | Event
+"""What a listener hears: pieces of text as they come, events once durable."""
+Listener = Callable[[Signal], None]
+
+
+class LiveRun(Protocol):
+    """A run that is executing in this process. Use it on the process's event loop."""
+
+    @property
+    def id(self) -> uuid.UUID:
+        """Return the run's public id."""
+        ...
+
+    def listen(self, listener: Listener) -> None:
+        """Call `listener` for each signal from now on; it must not block or raise.
+
+        Right after `run_start` nothing has happened yet, so nothing is missed.
+        """
+        ...
+
+    def unlisten(self, listener: Listener) -> None:
+        """Stop calling `listener`."""
+        ...
+
+    def cancel(self, reason: str) -> None:
+        """Stop the run: provider sockets close, `run.cancelled` is recorded."""
+        ...
+
+    async def finished(self) -> RunSummary:
+        """Return when the last event is durable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvent:
+    """An event with its place in the ledger."""
+
+    seq: int
+    recorded_at: datetime
+    event: Event
