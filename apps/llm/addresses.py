@@ -1,0 +1,81 @@
+"""Which network addresses a model endpoint may have.
+
+Public addresses are allowed. Everything else (loopback, private, link-local with its
+metadata services, multicast, reserved) only inside the networks the operator lists.
+`check_url` is for the moment an address is saved; the HTTP module asks `allows` again
+for the very address each socket connects to, so a name that changes its mind is caught.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+class ForbiddenAddress(PermissionError):
+    """An address that the operator does not allow models to have."""
+
+
+class AddressPolicy:
+    """Decides by address, never by name."""
+
+    __slots__ = ("_networks",)
+
+    def __init__(self, allowed_networks: Iterable[str] = ()) -> None:
+        """Allow `allowed_networks` (CIDR) beside the public addresses.
+
+        Raises: ValueError for a text that is no network.
+        """
+        self._networks = tuple(ipaddress.ip_network(text) for text in allowed_networks)
+
+    def allows(self, address: str) -> bool:
+        """Say whether a socket may connect to `address`, a literal."""
+        ip = _innermost(ipaddress.ip_address(address.partition("%")[0]))
+        if any(ip in network for network in self._networks):
+            return True
+        return ip.is_global and not ip.is_multicast and not ip.is_reserved
+
+    def check_url(self, url: str) -> None:
+        """Refuse a base address that can never be right.
+
+        Names are not resolved here. Raises: ForbiddenAddress with the reason.
+        """
+        try:
+            parts = urlsplit(url)
+            host, _ = parts.hostname or "", parts.port
+        except ValueError as exc:
+            raise ForbiddenAddress("the address cannot be read as a URL") from exc
+        if parts.scheme not in ("http", "https") or not host:
+            raise ForbiddenAddress("expected an address like https://host/v1")
+        if parts.username is not None or parts.query or parts.fragment:
+            raise ForbiddenAddress("user, query and fragment are not allowed")
+        literal = _literal(host)
+        if literal is not None and not self.allows(literal):
+            raise ForbiddenAddress("the address is not in an allowed network")
+
+
+def _literal(host: str) -> str | None:
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        pass
+    try:
+        # Resolvers also read 127.1, 0x7f000001 and 2130706433 as addresses.
+        return socket.inet_ntoa(socket.inet_aton(host))
+    except (OSError, ValueError):
+        return None
+
+
+def _innermost(ip: IpAddress) -> IpAddress:
+    """Return the IPv4 address that an IPv6 one wraps, else the address itself."""
+    if isinstance(ip, ipaddress.IPv4Address):
+        return ip
+    if ip in NAT64:
+        return ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
+    teredo = ip.teredo[1] if ip.teredo else None
+    return ip.ipv4_mapped or ip.sixtofour or teredo or ip

@@ -1,0 +1,139 @@
+"""Asks one model, by the chat completions protocol.
+
+Every call ends in a complete answer or in one `LlmError`. Nothing is retried here, and
+closing the iterator of a stream closes its socket at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+
+from apps.llm.completions import DONE, AnswerReader, read_answer, request_body
+from apps.llm.errors import BadRequest, BadResponse, Incomplete, Unauthorized
+from apps.llm.faults import refusal
+from apps.llm.http import HeaderPairs, HttpTransport, Post, Reply
+from apps.llm.sse import EventTooLong, SseParser
+from apps.llm.types import ChatRequest, Delta, Endpoint, Finish
+
+USER_AGENT = "conductor/0.1.0"
+MAX_ANSWER_BYTES = 32_000_000
+"""Framing included; the longest answers of today's models need a tenth of it."""
+MAX_REFUSAL_BYTES = 64_000
+"""Of an error's body only a sentence is used."""
+DRAIN_S = 0.1
+"""The rest after the end marker is usually already there."""
+
+
+class ChatClient:
+    """Speaks to any number of endpoints over one transport."""
+
+    __slots__ = ("_transport",)
+
+    def __init__(self, transport: HttpTransport) -> None:
+        self._transport = transport
+
+    async def stream(
+        self, endpoint: Endpoint, request: ChatRequest
+    ) -> AsyncGenerator[Delta | Finish, None]:
+        """Yield the answer as it comes, then exactly one Finish.
+
+        Raises: LlmError, possibly after some deltas: they are then void.
+        """
+        async with await self._post(endpoint, request, is_stream=True) as reply:
+            await _expect_events(endpoint, reply)
+            parser = SseParser()
+            reader = AnswerReader(endpoint)
+            size = 0
+            while piece := await reply.read_piece():
+                size += len(piece)
+                for payload in _payloads(endpoint, parser, piece, size):
+                    item = reader.read(payload)
+                    if item is None:
+                        continue
+                    yield item
+                    if isinstance(item, Finish):
+                        await reply.drain(DRAIN_S)
+                        return
+            yield _last_item(endpoint, parser, reader)
+
+    async def complete(
+        self, endpoint: Endpoint, request: ChatRequest
+    ) -> tuple[Delta, Finish]:
+        """Return the whole answer at once. Raises: LlmError."""
+        async with await self._post(endpoint, request, is_stream=False) as reply:
+            await _expect_success(endpoint, reply)
+            return read_answer(endpoint, await reply.read_body(MAX_ANSWER_BYTES))
+
+    async def _post(
+        self, endpoint: Endpoint, request: ChatRequest, *, is_stream: bool
+    ) -> Reply:
+        return await self._transport.post(
+            Post(
+                name=endpoint.name,
+                url=endpoint.chat_url,
+                headers=_headers(endpoint, is_stream=is_stream),
+                body=request_body(endpoint, request, is_stream=is_stream),
+                timeouts=endpoint.timeouts,
+            )
+        )
+
+
+def _headers(endpoint: Endpoint, *, is_stream: bool) -> HeaderPairs:
+    headers: HeaderPairs = (
+        ("content-type", "application/json"),
+        ("accept", "text/event-stream" if is_stream else "application/json"),
+        ("accept-encoding", "identity"),
+        ("user-agent", USER_AGENT),
+    )
+    if endpoint.api_key:
+        if not _fits_header(endpoint.api_key):
+            raise Unauthorized(f"{endpoint.name!r}: the key has impossible characters")
+        headers += (("authorization", f"Bearer {endpoint.api_key}"),)
+    if not all(map(_fits_header, sum(endpoint.extra_headers, ()))):
+        raise BadRequest(f"{endpoint.name!r}: a header has impossible characters")
+    return headers + endpoint.extra_headers
+
+
+def _fits_header(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
+async def _expect_success(endpoint: Endpoint, reply: Reply) -> None:
+    if reply.status != 200:
+        body = await reply.read_some(MAX_REFUSAL_BYTES)
+        raise refusal(endpoint, reply.status, reply.headers, body, now_s=time.time())
+    if reply.headers.get("content-encoding", "identity") != "identity":
+        raise BadResponse(f"{endpoint.name!r}: compressed, which was not asked for")
+
+
+async def _expect_events(endpoint: Endpoint, reply: Reply) -> None:
+    await _expect_success(endpoint, reply)
+    kind = reply.headers.get("content-type", "")
+    if "json" in kind:  # an error in a 200 answer is worth reading
+        read_answer(endpoint, await reply.read_body(MAX_ANSWER_BYTES))
+    if "json" in kind or "html" in kind:
+        raise BadResponse(f"{endpoint.name!r}: expected a stream, got {kind[:50]!r}")
+
+
+def _payloads(
+    endpoint: Endpoint, parser: SseParser, piece: bytes, size: int
+) -> list[bytes]:
+    if size > MAX_ANSWER_BYTES:
+        raise BadResponse(f"{endpoint.name!r}: more than {MAX_ANSWER_BYTES} bytes")
+    if size == len(piece) and piece.lstrip()[:1] in (b"<", b"{"):
+        raise BadResponse(f"{endpoint.name!r}: not an event stream")
+    try:
+        return parser.feed(piece)
+    except EventTooLong as exc:
+        raise BadResponse(f"{endpoint.name!r}: {exc}") from exc
+
+
+def _last_item(
+    endpoint: Endpoint, parser: SseParser, reader: AnswerReader
+) -> Delta | Finish:
+    """Return the finish if the stream ended in an unterminated end marker."""
+    item = reader.read(DONE) if parser.end() == DONE else None
+    if item is None:
+        raise Incomplete(f"{endpoint.name!r}: ended without its end marker")
+    return item

@@ -1,0 +1,192 @@
+"""Reads what a provider says went wrong and names it.
+
+Guarantees that a message holds no secret of the endpoint, no control characters and at
+most a short excerpt of what the provider said.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import orjson
+
+from apps.llm.errors import (
+    BadRequest,
+    BadResponse,
+    ContextTooLong,
+    LlmError,
+    NotFound,
+    QuotaExceeded,
+    RateLimited,
+    ServerFailed,
+    Unauthorized,
+)
+from apps.llm.types import Endpoint
+
+EXCERPT_CHARACTERS = 200
+"""Enough to understand a provider's message, too little to leak a prompt."""
+REDACTED = "[redacted]"
+
+QUOTA_WORDS = frozenset(
+    {
+        "insufficient_quota",
+        "insufficient_balance",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+    }
+)
+RATE_WORDS = frozenset({"rate_limit_exceeded", "rate_limit_error", "rate_limited"})
+CONTEXT_WORDS = frozenset({"context_length_exceeded", "exceed_context_size_error"})
+CONTEXT_SENTENCE = re.compile(
+    r"maximum context length"
+    r"|exceed\w* .{0,40}context (length|window|size)"
+    r"|context (length|window|size) .{0,40}exceed"
+    r"|(prompt|input) is too long"
+    r"|input token count .{0,40}exceed",
+    re.IGNORECASE,
+)
+"""How vLLM, llama.cpp, OpenAI, Anthropic and Gemini say it when the code does not."""
+
+BY_STATUS: Mapping[int, type[LlmError]] = {
+    401: Unauthorized,
+    402: QuotaExceeded,
+    403: Unauthorized,
+    404: NotFound,
+    408: ServerFailed,
+    409: ServerFailed,
+    429: RateLimited,
+}
+TOO_LONG_STATUSES = frozenset({400, 413, 422})
+
+
+@dataclass(frozen=True, slots=True)
+class _Complaint:
+    """What the provider said, whatever shape it used."""
+
+    message: str
+    words: frozenset[str]
+    """Its `code` and `type`."""
+
+
+def refusal(
+    endpoint: Endpoint,
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    now_s: float,
+) -> LlmError:
+    """Return the error for an answer that is not 200. `now_s`: seconds since 1970."""
+    complaint = _read_complaint(body)
+    said = f": {_excerpt(complaint.message, endpoint)}" if complaint.message else ""
+    return _class_of(status, complaint)(
+        f"{endpoint.name!r} answered {status}{said}",
+        status=status,
+        retry_after_s=retry_after(headers, now_s=now_s),
+    )
+
+
+def error_event(endpoint: Endpoint, error: Any) -> LlmError:
+    """Return the error for an `error` object that came inside a 200 answer."""
+    complaint = _complaint(error)
+    words = complaint.words
+    kind: type[LlmError] = ServerFailed
+    if words & QUOTA_WORDS or "402" in words:
+        kind = QuotaExceeded
+    elif words & RATE_WORDS or "429" in words:
+        kind = RateLimited
+    elif words & CONTEXT_WORDS or CONTEXT_SENTENCE.search(complaint.message):
+        kind = ContextTooLong
+    said = _excerpt(complaint.message, endpoint) or "no reason given"
+    return kind(f"{endpoint.name!r} failed during its answer: {said}")
+
+
+def retry_after(headers: Mapping[str, str], *, now_s: float) -> float | None:
+    """Return how many seconds the provider asks to wait; None if it does not say.
+
+    Understands `retry-after-ms`, seconds and an HTTP date; anything else is ignored.
+    Source: RFC 9110, section 10.2.3.
+    """
+    milliseconds = _seconds(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after", "")
+    seconds = _seconds(value)
+    return _seconds_until(value, now_s) if seconds is None else seconds
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None
+
+
+def _seconds_until(text: str, now_s: float) -> float | None:
+    try:
+        moment = parsedate_to_datetime(text)
+        if moment.tzinfo is None:  # "-0000": UTC of unknown origin
+            moment = moment.replace(tzinfo=UTC)
+        return max(0.0, moment.timestamp() - now_s)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def _class_of(status: int, complaint: _Complaint) -> type[LlmError]:
+    if 400 <= status < 500 and complaint.words & QUOTA_WORDS:
+        return QuotaExceeded
+    if status in TOO_LONG_STATUSES and (
+        complaint.words & CONTEXT_WORDS or CONTEXT_SENTENCE.search(complaint.message)
+    ):
+        return ContextTooLong
+    if status in BY_STATUS:
+        return BY_STATUS[status]
+    if 400 <= status < 500:
+        return BadRequest
+    return ServerFailed if status >= 500 else BadResponse
+
+
+def _read_complaint(body: bytes) -> _Complaint:
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return _Complaint("", frozenset())  # HTML or the like: nothing worth quoting
+    if isinstance(value, list) and value:  # Gemini wraps its error in a list
+        value = value[0]
+    if isinstance(value, dict) and value.get("error"):
+        value = value["error"]
+    return _complaint(value)
+
+
+def _complaint(error: Any) -> _Complaint:
+    if isinstance(error, str):
+        return _Complaint(error, frozenset())
+    if not isinstance(error, dict):
+        return _Complaint("", frozenset())
+    message = error.get("message") or error.get("detail")
+    words = {str(error.get(key, "")).lower() for key in ("code", "type")}
+    return _Complaint(message if isinstance(message, str) else "", frozenset(words))
+
+
+def _excerpt(text: str, endpoint: Endpoint) -> str:
+    # Clean before redacting (a key must not hide behind a control character), redact
+    # before cutting (half a key is still a secret).
+    clean = _printable(text)
+    for secret in _longest_first(endpoint.secrets):
+        clean = clean.replace(_printable(secret), REDACTED)
+    return clean[:EXCERPT_CHARACTERS]
+
+
+def _printable(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _longest_first(secrets: Sequence[str]) -> list[str]:
+    return sorted((s for s in secrets if s.strip()), key=len, reverse=True)

@@ -1,0 +1,287 @@
+"""The one module that speaks HTTP to the outside.
+
+Owns the connection pool of a process and every time limit of a call. Guarantees: no
+redirects, no proxies from the environment, no cookies, no forbidden address at connect,
+no exception but `LlmError`, and a socket that is closed as soon as its reply is.
+
+httpx's types over aiohttp's connections, without httpx's client layer: the client costs
+more than the call. Every exception is told apart by its aiohttp cause, because refused,
+DNS, pool and disconnect errors all arrive as `httpx.ConnectTimeout`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+import httpx
+from httpx_aiohttp import AiohttpTransport
+
+from apps.llm.addresses import AddressPolicy, ForbiddenAddress
+from apps.llm.errors import (
+    BadResponse,
+    ConnectFailed,
+    FirstByteTimeout,
+    IdleTimeout,
+    Incomplete,
+    LlmError,
+    TotalTimeout,
+)
+from apps.llm.types import Timeouts
+
+MAX_CONNECTIONS = 2_000
+"""More than the runs one process takes at once."""
+KEEPALIVE_S = 4.0
+"""Under the 5 s after which uvicorn, and so vLLM, closes an idle connection: a POST
+that meets the closing fails, and must not be repeated blindly."""
+
+HeaderPairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One request, ready to be sent."""
+
+    name: str
+    """Whom error messages name."""
+    url: str
+    headers: HeaderPairs
+    body: bytes
+    timeouts: Timeouts
+
+
+def open_transport(
+    *,
+    allowed_networks: Iterable[str] = (),
+    max_connections: int = MAX_CONNECTIONS,
+) -> HttpTransport:
+    """Return a transport; close it with `aclose` or use it as a context manager.
+
+    `allowed_networks` are CIDR texts that models may live in beside public addresses.
+    """
+    return HttpTransport(AddressPolicy(allowed_networks), max_connections)
+
+
+class HttpTransport:
+    """The shared connections of one event loop; they open with the first request."""
+
+    def __init__(self, addresses: AddressPolicy, max_connections: int) -> None:
+        self._addresses = addresses
+        self._max_connections = max_connections
+        # Certificates of the system or SSL_CERT_FILE, for models on the premises.
+        self._ssl_context = httpx.create_ssl_context()
+        self._transport = AiohttpTransport(
+            verify=self._ssl_context, client=self._open_session
+        )
+        self._is_closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close every connection; calls in flight end with an error."""
+        self._is_closed = True
+        await self._transport.aclose()
+
+    async def post(self, post: Post) -> Reply:
+        """Send `post` and return its reply as soon as the head has come.
+
+        The caller closes the reply. Raises: LlmError.
+        """
+        if self._is_closed:
+            raise ConnectFailed(f"{post.name!r}: this process is shutting down")
+        deadline = _Deadline(post)
+        try:
+            async with asyncio.timeout_at(deadline.at):
+                response = await self._transport.handle_async_request(_request(post))
+        except TimeoutError as exc:
+            raise deadline.error() from exc
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as exc:
+            raise ConnectFailed(f"{post.name!r}: not a usable address") from exc
+        except httpx.TransportError as exc:
+            raise _connection_error(post.name, exc.__cause__) from exc
+        except aiohttp.ClientError:
+            unreadable = BadResponse(f"{post.name!r}: the answer is not HTTP")
+        else:
+            return Reply(response, deadline)
+        # Raised out here, without the cause: that one carries the request's headers.
+        raise unreadable
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(
+            limit=self._max_connections,
+            ssl=self._ssl_context,
+            keepalive_timeout=KEEPALIVE_S,
+            socket_factory=self._open_socket,
+        )
+        return aiohttp.ClientSession(
+            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
+        )
+
+    def _open_socket(self, address: tuple[Any, ...]) -> socket.socket:
+        """Open a socket for `address`, one row of getaddrinfo."""
+        family, kind, protocol, _, peer = address
+        if not self._addresses.allows(peer[0]):
+            raise ForbiddenAddress("the address is not in an allowed network")
+        return socket.socket(family, kind, protocol)
+
+
+class Reply:
+    """The answer to a post: status and headers now, the body piece by piece."""
+
+    __slots__ = ("_deadline", "_pieces", "_response", "headers", "status")
+
+    def __init__(self, response: httpx.Response, deadline: _Deadline) -> None:
+        self._response = response
+        self._deadline = deadline
+        self._pieces: AsyncIterator[bytes] = aiter(response.stream)  # type: ignore[arg-type]
+        self.status = response.status_code
+        self.headers: Mapping[str, str] = response.headers
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._response.stream.aclose()  # type: ignore[union-attr]
+
+    async def read_piece(self) -> bytes:
+        """Return the next piece of the body; empty at its end. Raises: LlmError."""
+        deadline = self._deadline
+        try:
+            async with asyncio.timeout_at(deadline.at):
+                piece = await anext(self._pieces)
+        except StopAsyncIteration:
+            return b""
+        except TimeoutError as exc:
+            raise deadline.error() from exc
+        except httpx.TransportError as exc:
+            raise Incomplete(f"{deadline.name!r}: the answer was cut off") from exc
+        deadline.touch()
+        return piece
+
+    async def read_body(self, limit: int) -> bytes:
+        """Return the whole body. Raises: LlmError, also if it exceeds `limit` bytes."""
+        pieces = []
+        size = 0
+        while piece := await self.read_piece():
+            size += len(piece)
+            if size > limit:
+                raise BadResponse(f"{self._deadline.name!r}: more than {limit} bytes")
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    async def read_some(self, limit: int) -> bytes:
+        """Return what comes of the body, about `limit` bytes at most, faults or not."""
+        body = b""
+        try:
+            while len(body) < limit and (piece := await self.read_piece()):
+                body += piece
+        except LlmError:
+            return body
+        return body
+
+    async def drain(self, limit_s: float) -> None:
+        """Read to the end, so that the connection can be used again.
+
+        Gives up quietly after `limit_s`: a connection more is no harm.
+        """
+        self._deadline.shorten(limit_s)
+        try:
+            while await self.read_piece():
+                pass
+        except LlmError:
+            return
+
+
+class _Deadline:
+    """When the phase a call is in must end, and what it means if it does not."""
+
+    __slots__ = ("_has_begun", "_limits", "_loop", "_total_at", "at", "name")
+
+    def __init__(self, post: Post) -> None:
+        self._loop = asyncio.get_running_loop()
+        now = self._loop.time()
+        self._limits = post.timeouts
+        self._total_at = now + post.timeouts.total_s
+        self._has_begun = False
+        self.name = post.name
+        self.at = min(now + post.timeouts.first_byte_s, self._total_at)
+
+    def touch(self) -> None:
+        """Start waiting for the next piece."""
+        self._has_begun = True
+        self.at = min(self._loop.time() + self._limits.idle_s, self._total_at)
+
+    def shorten(self, limit_s: float) -> None:
+        """Allow `limit_s` for all that is left."""
+        self._total_at = min(self._total_at, self._loop.time() + limit_s)
+        self.at = min(self.at, self._total_at)
+
+    def error(self) -> LlmError:
+        """Return the error for a call that reached `at`."""
+        limits = self._limits
+        if self.at >= self._total_at:
+            return TotalTimeout(f"{self.name!r}: not done within {limits.total_s:g} s")
+        if self._has_begun:
+            return IdleTimeout(f"{self.name!r}: silent for {limits.idle_s:g} s")
+        return FirstByteTimeout(
+            f"{self.name!r}: nothing came within {limits.first_byte_s:g} s"
+        )
+
+
+def _request(post: Post) -> httpx.Request:
+    connect_s = post.timeouts.connect_s
+    return httpx.Request(
+        "POST",
+        _url(post.url),
+        headers=post.headers,
+        content=post.body,
+        # "pool" bounds all of connecting, "connect" one TCP handshake within it.
+        extensions={"timeout": {"pool": connect_s, "connect": connect_s}},
+    )
+
+
+@lru_cache(maxsize=1024)
+def _url(text: str) -> httpx.URL:
+    url = httpx.URL(text)
+    if url.scheme not in ("http", "https") or not url.host or url.userinfo:
+        raise httpx.InvalidURL("expected http(s)://host/path")
+    return url
+
+
+def _connection_error(name: str, cause: BaseException | None) -> LlmError:
+    if isinstance(cause, aiohttp.ConnectionTimeoutError):
+        return ConnectFailed(f"{name!r}: no connection in time")
+    if isinstance(cause, aiohttp.ClientConnectorError):
+        return ConnectFailed(f"{name!r}: no connection: {_why_no_connection(cause)}")
+    return Incomplete(f"{name!r}: closed the connection without an answer")
+
+
+def _why_no_connection(error: aiohttp.ClientConnectorError) -> str:
+    """Say it in general terms: details would map the operator's network."""
+    if isinstance(error.os_error, ForbiddenAddress):
+        return "the address is not in an allowed network"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "the name is not known"
+    if isinstance(error, aiohttp.ClientSSLError):
+        return "TLS failed"
+    return "refused or not reachable"

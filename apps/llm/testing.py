@@ -1,0 +1,279 @@
+"""A scripted provider on loopback, for tests of everything that calls a model.
+
+It answers each request with the next `Script`, records what it was asked, and tells
+whether the client closed its socket. It speaks raw HTTP/1.1, so that it can also do
+what no proper server would: stall, cut off, answer nonsense.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+
+DONE_EVENT = b"data: [DONE]\n\n"
+
+
+class Framing(Enum):
+    """How the client learns where a body ends."""
+
+    CHUNKED = "chunked"
+    """An early end of the connection shows."""
+    UNTIL_CLOSE = "until_close"
+    """An early end looks like any other."""
+    NONE = "none"
+    """The parts are the whole answer, status line and all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """One answer."""
+
+    parts: Sequence[bytes | asyncio.Event] = ()
+    """Sent one by one; an Event means silence until it is set."""
+    status: int = 200
+    headers: Sequence[tuple[str, str]] = (("content-type", "application/json"),)
+    framing: Framing = Framing.CHUNKED
+    before_head: asyncio.Event | None = None
+    """Nothing at all is sent until it is set."""
+    is_cut: bool = False
+    """Close the connection after the last part, without a proper end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A request as it came."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(repr=False)
+    """Names in lower case."""
+
+    body: bytes = field(repr=False)
+    connection: int
+    """Counts from 1: requests with equal numbers came over one connection."""
+    client_closed: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+    """Set when the client closes its socket before the answer has ended."""
+
+    def json(self) -> Any:
+        """Return the body read as JSON."""
+        return orjson.loads(self.body)
+
+
+class FakeProvider:
+    """The server. Answers with the scripts in turn, then with `default`."""
+
+    def __init__(self, *scripts: Script, default: Script | None = None) -> None:
+        self.scripts = deque(scripts)
+        self.default = default
+        self.requests: list[Recorded] = []
+        self.arrived = asyncio.Event()
+        """Set when a request has been read; clear it to wait for another."""
+        self._connections = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._port = 0
+
+    @property
+    def base_url(self) -> str:
+        """Return the address to give to an endpoint."""
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._server is not None:
+            self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: Any) -> None:
+        self._connections += 1
+        task = asyncio.create_task(self._converse(reader, writer, self._connections))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _converse(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int
+    ) -> None:
+        try:
+            first = await reader.read(1)
+            while first:
+                request = await _read_request(reader, first, number)
+                self.requests.append(request)
+                self.arrived.set()
+                first = await self._answer(request, reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            return
+        finally:
+            writer.close()
+
+    async def _answer(
+        self,
+        request: Recorded,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> bytes:
+        """Answer, and return the first byte of the next request, if there is one."""
+        script = self._next_script()
+        sending = asyncio.create_task(_send(script, writer))
+        listening = asyncio.create_task(_read_byte(reader))
+        try:
+            await asyncio.wait({sending, listening}, return_when="FIRST_COMPLETED")
+            if not sending.done():
+                request.client_closed.set()
+                return b""
+            sending.result()
+            is_last = script.is_cut or script.framing is not Framing.CHUNKED
+            return b"" if is_last else await listening
+        finally:
+            sending.cancel()
+            listening.cancel()
+            await asyncio.gather(sending, listening, return_exceptions=True)
+
+    def _next_script(self) -> Script:
+        if self.scripts:
+            return self.scripts.popleft()
+        if self.default is None:
+            return refusal_script(500, "the script has ended")
+        return self.default
+
+
+def stream_script(
+    texts: Iterable[str] = ("Hello", " world"), *, usage: tuple[int, int] = (7, 2)
+) -> Script:
+    """Return a proper streamed answer with one chunk per text."""
+    parts = [chunk_event({"role": "assistant", "content": ""})]
+    parts += [chunk_event({"content": text}) for text in texts]
+    parts += [chunk_event({}, "stop"), usage_event(*usage), DONE_EVENT]
+    return events_script(*parts)
+
+
+def events_script(
+    *parts: bytes | asyncio.Event,
+    framing: Framing = Framing.CHUNKED,
+    is_cut: bool = False,
+) -> Script:
+    """Return an event stream of raw `parts`."""
+    headers = (("content-type", "text/event-stream"),)
+    return Script(parts, headers=headers, framing=framing, is_cut=is_cut)
+
+
+def answer_script(
+    text: str = "Hello world", *, usage: tuple[int, int] = (7, 2)
+) -> Script:
+    """Return a proper answer in one piece."""
+    message = {"role": "assistant", "content": text}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return json_script(
+        {"model": "fake-1", "choices": [choice], "usage": _usage(*usage)}
+    )
+
+
+def refusal_script(
+    status: int,
+    message: str = "no",
+    *,
+    code: str | None = None,
+    headers: Sequence[tuple[str, str]] = (),
+) -> Script:
+    """Return an error in the usual shape."""
+    error = {"message": message, "type": "fake", "param": None, "code": code}
+    return json_script({"error": error}, status=status, headers=headers)
+
+
+def json_script(
+    value: Any, *, status: int = 200, headers: Sequence[tuple[str, str]] = ()
+) -> Script:
+    """Return `value` as a JSON answer."""
+    kind = ("content-type", "application/json")
+    return Script((orjson.dumps(value),), status=status, headers=(kind, *headers))
+
+
+def chunk_event(delta: Mapping[str, Any], finish_reason: str | None = None) -> bytes:
+    """Return one chunk of a streamed answer."""
+    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    return event({"id": "c-1", "model": "fake-1", "choices": [choice]})
+
+
+def usage_event(prompt_tokens: int = 7, completion_tokens: int = 2) -> bytes:
+    """Return the chunk that reports usage at the end."""
+    usage = _usage(prompt_tokens, completion_tokens)
+    return event({"id": "c-1", "model": "fake-1", "choices": [], "usage": usage})
+
+
+def event(value: Any) -> bytes:
+    """Return `value` as one server-sent event."""
+    return b"data: " + orjson.dumps(value) + b"\n\n"
+
+
+def _usage(prompt_tokens: int, completion_tokens: int) -> dict[str, int]:
+    return {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "total_tokens": prompt_tokens + completion_tokens,
+    }
+
+
+async def _read_request(
+    reader: asyncio.StreamReader, first: bytes, number: int
+) -> Recorded:
+    head = first + await reader.readuntil(b"\r\n\r\n")
+    start, *lines = head.decode("latin-1").strip().split("\r\n")
+    method, path, _ = start.split(" ", 2)
+    pairs = (line.split(":", 1) for line in lines)
+    headers = {name.strip().lower(): value.strip() for name, value in pairs}
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Recorded(method, path, headers, body, number)
+
+
+async def _read_byte(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await reader.read(1)
+    except ConnectionError:  # a reset is an end as well
+        return b""
+
+
+async def _send(script: Script, writer: asyncio.StreamWriter) -> None:
+    if script.before_head is not None:
+        await script.before_head.wait()
+    if script.framing is not Framing.NONE:
+        writer.write(_head(script))
+    for part in script.parts:
+        if isinstance(part, asyncio.Event):
+            await part.wait()
+        elif part:
+            writer.write(_frame(script, part))
+            await writer.drain()
+    if script.framing is Framing.CHUNKED and not script.is_cut:
+        writer.write(b"0\r\n\r\n")
+    await writer.drain()
+
+
+def _head(script: Script) -> bytes:
+    lines = [f"HTTP/1.1 {script.status} Scripted"]
+    lines += [f"{name}: {value}" for name, value in script.headers]
+    is_chunked = script.framing is Framing.CHUNKED
+    lines.append("transfer-encoding: chunked" if is_chunked else "connection: close")
+    return "\r\n".join((*lines, "", "")).encode("latin-1")
+
+
+def _frame(script: Script, part: bytes) -> bytes:
+    if script.framing is not Framing.CHUNKED:
+        return part
+    return b"%x\r\n%b\r\n" % (len(part), part)

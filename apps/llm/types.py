@@ -1,0 +1,95 @@
+"""The values that cross the border of this package. Nothing here does I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long one call may take, by phase. Seconds."""
+
+    connect_s: float = 5.0
+    """Waiting for a connection: pool, name look-up, TCP and TLS together."""
+    first_byte_s: float = 60.0
+    """From the start of the call to the first byte of the answer's body."""
+    idle_s: float = 30.0
+    """Between two pieces of the body."""
+    total_s: float = 300.0
+    """The whole call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One model at one provider, and how to reach it."""
+
+    name: str
+    """What people call it; error messages name it."""
+    base_url: str
+    """Like `https://host/v1`; the protocol's path is appended."""
+    model: str
+    api_key: str | None = field(default=None, repr=False)
+    timeouts: Timeouts = Timeouts()
+    extra_headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Sent as they are; their values count as secrets."""
+    max_tokens_field: str = "max_tokens"
+    """Some providers want `max_completion_tokens` instead."""
+
+    @property
+    def chat_url(self) -> str:
+        """Return the address of the chat completions method."""
+        return self.base_url.rstrip("/") + "/chat/completions"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Return every text that must not show up in a message."""
+        values = (self.api_key or "", *(value for _, value in self.extra_headers))
+        return tuple(value for value in values if value)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """What to ask. Only the fields that are set go on the wire."""
+
+    messages: Sequence[Mapping[str, Any]]
+    """In the protocol's own shape: JSON values, passed on as they are."""
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    response_format: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of an answer, or all of it."""
+
+    text: str = ""
+    reasoning: str = ""
+    """Thinking that the provider shows apart from the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """Tokens as the provider counted them."""
+
+    prompt_tokens: int
+    """Cached ones included."""
+    completion_tokens: int
+    """Reasoning ones included."""
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The answer is complete: the provider said so explicitly."""
+
+    finish_reason: str
+    model: str
+    """The model that answered, as the provider names it."""
+    usage: TokenUsage | None
+    """None: the provider gave none."""
