@@ -1,0 +1,88 @@
+"""Planners that need no model: the baselines every conductor is compared with.
+
+Each gives its plan in the first round and keeps the answer afterwards. Sources:
+arXiv 2303.17651 (self-refinement), arXiv 2406.04692 (mixture of agents, one layer).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from apps.engine.plan import Plan, PlannedStep
+from apps.engine.ports import Ask, PlanRequest
+from apps.planners.resolve import all_earlier
+
+FIRST_ATTEMPT = "Answer the user's question completely. Show the work it takes."
+REFLECTION = (
+    "Examine the answers so far for mistakes, gaps and unclear passages. Then write "
+    "the complete, corrected answer to the user's question."
+)
+PROPOSAL = "Answer the user's question completely and on your own."
+AGGREGATION = (
+    "Several answers to the user's question are given. Judge each critically, since "
+    "some may be wrong, and write the one best answer from what holds."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SingleWorkerPlanner:
+    """One worker answers the plain question."""
+
+    worker: str
+    name: str = field(default="single_worker", init=False)
+
+    async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
+        """Return a plan of one step whose subtask is the prompt itself.
+
+        The engine sends such a step as a direct call, with nothing around it.
+        """
+        if request.rounds:
+            return None
+        return Plan((PlannedStep(request.task.prompt, self.worker),))
+
+
+@dataclass(frozen=True, slots=True)
+class SelfReflectionPlanner:
+    """One worker improves its own answer turn by turn."""
+
+    worker: str
+    turns: int
+    """Calls in all, the first answer included."""
+    name: str = field(default="self_reflection", init=False)
+
+    def __post_init__(self) -> None:
+        if self.turns < 1:
+            raise ValueError(f"turns: expected 1 or more, got {self.turns}")
+
+    async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
+        """Return a chain in which each step reads all earlier ones."""
+        if request.rounds:
+            return None
+        steps = tuple(
+            PlannedStep(
+                REFLECTION if turn else FIRST_ATTEMPT, self.worker, all_earlier(turn)
+            )
+            for turn in range(self.turns)
+        )
+        return Plan(steps)
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureOfAgentsPlanner:
+    """Several workers answer independently and one makes an answer of theirs."""
+
+    workers: tuple[str, ...]
+    aggregator: str
+    name: str = field(default="mixture_of_agents", init=False)
+
+    def __post_init__(self) -> None:
+        if not self.workers:
+            raise ValueError("workers: expected at least one name")
+
+    async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
+        """Return independent proposals and a last step that reads them all."""
+        if request.rounds:
+            return None
+        proposals = tuple(PlannedStep(PROPOSAL, worker) for worker in self.workers)
+        last = PlannedStep(AGGREGATION, self.aggregator, all_earlier(len(proposals)))
+        return Plan((*proposals, last))

@@ -1,0 +1,90 @@
+"""The planner that asks a conductor model.
+
+Asks once and says what came of it. Asking again, validating and the fallback plan are
+the engine's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from apps.engine.errors import PlanFault, PlanRejected
+from apps.engine.plan import Plan
+from apps.engine.ports import Ask, CallParams, PlanRequest
+from apps.planners.forms import JSON_SCHEMA, LISTS
+from apps.planners.parser import parse_lists
+from apps.planners.prompt import PREFILL, build_messages
+from apps.planners.schema import parse_json, response_format
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModelPlanner:
+    """Plans with the pool's conductor model."""
+
+    mode: Literal["lists", "json_schema"] = "lists"
+    """`json_schema` needs a server with structured output."""
+    shows_descriptions: bool = False
+    """False: models are mere numbers, as trained conductors know them."""
+    uses_prefill: bool = False
+    """True: the reply continues a sentence of ours; for lists, if the server can."""
+    max_tokens: int = 1024
+    """The length conductors are trained with."""
+    temperature: float | None = 0.0
+    """0: the same question gets the same plan, as far as the server allows."""
+    name: str = field(default="language_model", init=False)
+
+    def __post_init__(self) -> None:
+        if self.uses_prefill and self.mode == "json_schema":
+            raise ValueError("uses_prefill: expected mode 'lists', got 'json_schema'")
+
+    async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
+        """Ask the conductor once; see `Planner.plan`."""
+        messages = build_messages(
+            request,
+            LISTS if self.mode == "lists" else JSON_SCHEMA,
+            shows_descriptions=self.shows_descriptions,
+            uses_prefill=self.uses_prefill,
+        )
+        reply = await ask(messages, self._params(request))
+        _refuse_incomplete(reply.finish_reason)
+        plan = self._parse(reply.text, request)
+        if plan is None and not request.may_keep:
+            raise PlanRejected(
+                PlanFault.EMPTY_PLAN,
+                "the plan has no steps, and there is no answer to keep yet",
+            )
+        return plan
+
+    def _params(self, request: PlanRequest) -> CallParams:
+        structure = None
+        if self.mode == "json_schema":
+            structure = response_format(
+                workers=len(request.pool.workers),
+                max_steps=request.max_steps,
+                may_keep=request.may_keep,
+            )
+        return CallParams(
+            max_tokens=min(self.max_tokens, request.pool.conductor_max_output_tokens),
+            temperature=self.temperature,
+            response_format=structure,
+        )
+
+    def _parse(self, text: str, request: PlanRequest) -> Plan | None:
+        if self.mode == "json_schema":
+            return parse_json(text, request.pool.names)
+        is_continued = self.uses_prefill and not text.lstrip().startswith(PREFILL)
+        whole = f"{PREFILL} {text}" if is_continued else text
+        return parse_lists(whole, request.pool.names)
+
+
+def _refuse_incomplete(finish_reason: str) -> None:
+    if finish_reason == "length":
+        # Even lists that look complete may lack a last entry of each.
+        raise PlanRejected(
+            PlanFault.TRUNCATED, "the answer was cut off at the limit of tokens"
+        )
+    if finish_reason == "content_filter":
+        raise PlanRejected(
+            PlanFault.UNPARSEABLE, "the provider's filter withheld the answer"
+        )

@@ -1,0 +1,162 @@
+"""Builds the conductor's prompt.
+
+The system message holds what never changes for one limit of steps (rules, examples), so
+a server's prefix cache keeps it. The user message holds the rest: question, models, and
+in a later round or after a rejection what came before. Every text that people or models
+wrote stands between tags and has passed `quoted`, so it cannot end its section.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from apps.engine.plan import Plan
+from apps.engine.ports import (
+    Message,
+    Messages,
+    PlanRequest,
+    Pool,
+    Rejection,
+    RoundOutcome,
+)
+from apps.planners.examples import EXAMPLE_WORKERS, EXAMPLES, Example
+from apps.planners.forms import JSON_SCHEMA, Form, render_example
+from apps.planners.quoting import one_line, quoted, shorten
+
+MAX_RESPONSE_CHARS = 12_000
+"""Longest answer of an earlier round that is shown whole."""
+MAX_FAILURE_CHARS = 500
+MAX_REJECTED_CHARS = 3000
+MAX_REASON_CHARS = 500
+MAX_DESCRIPTION_CHARS = 500
+
+PREFILL = "Let me work out which models this question needs."
+
+_ROLE = """\
+You conduct a group of language models. You do not answer the user yourself: you write \
+a plan that says which model does what. The response of its last step is the answer the \
+user gets."""
+
+
+def build_messages(
+    request: PlanRequest,
+    form: Form,
+    *,
+    shows_descriptions: bool = False,
+    uses_prefill: bool = False,
+) -> Messages:
+    """Return the messages that ask the conductor for a plan."""
+    sections = (
+        _question(request),
+        _models(request.pool, shows_descriptions=shows_descriptions),
+        *(_round(i, r, request.pool, form) for i, r in enumerate(request.rounds)),
+        *((_next_round(request, form),) if request.rounds else ()),
+        *(_rejection(r, request.pool) for r in request.rejections),
+        _closing(request),
+    )
+    system = Message(role="system", content=_instructions(form, request.max_steps))
+    user = Message(role="user", content="\n\n".join(sections))
+    prefill = Message(role="assistant", content=PREFILL)
+    return (system, user, prefill) if uses_prefill else (system, user)
+
+
+# --- what stays the same -------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _instructions(form: Form, max_steps: int) -> str:
+    count = "exactly one step" if max_steps == 1 else f"from one to {max_steps} steps"
+    # An example that breaks the limit would teach to break it.
+    fitting = [e for e in EXAMPLES if len(e.plan.steps) <= max_steps]
+    examples = (_example(number, e, form) for number, e in enumerate(fitting, start=1))
+    return "\n\n".join(
+        (
+            _ROLE,
+            f"A plan has {count}. Use as few as the question deserves: each step costs "
+            "time and money. Steps that do not read each other run at the same time.",
+            form.rules,
+            *examples,
+        )
+    )
+
+
+def _example(number: int, example: Example, form: Form) -> str:
+    render = form.render if form is JSON_SCHEMA else render_example
+    return (
+        f"Example {number}, with three models\n"
+        f"Question: {example.question}\n"
+        f"Plan:\n{render(example.plan, EXAMPLE_WORKERS)}"
+    )
+
+
+# --- what differs --------------------------------------------------------------------
+
+
+def _question(request: PlanRequest) -> str:
+    return f"The user's question:\n{_enclosed('question', request.task.prompt)}"
+
+
+def _models(pool: Pool, *, shows_descriptions: bool) -> str:
+    lines = ["Available models:"]
+    for number, worker in enumerate(pool.workers):
+        text = shorten(one_line(worker.description), MAX_DESCRIPTION_CHARS)
+        is_described = shows_descriptions and text
+        lines.append(f"Model {number}" + (f": {quoted(text)}" if is_described else ""))
+    return "\n".join(lines)
+
+
+def _round(number: int, earlier: RoundOutcome, pool: Pool, form: Form) -> str:
+    plan = form.render(Plan(earlier.plan.steps), pool.names)
+    lines = [f"Your previous plan, round {number + 1}:", quoted(plan)]
+    for index, outcome in enumerate(earlier.outcomes):
+        lines.append(f"Step {index}: {outcome.state}")
+        if outcome.state == "failed":
+            lines.append(_enclosed("failure", _reason(outcome.text, pool)))
+    if earlier.answer:
+        response = shorten(earlier.answer, MAX_RESPONSE_CHARS)
+        lines += ["Its final response:", _enclosed("response", response)]
+    else:
+        lines.append("It gave no final response.")
+    return "\n".join(lines)
+
+
+def _next_round(request: PlanRequest, form: Form) -> str:
+    fresh = (
+        "The models of a new plan read the question and the steps of that plan only, "
+        "so a subtask must state whatever they need to know from above."
+    )
+    if not request.may_keep:
+        return f"There is no answer yet. Write another plan. {fresh}"
+    return (
+        f"If the final response answers the question well, keep it with {form.keep}. "
+        f"If not, write a better plan. {fresh}"
+    )
+
+
+def _rejection(rejection: Rejection, pool: Pool) -> str:
+    output = shorten(rejection.output, MAX_REJECTED_CHARS)
+    reason = quoted(_reason(rejection.reason, pool))
+    return (
+        f"Your rejected answer:\n{_enclosed('rejected', output)}\n"
+        f"It cannot be used: {reason}"
+    )
+
+
+def _closing(request: PlanRequest) -> str:
+    if request.rejections:
+        return "Write the complete plan again, without that mistake."
+    return "Write the plan for the user's question now."
+
+
+def _enclosed(tag: str, text: str) -> str:
+    return f"<{tag}>\n{quoted(text)}\n</{tag}>"
+
+
+def _reason(text: str, pool: Pool) -> str:
+    """Return a short reason that calls workers by number, as the prompt does."""
+    text = shorten(one_line(text), MAX_REASON_CHARS)
+    numbers = {name: f"Model {number}" for number, name in enumerate(pool.names)}
+    longest_first = sorted(numbers, key=len, reverse=True)
+    names = "|".join(re.escape(name) for name in longest_first)
+    return re.sub(rf"(?<!\w)(?:{names})(?!\w)", lambda name: numbers[name[0]], text)
