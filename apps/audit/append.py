@@ -1,0 +1,277 @@
+"""The one place that adds to the ledger; `services` and `writer` both end here.
+
+`prepare` does what needs no database: it encodes drafts, salts, digests and encrypts
+bodies, and refuses what is malformed. `append` then links the entries in the open
+transaction. Projection rows are written before the heads are locked, because callers
+with their own transaction do it in that order too: so neither waits for the other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
+
+from apps.audit import chain
+from apps.audit.canonical import canonical_bytes
+from apps.audit.dialects import Dialect, dialect_of
+from apps.audit.errors import NotCanonical, StaleWrite
+from apps.audit.types import Actor, Batch, EntryDraft
+from apps.core.errors import InvalidInput
+from apps.core.ids import new_id
+from apps.core.keyring import seal
+
+GENESIS_HASH = chain.tagged(chain.GENESIS)
+ROWS_PER_INSERT = 32
+"""Rows of one INSERT. Each statement gives up the interpreter lock and has to win it
+back from a busy event loop, so a few long ones beat many short ones."""
+
+
+class PreparedEntry(NamedTuple):
+    """An entry but for its time and place."""
+
+    id: UUID
+    action: str
+    subject_type: str
+    subject_id: UUID
+    head: bytes
+    """Canonical JSON up to the time."""
+    tail: bytes
+    """Canonical JSON after the time."""
+
+
+class PreparedBatch(NamedTuple):
+    """A batch, ready for `append`."""
+
+    team_id: UUID
+    entries: list[PreparedEntry]
+    contents: list[tuple[Any, ...]]
+    """Rows of the content table."""
+    writes: list[tuple[tuple[int, str, bool], tuple[Any, ...]]]
+    """(phase, SQL, must change a row) and parameters."""
+
+
+class Appended(NamedTuple):
+    """Where the entries of a group of batches went."""
+
+    seqs: list[range]
+    """One for each batch."""
+    recorded: str
+    first: tuple[UUID, int, str]
+    """Team, seq and hash of the first entry: tells whether a commit was done."""
+
+
+def content_context(team_id: UUID, digest: str) -> bytes:
+    """Return what the encryption of a body is bound to."""
+    return b"audit.content" + team_id.bytes + digest.encode()
+
+
+def recorded_time(recorded: str) -> datetime:
+    """Return the time an entry holds."""
+    return datetime.fromisoformat(recorded)
+
+
+def prepare(batch: Batch, dialect: Dialect) -> PreparedBatch:
+    """Do the work on `batch` that needs no database.
+
+    Raises: NotCanonical for values the ledger cannot hold, InvalidInput without drafts.
+    """
+    if not batch.drafts:
+        raise InvalidInput("a batch needs at least one entry")
+    contents: list[tuple[Any, ...]] = []
+    team = dialect.adapt(batch.team_id)
+    entries = []
+    for draft in batch.drafts:
+        bodies = {}
+        for name, text in draft.bodies.items():
+            digest, row = _seal_body(batch.team_id, team, name, text)
+            contents.append(row)
+            bodies[name] = {"bytes": row[4], "digest": digest}
+        entries.append(_prepare_entry(draft, bodies))
+    adapt = dialect.adapt
+    writes = [
+        ((w.phase, w.sql, w.must_change_row), tuple([adapt(p) for p in w.params]))
+        for w in batch.writes
+    ]
+    return PreparedBatch(batch.team_id, entries, contents, writes)
+
+
+def _seal_body(
+    team_id: UUID, team: Any, name: str, text: str
+) -> tuple[str, tuple[Any, ...]]:
+    try:
+        plain = text.encode()
+    except UnicodeEncodeError as exc:
+        raise NotCanonical(f"body {name!r} is not valid Unicode") from exc
+    salt = os.urandom(chain.SALT_BYTES)
+    digest = chain.tagged(chain.body_digest(salt, plain))
+    sealed = seal(plain, context=content_context(team_id, digest))
+    return digest, (digest, team, salt, sealed, len(plain))
+
+
+def _prepare_entry(draft: EntryDraft, bodies: dict[str, Any]) -> PreparedEntry:
+    entry_id = new_id()
+    # Keys sort as: what is encoded here, then `recorded`, then `targets` and `v`.
+    head = canonical_bytes(
+        {
+            "action": draft.action,
+            "actor": _actor(draft.actor),
+            "bodies": bodies,
+            "context": dict(draft.context),
+            "data": dict(draft.data),
+            "id": str(entry_id),
+            "outcome": draft.outcome,
+        }
+    )
+    target = {"id": str(draft.subject_id), "type": draft.subject_type}
+    return PreparedEntry(
+        entry_id,
+        draft.action,
+        draft.subject_type,
+        draft.subject_id,
+        head[:-1] + b',"recorded":"',
+        b'","targets":[' + canonical_bytes(target) + b'],"v":1}',
+    )
+
+
+def _actor(actor: Actor) -> dict[str, str]:
+    values = {"display": actor.display, "id": actor.id, "type": actor.type}
+    if actor.on_behalf_of:
+        values["on_behalf_of"] = actor.on_behalf_of
+    return values
+
+
+def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> Appended:
+    """Link the entries of `group` to their chains, in the open transaction."""
+    dialect = dialect_of(connection)
+    with connection.cursor() as cursor:
+        _run_writes(cursor, group)
+        heads = lock_heads(cursor, dialect, {batch.team_id for batch in group})
+        cursor.execute(dialect.clock)
+        recorded: str = cursor.fetchone()[0]
+        rows: list[tuple[Any, ...]] = []
+        seqs = []
+        for batch in group:
+            head = heads[batch.team_id]
+            end = _link(batch, head, recorded, dialect, rows)
+            seqs.append(range(head.seq + 1, end.seq + 1))
+            heads[batch.team_id] = end
+        _insert(cursor, _INSERT_ENTRIES, rows)
+        _insert(cursor, _INSERT_CONTENTS, [row for b in group for row in b.contents])
+        cursor.executemany(
+            "UPDATE audit_chainhead SET seq = %s, hash = %s WHERE team_id = %s",
+            [
+                (end.seq, chain.tagged(end.hash), dialect.adapt(team_id))
+                for team_id, end in heads.items()
+            ],
+        )
+    return Appended(seqs, recorded, (group[0].team_id, seqs[0].start, rows[0][-1]))
+
+
+def lock_heads(
+    cursor: CursorWrapper, dialect: Dialect, team_ids: Iterable[UUID]
+) -> dict[UUID, chain.Position]:
+    """Lock the heads of some teams and return them; a missing one is created.
+
+    Always in the order of team ids, so that two transactions cannot wait for each
+    other. The head is read anew each time: other connections append as well.
+    """
+    ordered = sorted(team_ids)
+    params = [dialect.adapt(team_id) for team_id in ordered]
+    heads = _select_heads(cursor, dialect, params)
+    if len(heads) < len(params):
+        cursor.executemany(
+            "INSERT INTO audit_chainhead (team_id, seq, hash) "
+            "VALUES (%s, 0, %s) ON CONFLICT DO NOTHING",
+            [(param, GENESIS_HASH) for param in params],
+        )
+        heads = _select_heads(cursor, dialect, params)
+    return {team_id: heads[dialect.adapt(team_id)] for team_id in ordered}
+
+
+def _select_heads(
+    cursor: CursorWrapper, dialect: Dialect, params: list[Any]
+) -> dict[Any, chain.Position]:
+    marks = ", ".join(["%s"] * len(params))
+    cursor.execute(
+        f"SELECT team_id, seq, hash FROM audit_chainhead "
+        f"WHERE team_id IN ({marks}) ORDER BY team_id{dialect.lock}",
+        params,
+    )
+    return {
+        team: chain.Position(seq, chain.untagged(text))
+        for team, seq, text in cursor.fetchall()
+    }
+
+
+def _link(
+    batch: PreparedBatch,
+    head: chain.Position,
+    recorded: str,
+    dialect: Dialect,
+    rows: list[tuple[Any, ...]],
+) -> chain.Position:
+    """Add the batch's rows to `rows` and return the new end of the chain."""
+    seq, previous = head
+    adapt, time = dialect.adapt, recorded.encode()
+    team, recorded_at = adapt(batch.team_id), adapt(recorded_time(recorded))
+    for entry in batch.entries:
+        seq += 1
+        canonical = entry.head + time + entry.tail
+        previous = chain.entry_hash(batch.team_id, seq, previous, canonical)
+        rows.append(
+            (
+                team,
+                seq,
+                adapt(entry.id),
+                entry.action,
+                entry.subject_type,
+                adapt(entry.subject_id),
+                recorded_at,
+                canonical,
+                chain.tagged(previous),
+            )
+        )
+    return chain.Position(seq, previous)
+
+
+def _run_writes(cursor: CursorWrapper, group: Sequence[PreparedBatch]) -> None:
+    """Run the projections' statements by phase, equal ones together and in order."""
+    statements: dict[tuple[int, str, bool], list[tuple[Any, ...]]] = {}
+    for batch in group:
+        for statement, params in batch.writes:
+            statements.setdefault(statement, []).append(params)
+    for (_, sql, must_change_row), rows in sorted(
+        statements.items(), key=lambda item: item[0][0]
+    ):
+        cursor.executemany(sql, rows)
+        if must_change_row and cursor.rowcount != len(rows):
+            raise StaleWrite("a row was not in the state this write expects")
+
+
+_INSERT_ENTRIES = (
+    "INSERT INTO audit_entry (team_id, seq, id, action, subject_type, subject_id, "
+    "recorded_at, canonical, hash) VALUES "
+)
+_INSERT_CONTENTS = (
+    "INSERT INTO audit_content (digest, team_id, salt, sealed, size) VALUES "
+)
+
+
+def _insert(cursor: CursorWrapper, sql: str, rows: list[tuple[Any, ...]]) -> None:
+    """Insert `rows`, many with each statement."""
+    start = 0
+    while start < len(rows):
+        # Powers of two: few different statements, which the driver keeps prepared.
+        count = min(ROWS_PER_INSERT, 1 << (len(rows) - start).bit_length() - 1)
+        chunk = rows[start : start + count]
+        marks = "(" + ", ".join(["%s"] * len(chunk[0])) + ")"
+        cursor.execute(
+            sql + ", ".join([marks] * count), [value for row in chunk for value in row]
+        )
+        start += count

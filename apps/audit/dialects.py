@@ -1,0 +1,58 @@
+"""Where SQLite and PostgreSQL differ for raw statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How one kind of database takes parameters, locks rows and tells the time."""
+
+    conversions: Mapping[type, Callable[[Any], Any]]
+    """By exact type; values of other types pass as they are."""
+    lock: str
+    """Ends a SELECT whose rows nobody else may change until the commit."""
+    clock: str
+    """Selects the time in UTC as `2030-01-31T12:00:00.123456Z`."""
+
+    def adapt(self, value: Any) -> Any:
+        """Return `value` as the driver takes it."""
+        convert = self.conversions.get(type(value))
+        if convert is not None:
+            return convert(value)
+        return value.value if isinstance(value, Enum) else value
+
+
+def dialect_of(connection: BaseDatabaseWrapper) -> Dialect:
+    """Return the dialect of a Django connection, which need not be open."""
+    return _DIALECTS[connection.vendor]
+
+
+def _naive_text(value: datetime) -> str:
+    """Write a time the way Django stores it in SQLite."""
+    return str(value.astimezone(UTC).replace(tzinfo=None))
+
+
+_DIALECTS = {
+    "sqlite": Dialect(
+        conversions={UUID: lambda value: value.hex, datetime: _naive_text},
+        lock="",  # a transaction holds the write lock from its first statement
+        # SQLite's clock counts milliseconds.
+        clock="SELECT strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')",
+    ),
+    "postgresql": Dialect(
+        conversions={},
+        lock=" FOR UPDATE",
+        # Not now(): that is when the transaction began, before it waited for the lock.
+        clock="SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', "
+        """'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')""",
+    ),
+}

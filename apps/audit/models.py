@@ -1,0 +1,70 @@
+"""The ledger's tables. Rows are added by `append.py` alone and never changed.
+
+There are no foreign keys to other apps: deleting a user or a team erases no record.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+
+from apps.core.scoping import TeamQuerySet
+
+DIGEST_LENGTH = len("sha256:") + 64
+
+
+class ChainHead(models.Model):
+    """The end of a team's chain; its row is the lock for appending."""
+
+    team_id = models.UUIDField(primary_key=True)
+    seq = models.BigIntegerField()
+    hash = models.CharField(max_length=DIGEST_LENGTH)
+
+    def __str__(self) -> str:
+        return f"{self.team_id} {self.seq}"
+
+
+class Entry(models.Model):
+    """One entry. `canonical` is what was hashed; the other columns serve to find it."""
+
+    pk = models.CompositePrimaryKey("team_id", "seq")
+    team_id = models.UUIDField()
+    seq = models.BigIntegerField()
+    id = models.UUIDField()
+    action = models.CharField(max_length=64)
+    subject_type = models.CharField(max_length=32)
+    subject_id = models.UUIDField()
+    recorded_at = models.DateTimeField()
+    canonical = models.BinaryField()
+    """The exact bytes: JSON columns rewrite numbers and refuse some characters."""
+    hash = models.CharField(max_length=DIGEST_LENGTH)
+
+    objects = TeamQuerySet["Entry"].as_manager()
+
+    class Meta:
+        indexes = [
+            # The timeline of one run or one person.
+            models.Index(
+                fields=["team_id", "subject_id", "seq"], name="audit_entry_subject"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.action}"
+
+
+class Content(models.Model):
+    """A body of text, encrypted and bound to its team and digest."""
+
+    digest = models.CharField(max_length=DIGEST_LENGTH, primary_key=True)
+    team_id = models.UUIDField()
+    salt = models.BinaryField(null=True)
+    """NULL after erasure: without it not even a guessed text can be confirmed."""
+    sealed = models.BinaryField(null=True)
+    """NULL after erasure."""
+    size = models.PositiveBigIntegerField()
+    """Bytes of the UTF-8 text."""
+
+    objects = TeamQuerySet["Content"].as_manager()
+
+    def __str__(self) -> str:
+        return self.digest

@@ -1,0 +1,97 @@
+"""Reading the ledger back: entries decoded, bodies decrypted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import orjson
+
+from apps.audit.append import GENESIS_HASH, content_context, recorded_time
+from apps.audit.models import Content, Entry
+from apps.audit.types import Actor, EntryView
+from apps.core.keyring import unseal
+
+PAGE = 500
+"""Entries of one call, unless the caller wants another number."""
+
+
+class _Row(NamedTuple):
+    seq: int
+    hash: str
+    document: dict[str, Any]
+
+    @property
+    def digests(self) -> list[str]:
+        return [body["digest"] for body in self.document["bodies"].values()]
+
+
+def entry_list(
+    team_id: UUID,
+    *,
+    subject_id: UUID | None = None,
+    after_seq: int = 0,
+    limit: int = PAGE,
+) -> list[EntryView]:
+    """Return entries of a team, or of one subject in it, in the order of the chain.
+
+    Raises: SecretUnreadable if a body does not open.
+    """
+    entries = Entry.objects.for_team(team_id).filter(seq__gt=after_seq)
+    if subject_id is not None:
+        entries = entries.filter(subject_id=subject_id)
+    rows = [
+        _Row(seq, text, orjson.loads(bytes(canonical)))
+        for seq, text, canonical in entries.order_by("seq").values_list(
+            "seq", "hash", "canonical"
+        )[:limit]
+    ]
+    texts = _texts(team_id, [digest for row in rows for digest in row.digests])
+    previous = _previous_hashes(team_id, rows)
+    return [_view(row, texts, previous[row.seq]) for row in rows]
+
+
+def _texts(team_id: UUID, digests: Iterable[str]) -> dict[str, str | None]:
+    """Return the bodies by digest; None is one that has been erased."""
+    contents = Content.objects.for_team(team_id).filter(digest__in=set(digests))
+    return {
+        digest: None
+        if sealed is None
+        else unseal(bytes(sealed), context=content_context(team_id, digest)).decode()
+        for digest, sealed in contents.values_list("digest", "sealed")
+    }
+
+
+def _previous_hashes(team_id: UUID, rows: Sequence[_Row]) -> dict[int, str]:
+    """Return, by seq of an entry, the hash of the entry before it."""
+    known = {row.seq + 1: row.hash for row in rows} | {1: GENESIS_HASH}
+    unknown = [row.seq - 1 for row in rows if row.seq not in known]
+    neighbours = Entry.objects.for_team(team_id).filter(seq__in=unknown)
+    for seq, text in neighbours.values_list("seq", "hash"):
+        known[seq + 1] = text
+    return {row.seq: known.get(row.seq, "") for row in rows}
+
+
+def _view(row: _Row, texts: dict[str, str | None], previous: str) -> EntryView:
+    document = row.document
+    target = document["targets"][0]
+    recorded_at: datetime = recorded_time(document["recorded"])
+    return EntryView(
+        seq=row.seq,
+        id=UUID(document["id"]),
+        action=document["action"],
+        outcome=document["outcome"],
+        subject_type=target["type"],
+        subject_id=UUID(target["id"]),
+        recorded_at=recorded_at,
+        actor=Actor(**document["actor"]),
+        context=document["context"],
+        data=document["data"],
+        bodies={
+            name: texts.get(body["digest"]) for name, body in document["bodies"].items()
+        },
+        hash=row.hash,
+        previous_hash=previous,
+    )

@@ -1,0 +1,92 @@
+"""What callers hand to the ledger and what they get back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who did it, as text that outlives the row it was taken from."""
+
+    type: str
+    """user, api_key, service or model."""
+    id: str
+    display: str
+    on_behalf_of: str = ""
+    """For a service or a key: the person behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryDraft:
+    """One thing that happened, before it has a place in the chain."""
+
+    action: str
+    """Dotted past tense, for example `run.created`."""
+    subject_type: str
+    subject_id: UUID
+    actor: Actor
+    data: Mapping[str, Any]
+    """Whole numbers, words, booleans, null, lists and objects of these; no floats."""
+    bodies: Mapping[str, str] = field(default_factory=dict)
+    """Texts kept apart, encrypted; the chain holds their salted digests."""
+    outcome: str = "success"
+    """success, failure, denied, unknown or cancelled."""
+    context: Mapping[str, str] = field(default_factory=dict)
+    """Address, user agent, request id."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowWrite:
+    """A statement on a projection, committed together with the entries."""
+
+    sql: str
+    """With %s for each parameter."""
+    params: tuple[Any, ...]
+    """Plain values, UUID, enums or aware datetimes; JSON as text."""
+    phase: int = 0
+    """Lower phases run first. Within one, equal statements run together, in order."""
+    must_change_row: bool = False
+    """True: unless exactly one row changes, the whole batch fails with StaleWrite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Entries of one team and the writes they report: all are stored, or none."""
+
+    team_id: UUID
+    drafts: tuple[EntryDraft, ...]
+    """At least one: no state changes without an entry."""
+    writes: tuple[RowWrite, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenEntry:
+    """The place an entry got."""
+
+    seq: int
+    recorded_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EntryView:
+    """An entry as it is read back."""
+
+    seq: int
+    id: UUID
+    action: str
+    outcome: str
+    subject_type: str
+    subject_id: UUID
+    recorded_at: datetime
+    actor: Actor
+    context: Mapping[str, str]
+    data: Mapping[str, Any]
+    bodies: Mapping[str, str | None]
+    """None: the text has been erased."""
+    hash: str
+    previous_hash: str
