@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from apps.engine.errors import CallFailed, CallFault
 from apps.engine.limits import Limits
 from apps.engine.meter import Meter, Reservation
-from apps.engine.ports import Call, CallEnd, CallParams, Delta, Messages, WorkerCaller
+from apps.engine.ports import Call, CallEnd, Delta, WorkerCaller
 from apps.engine.usage import Cost, Price, Usage, estimate_tokens
 
 _BILLED_WITHOUT_TEXT = frozenset(
@@ -21,9 +21,8 @@ _BILLED_WITHOUT_TEXT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Who is called, and what that costs."""
+    """What a call to a model costs and how long its answer may be."""
 
-    worker: str
     price: Price | None
     max_output_tokens: int
 
@@ -36,8 +35,8 @@ class Attempt:
     reasoning: str = ""
     finish_reason: str = ""
     model: str = ""
-    usage: Usage = Usage()
-    cost: Cost = Cost()
+    usage: Usage = field(default_factory=Usage)
+    cost: Cost = field(default_factory=Cost)
     latency_ms: int = 0
     first_token_ms: int | None = None
 
@@ -55,6 +54,12 @@ class AttemptFailed(Exception):
         self.failure = failure
         self.attempt = attempt
 
+    def reason(self) -> BaseException:
+        """Return what goes on from here: the failure, or the cancellation itself."""
+        if self.failure.fault is CallFault.CANCELLED:
+            return asyncio.CancelledError()
+        return self.failure
+
 
 class Caller:
     """Makes the calls of one run, a limited number at a time."""
@@ -62,35 +67,48 @@ class Caller:
     def __init__(self, caller: WorkerCaller, limits: Limits, meter: Meter) -> None:
         self._caller = caller
         self._meter = meter
-        self.slots = asyncio.Semaphore(limits.max_parallel)
+        self._slots = asyncio.Semaphore(limits.max_parallel)
 
-    def reserve(
-        self, target: Target, messages: Messages, params: CallParams
-    ) -> Reservation:
-        """Reserve a call before it is recorded and made. Raises: LimitReached."""
+    async def call(
+        self,
+        call: Call,
+        target: Target,
+        announce: Callable[[], Awaitable[None]],
+        on_delta: Callable[[Delta], None],
+    ) -> Attempt:
+        """Wait for a free slot, announce the call, make it, return its whole answer.
+
+        `announce` makes the call's start durable; if it fails no call is made.
+        Raises: LimitReached before the announcement; what `announce` raises;
+        AttemptFailed, also when cancelled from outside (fault "cancelled"): whoever
+        asked then records the attempt and lets the cancellation go on.
+        """
+        async with self._slots:
+            held = self._reserve(call, target)
+            try:
+                await announce()
+            except asyncio.CancelledError:
+                raise self._settled(_closed(), Attempt(), held, target) from None
+            except BaseException:
+                self._settle(Attempt(), held, target)
+                raise
+            return await self._perform(call, target, held, on_delta)
+
+    def _reserve(self, call: Call, target: Target) -> Reservation:
         return self._meter.reserve(
-            input_tokens=estimate_tokens(*(m["content"] for m in messages)),
-            wanted_output=params.max_tokens or target.max_output_tokens,
+            input_tokens=estimate_tokens(*(m["content"] for m in call.messages)),
+            wanted_output=call.params.max_tokens or target.max_output_tokens,
             price=target.price,
             now=asyncio.get_running_loop().time(),
         )
 
-    def release(self, held: Reservation, target: Target) -> None:
-        """Give a reservation back for a call that was never made."""
-        self._settle(Attempt(), held, target)
-
-    async def perform(
+    async def _perform(
         self,
         call: Call,
         target: Target,
         held: Reservation,
         on_delta: Callable[[Delta], None],
     ) -> Attempt:
-        """Make the call and return its complete answer.
-
-        Raises: AttemptFailed, also when cancelled from outside (fault "cancelled");
-        the caller of this method then lets the cancellation go on.
-        """
         if self._meter.is_bound:
             params = replace(call.params, max_tokens=held.output_tokens)
             call = replace(call, params=params)
@@ -103,12 +121,12 @@ class Caller:
         except CallFailed as exc:
             failure = exc
         except asyncio.CancelledError:
-            failure = CallFailed(CallFault.CANCELLED, "the call was closed by us")
+            failure = _closed()
         attempt.latency_ms = _ms(asyncio.get_running_loop().time() - started)
         attempt.usage = usage or _estimate(call, attempt, failure)
-        self._settle(attempt, held, target)
         if failure is not None:
-            raise AttemptFailed(failure, attempt)
+            raise self._settled(failure, attempt, held, target)
+        self._settle(attempt, held, target)
         return attempt
 
     async def _read(
@@ -142,9 +160,19 @@ class Caller:
         attempt.finish_reason, attempt.model = end.finish_reason, end.model
         return end.usage
 
+    def _settled(
+        self, failure: CallFailed, attempt: Attempt, held: Reservation, target: Target
+    ) -> AttemptFailed:
+        self._settle(attempt, held, target)
+        return AttemptFailed(failure, attempt)
+
     def _settle(self, attempt: Attempt, held: Reservation, target: Target) -> None:
         now = asyncio.get_running_loop().time()
         attempt.cost = self._meter.settle(held, attempt.usage, target.price, now)
+
+
+def _closed() -> CallFailed:
+    return CallFailed(CallFault.CANCELLED, "the call was closed by us")
 
 
 def _estimate(call: Call, attempt: Attempt, failure: CallFailed | None) -> Usage:

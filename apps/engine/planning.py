@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from apps.engine.calls import AttemptFailed, Target
-from apps.engine.errors import CallFailed, CallFault, PlanFault, PlanRejected
+from apps.engine.errors import CallFailed, PlanFault, PlanRejected
 from apps.engine.events import (
     PlanAccepted,
     PlanCallFailed,
@@ -138,27 +138,22 @@ class _Asking:
 
     async def ask(self, messages: Messages, params: CallParams) -> Reply:
         """Call the conductor model. Raises: CallFailed, LimitReached."""
-        run, state = self.run, self.run.state
-        pool = run.pool
-        target = Target(
-            CONDUCTOR, pool.conductor_price, pool.conductor_max_output_tokens
-        )
-        async with run.caller.slots:
-            held = run.caller.reserve(target, messages, params)
+        run, state, pool = self.run, self.run.state, self.run.pool
+
+        async def announce() -> None:
             state.plan_calls += 1
-            asked = PlanRequested(
-                self.number, state.plan_calls, messages_json(messages)
+            sent = messages_json(messages)
+            await run.journal.commit(PlanRequested(self.number, state.plan_calls, sent))
+
+        try:
+            attempt = await run.caller.call(
+                Call(CONDUCTOR, messages, params, run.is_call_streamed),
+                Target(pool.conductor_price, pool.conductor_max_output_tokens),
+                announce,
+                self._show,
             )
-            try:
-                await run.journal.commit(asked)
-            except BaseException:
-                run.caller.release(held, target)
-                raise
-            call = Call(CONDUCTOR, messages, params, run.is_call_streamed)
-            try:
-                attempt = await run.caller.perform(call, target, held, self._show)
-            except AttemptFailed as exc:
-                raise self._note_failure(exc) from None
+        except AttemptFailed as exc:
+            raise self._note_failure(exc) from None
         self.last_output = attempt.text
         run.journal.note(
             PlanReplied(
@@ -193,6 +188,4 @@ class _Asking:
                 attempt.latency_ms,
             )
         )
-        if failure.fault is CallFault.CANCELLED:
-            return asyncio.CancelledError()
-        return failure
+        return exc.reason()

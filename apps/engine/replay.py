@@ -13,6 +13,9 @@ from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import Rejection, RoundOutcome, StepOutcome
 from apps.engine.text import strip_thinking
 
+PLANNING = -1
+"""Stands for the conductor's call where a step's index is expected."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
@@ -107,23 +110,6 @@ class _Reader:
 
     def read(self, event: ev.Event) -> None:
         match event:
-            case ev.PlanRequested():
-                self._open.add((event.round, -1))
-                self.state.plan_calls = event.attempt
-            case ev.PlanReplied() | ev.PlanCallFailed():
-                self._settle((event.round, -1), event)
-                if isinstance(event, ev.PlanReplied):
-                    self._last_output = event.output
-                else:
-                    self.state.plan_failures += 1
-            case ev.PlanRejectedEvent():
-                self.state.plan_failures += 1
-                rejection = Rejection(self._last_output, event.reason)
-                self.state.rejections.append(rejection)
-            case ev.PlanAccepted():
-                self._accept(event)
-            case ev.PlanKept():
-                self.state.is_kept = True
             case ev.RunCompleted() | ev.RunFailed() | ev.RunCancelled():
                 self.state.end = event
             case ev.RunResumed():
@@ -132,8 +118,44 @@ class _Reader:
                 self._open.clear()
             case ev.RunCreated():
                 return
-            case _:
+            case (
+                ev.StepStarted()
+                | ev.StepAttemptFailed()
+                | ev.StepCompleted()
+                | ev.StepFailed()
+                | ev.StepSkipped()
+            ):
                 self._read_step(event)
+            case _:
+                self._read_plan(event)
+
+    def _read_plan(
+        self,
+        event: ev.PlanRequested
+        | ev.PlanReplied
+        | ev.PlanCallFailed
+        | ev.PlanRejectedEvent
+        | ev.PlanAccepted
+        | ev.PlanKept,
+    ) -> None:
+        match event:
+            case ev.PlanRequested():
+                self._open.add((event.round, PLANNING))
+                self.state.plan_calls = event.attempt
+            case ev.PlanReplied():
+                self._settle((event.round, PLANNING), event)
+                self._last_output = event.output
+            case ev.PlanCallFailed():
+                self._settle((event.round, PLANNING), event)
+                self.state.plan_failures += 1
+            case ev.PlanRejectedEvent():
+                self.state.plan_failures += 1
+                rejection = Rejection(self._last_output, event.reason)
+                self.state.rejections.append(rejection)
+            case ev.PlanAccepted():
+                self._accept(event)
+            case ev.PlanKept():
+                self.state.is_kept = True
 
     def _read_step(
         self,

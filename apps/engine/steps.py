@@ -95,32 +95,36 @@ class StepRunner:
         )
 
     async def _attempt(self, worker: str, messages: Messages) -> StepResult:
-        run, made = self._run, self._round.attempts
+        run = self._run
         spec = run.pool.worker(worker)
-        target = Target(worker, spec.price, spec.max_output_tokens)
         params = run.task.params if self._is_last else CallParams()
-        async with run.caller.slots:
-            held = run.caller.reserve(target, messages, params)
-            number = made[self._index] = made.get(self._index, 0) + 1
-            started = StepStarted(
-                self._number, self._index, number, worker, messages_json(messages)
+        number = self._round.attempts.get(self._index, 0) + 1
+        view = _View(run, self._number, self._index, number, self._is_live)
+
+        async def announce() -> None:
+            self._round.attempts[self._index] = number
+            await run.journal.commit(
+                StepStarted(
+                    self._number, self._index, number, worker, messages_json(messages)
+                )
             )
-            try:
-                await run.journal.commit(started)
-            except BaseException:
-                run.caller.release(held, target)
-                raise
-            call = Call(worker, messages, params, run.is_call_streamed)
-            view = _View(run, self._number, self._index, number, self._is_live)
-            try:
-                attempt = await run.caller.perform(call, target, held, view.show)
-                _require_text(attempt)
-            except AttemptFailed as exc:
-                return self._note_failure(worker, number, exc)
-            view.finish()
+
+        try:
+            attempt = await run.caller.call(
+                Call(worker, messages, params, run.is_call_streamed),
+                Target(spec.price, spec.max_output_tokens),
+                announce,
+                view.show,
+            )
+            _require_text(attempt)
+        except AttemptFailed as exc:
+            raise self._note_failure(worker, number, exc) from None
+        view.finish()
         return await self._complete(worker, number, attempt, view)
 
-    def _note_failure(self, worker: str, number: int, exc: AttemptFailed) -> StepResult:
+    def _note_failure(
+        self, worker: str, number: int, exc: AttemptFailed
+    ) -> BaseException:
         failure, attempt = exc.failure, exc.attempt
         self._run.journal.note(
             StepAttemptFailed(
@@ -135,9 +139,7 @@ class StepRunner:
                 attempt.latency_ms,
             )
         )
-        if failure.fault is CallFault.CANCELLED:
-            raise asyncio.CancelledError
-        raise failure
+        return exc.reason()
 
     async def _complete(
         self, worker: str, number: int, attempt: Attempt, view: _View

@@ -1,0 +1,205 @@
+"""Fakes for tests of the engine and of what stands on it: scripted and recording.
+
+`run_virtual` runs a coroutine on a loop whose clock jumps to the next timer, so a test
+of minutes takes no time and needs no sleep.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from apps.engine.errors import CallFailed
+from apps.engine.events import Event
+from apps.engine.plan import Plan, PlannedStep
+from apps.engine.ports import (
+    Ask,
+    Call,
+    CallEnd,
+    Delta,
+    PlanRequest,
+    Ports,
+    Progress,
+)
+from apps.engine.usage import Usage, estimate_tokens
+
+ResultT = TypeVar("ResultT")
+
+
+class _VirtualSelector(selectors.DefaultSelector):
+    """Never waits: tells its loop to move the clock instead."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.advanced_s = 0.0
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        ready = super().select(0)
+        if not ready and timeout is None:
+            raise RuntimeError("everything waits for something that never happens")
+        if not ready and timeout:
+            self.advanced_s += timeout
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop with a clock of its own, starting at 0 seconds."""
+
+    def __init__(self) -> None:
+        self._virtual = _VirtualSelector()
+        super().__init__(self._virtual)
+
+    def time(self) -> float:
+        """Return virtual seconds since the loop began."""
+        return self._virtual.advanced_s
+
+
+def run_virtual(main: Coroutine[Any, Any, ResultT]) -> ResultT:
+    """Run `main` on a virtual clock. Raises: RuntimeError on a deadlock."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(main)
+
+
+class ScriptedPlanner:
+    """Answers with the given plans, one per request; the last one repeats."""
+
+    def __init__(self, *plans: Plan | None, asks: bool = False) -> None:
+        self._plans = plans
+        self._asks = asks
+        self.requests: list[PlanRequest] = []
+
+    @property
+    def name(self) -> str:
+        return "scripted"
+
+    async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
+        self.requests.append(request)
+        if self._asks:
+            await ask(({"role": "user", "content": "plan"},), request.task.params)
+        turn = len(request.rounds) + len(request.rejections)
+        return self._plans[min(turn, len(self._plans) - 1)]
+
+
+Answerer = Callable[[Call, int], str | CallFailed]
+
+
+@dataclass
+class ScriptedCaller:
+    """Answers calls by a function of the call and its number for that worker."""
+
+    answer: Answerer = lambda call, number: f"{call.worker} says {number}"
+    delay_s: Callable[[Call, int], float] = lambda call, number: 0.1
+    price_usage: Callable[[Call, str], Usage] | None = None
+    calls: list[Call] = field(default_factory=list)
+    closed: int = 0
+    """Streams that were left before their end."""
+    in_flight: int = 0
+    max_in_flight: int = 0
+
+    async def stream(self, call: Call) -> AsyncIterator[Delta | CallEnd]:
+        number = sum(1 for c in self.calls if c.worker == call.worker)
+        self.calls.append(call)
+        self.in_flight += 1
+        self.max_in_flight = max(self.max_in_flight, self.in_flight)
+        is_whole = False
+        try:
+            answer = self.answer(call, number)
+            await asyncio.sleep(self.delay_s(call, number) / 2)
+            if isinstance(answer, CallFailed):
+                is_whole = True
+                raise answer
+            half = len(answer) // 2
+            yield Delta(answer[:half])
+            await asyncio.sleep(self.delay_s(call, number) / 2)
+            yield Delta(answer[half:])
+            is_whole = True
+            yield CallEnd(self._usage(call, answer), model="scripted")
+        finally:
+            self.in_flight -= 1
+            self.closed += not is_whole
+
+    def _usage(self, call: Call, answer: str) -> Usage:
+        if self.price_usage is not None:
+            return self.price_usage(call, answer)
+        read = estimate_tokens(*(m["content"] for m in call.messages))
+        limit = call.params.max_tokens
+        written = len(answer) if limit is None else min(len(answer), limit)
+        return Usage(read, written)
+
+
+@dataclass
+class MemoryRecorder:
+    """Keeps events in a list, after a delay, in the order they came; may fail."""
+
+    delay_s: float = 0.001
+    fails_at: int | None = None
+    """Number of the commit (from 0) that raises `error`."""
+    error: Exception = field(default_factory=lambda: OSError("disk full"))
+    events: list[Event] = field(default_factory=list)
+    commits: int = 0
+    _arrived: list[tuple[Event, ...]] = field(default_factory=list)
+
+    async def record(self, *events: Event) -> None:
+        number, self.commits = self.commits, self.commits + 1
+        if number == self.fails_at:
+            raise self.error
+        self._arrived.append(events)
+        try:
+            await asyncio.sleep(self.delay_s)
+        finally:
+            while events in self._arrived:
+                self.events.extend(self._arrived.pop(0))
+
+
+class OpenGate:
+    """Allows everything."""
+
+    async def check_plan(self, plan: Plan) -> None:
+        """Allow `plan`."""
+
+    async def check_step(self, step: PlannedStep) -> None:
+        """Allow `step`."""
+
+
+@dataclass
+class MemoryProgress:
+    """Keeps all signals."""
+
+    pieces: list[Progress] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+    def emit(self, progress: Progress) -> None:
+        self.pieces.append(progress)
+
+    def event(self, event: Event) -> None:
+        self.events.append(event)
+
+    @property
+    def answer(self) -> str:
+        """Return what went out as the answer."""
+        return "".join(p.text for p in self.pieces if p.is_answer)
+
+
+def make_plan(*steps: tuple[str, Sequence[int]]) -> Plan:
+    """Return a plan from (worker, access) pairs."""
+    return Plan(
+        tuple(
+            PlannedStep(f"subtask {index}", worker, tuple(access))
+            for index, (worker, access) in enumerate(steps)
+        )
+    )
+
+
+def make_ports(**given: Any) -> Ports:
+    """Return ports made of fakes, with `given` ones in their place."""
+    fakes: dict[str, Any] = {
+        "planner": ScriptedPlanner(make_plan(("a", ()))),
+        "caller": ScriptedCaller(),
+        "recorder": MemoryRecorder(),
+        "gate": OpenGate(),
+        "progress": MemoryProgress(),
+    }
+    return Ports(**{**fakes, **given})
