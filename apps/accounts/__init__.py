@@ -1,0 +1,1 @@
+"""People, teams and API keys: who may act for which team."""

@@ -1,0 +1,190 @@
+"""People, teams, memberships and API keys as rows.
+
+Every rule one row can hold is a constraint here; everything that touches several rows
+or the ledger is a service.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.contrib.auth.models import (
+    AbstractBaseUser,
+    BaseUserManager,
+    PermissionsMixin,
+)
+from django.db import models
+from django.db.models.functions import Lower
+
+from apps.core.ids import new_id
+from apps.core.scoping import TeamQuerySet
+
+
+class UserManager(BaseUserManager["User"]):
+    """Creates users. E-mail addresses are kept in lower case."""
+
+    def create_user(
+        self, email: str, password: str | None = None, **fields: Any
+    ) -> User:
+        """Create a user; without a password nobody can sign in as them yet."""
+        user = self.model(email=email.strip().lower(), **fields)
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+    def create_superuser(
+        self, email: str, password: str | None = None, **fields: Any
+    ) -> User:
+        """Create a site operator, who may use the admin."""
+        return self.create_user(
+            email, password, **{"is_staff": True, "is_superuser": True, **fields}
+        )
+
+    def get_by_natural_key(self, username: str | None) -> User:
+        """Find a user by e-mail address, whatever its case."""
+        return self.get(email=(username or "").strip().lower())
+
+
+class User(AbstractBaseUser, PermissionsMixin):
+    """A person. The e-mail address is the login."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    email = models.EmailField(unique=True)
+    """In lower case, so that uniqueness ignores case."""
+    name = models.CharField(max_length=150, blank=True)
+    is_staff = models.BooleanField(default=False)
+    """May use the admin. Says nothing about any team."""
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    objects = UserManager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(email=Lower("email")),
+                name="user_email_is_lower_case",
+                violation_error_message="Write the e-mail address in lower case.",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.email
+
+    def get_full_name(self) -> str:
+        """Return the name, or the address of someone who gave none."""
+        return self.name or self.email
+
+
+class Team(models.Model):
+    """Owns everything: pools, runs, keys, one audit chain. The unit of isolation."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    name = models.CharField(max_length=100)
+    slug = models.SlugField(max_length=60, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    members = models.ManyToManyField(
+        User, through="Membership", related_name="teams", blank=True
+    )
+
+    class Meta:
+        ordering = ("name", "id")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Role(models.TextChoices):
+    """What a member may do in a team."""
+
+    OWNER = "owner", "Owner"
+    """Everything, other owners included."""
+    ADMIN = "admin", "Admin"
+    """Pools, keys, members and budgets."""
+    MEMBER = "member", "Member"
+    """Starts runs."""
+    REVIEWER = "reviewer", "Reviewer"
+    """Reads runs and signs them off; starts none."""
+    VIEWER = "viewer", "Viewer"
+    """Reads runs."""
+
+
+class Membership(models.Model):
+    """One person's role in one team."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role.choices)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = TeamQuerySet["Membership"].as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "user"], name="membership_is_unique"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(role__in=Role.values),
+                name="membership_role_is_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} is {self.role} of {self.team_id}"
+
+
+class Scope(models.TextChoices):
+    """What a program may do with an API key."""
+
+    RUN = "runs:write", "Start and cancel runs"
+    """Includes the OpenAI-compatible endpoint."""
+    READ = "runs:read", "Read runs"
+    """Every run of the team, with its steps."""
+
+
+class ApiKey(models.Model):
+    """A team's key for programs. Holds a digest; nobody can read the key again.
+
+    The key belongs to the team, so it outlives the membership of whoever made it.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="api_keys")
+    created_by = models.ForeignKey(
+        User, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    name = models.CharField(max_length=100)
+    prefix = models.CharField(max_length=8, unique=True)
+    """Public part of the key, by which the row is found."""
+    digest = models.CharField(max_length=64)
+    """HMAC-SHA256 of the whole key, in hexadecimal."""
+    last_four = models.CharField(max_length=4)
+    """End of the key's checksum: lets people tell their keys apart."""
+    scopes = models.JSONField(default=list)
+    """Values of `Scope`."""
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    """To the minute."""
+    always_include_usage = models.BooleanField(default=False)
+    """Streams end with usage even if the client did not ask for it."""
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = TeamQuerySet["ApiKey"].as_manager()
+
+    class Meta:
+        ordering = ("-created_at",)
+
+    def __str__(self) -> str:
+        return f"{self.name} (cdk_{self.prefix}…{self.last_four})"
+
+    def is_live(self, now: datetime) -> bool:
+        """Say whether the key works at `now`."""
+        return self.revoked_at is None and now < self.expires_at

@@ -1,0 +1,23 @@
+"""Values that cross the border of accounts. Plain and frozen; no ORM."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHolder:
+    """Whom a valid API key speaks for."""
+
+    team_id: uuid.UUID
+    key_id: uuid.UUID
+    display: str
+    """Name of the key, for people and the ledger; never a part of the secret."""
+    scopes: frozenset[str]
+    always_include_usage: bool
+    """True: streams end with usage even if the client did not ask for it."""
+    created_by_id: uuid.UUID | None
+    """None: whoever made the key has been deleted, or it was made at a terminal."""
+    expires_at: datetime
