@@ -1,0 +1,1 @@
+"""Pools of models: workers, conductors, their credentials, prices and tiers."""

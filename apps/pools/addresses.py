@@ -1,0 +1,46 @@
+"""Base URLs of model servers. Pure functions.
+
+The authority of a URL (`host:port`, port always written) is what a credential is bound
+to: so a key for `https://api.example.com` goes to no other host, no other port, and not
+out in clear over http.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import SplitResult, urlsplit
+
+DEFAULT_PORTS = {"https": 443, "http": 80}
+
+
+def base_url_clean(text: str) -> str:
+    """Return a base URL without its final slashes.
+
+    Raises: ValueError saying what is wrong, without quoting the URL, which may hold a
+    secret.
+    """
+    if any(c.isspace() or not c.isprintable() for c in text):
+        raise ValueError("must not contain blanks or control characters")
+    parts = _split(text)
+    if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
+        raise ValueError("must be an http:// or https:// URL with a host")
+    if "@" in parts.netloc:
+        raise ValueError("must not contain a user name or password")
+    if "?" in text or "#" in text:
+        raise ValueError("must not contain a query or a fragment")
+    return text.rstrip("/")
+
+
+def authority(base_url: str) -> str:
+    """Return `host:port` of a base URL, in lower case."""
+    parts = _split(base_url)
+    port = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
+    return f"{(parts.hostname or '').lower()}:{port}"
+
+
+def _split(text: str) -> SplitResult:
+    try:
+        parts = urlsplit(text)
+        _ = parts.port  # raises for a port that is no number
+    except ValueError:
+        raise ValueError("must be an http:// or https:// URL with a host") from None
+    return parts

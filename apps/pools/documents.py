@@ -1,0 +1,353 @@
+"""The pool file: its shape, its rules, and reading it from YAML.
+
+Guarantees: what `document_parse` returns is complete and consistent in itself; every
+fault names the path to it (`workers[2].price.input`) and quotes no value, because a
+secret written in the wrong place must not end up in a log. Knows no database.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Hashable
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Any, Self
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from apps.pools.addresses import base_url_clean
+from apps.pools.errors import PoolDocumentInvalid
+from apps.pools.models import (
+    NAME_LENGTH,
+    NAME_PATTERN,
+    ConductorMode,
+    MaxTokensField,
+    Protocol,
+    TierName,
+    TierPlanner,
+)
+
+MICROS = 1_000_000
+MAX_USD_PER_MILLION = 10_000
+"""More than ten times the dearest price we know of: beyond it, somebody mistyped."""
+MAX_DOCUMENT_BYTES = 1_000_000
+MAX_WORKERS = 100
+MAX_TOKENS = 100_000_000
+"""Bound on numbers of tokens of one call; a run may be allowed more."""
+
+
+TIER_LIMITS: dict[TierName, dict[str, int]] = {
+    TierName.MINI: {
+        "max_steps": 1,
+        "max_rounds": 1,
+        "max_parallel": 1,
+        "max_calls": 12,
+        "wall_time_s": 300,
+    },
+    TierName.ULTRA: {
+        "max_steps": 5,
+        "max_rounds": 1,
+        "max_parallel": 4,
+        "max_calls": 40,
+        "wall_time_s": 900,
+    },
+}
+"""Five steps are what the paper's conductor was trained with."""
+
+
+# --- fields --------------------------------------------------------------------------
+
+
+def _clean_base_url(text: str) -> str:
+    try:
+        return base_url_clean(text)
+    except ValueError as exc:
+        raise PydanticCustomError("base_url", "{why}", {"why": str(exc)}) from exc
+
+
+def _exact_decimal(value: Any) -> Any:
+    # A float has lost the digits that were written; YAML numbers arrive as Decimal.
+    if isinstance(value, float | bool):
+        raise PydanticCustomError("price", "must be a decimal number or text")
+    return value
+
+
+def _whole_micros(value: Decimal) -> Decimal:
+    if value * MICROS % 1:
+        raise PydanticCustomError("price", "must have at most six decimal places")
+    return value
+
+
+Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=NAME_LENGTH)]
+BaseUrl = Annotated[str, Field(max_length=500), AfterValidator(_clean_base_url)]
+VariableName = Annotated[
+    str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)
+]
+Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
+Seconds = Annotated[int, Field(ge=1, le=86_400)]
+Usd = Annotated[
+    Decimal,
+    BeforeValidator(_exact_decimal),
+    Field(ge=0, le=MAX_USD_PER_MILLION, allow_inf_nan=False),
+    AfterValidator(_whole_micros),
+]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+# --- parts ---------------------------------------------------------------------------
+
+
+class PriceDocument(_Part):
+    """A price in US dollars per million tokens, from a day on."""
+
+    valid_from: dt.date
+    input: Usd
+    output: Usd
+    cached_input: Usd | None = None
+
+    def micros(self) -> dict[str, int | None]:
+        """Return the price in whole micro-dollars, under the names of the table."""
+        cached = self.cached_input
+        return {
+            "input_micros": int(self.input * MICROS),
+            "output_micros": int(self.output * MICROS),
+            "cached_input_micros": None if cached is None else int(cached * MICROS),
+        }
+
+
+class TimeoutsDocument(_Part):
+    """Overrides of the site's timeouts, in whole seconds."""
+
+    connect_s: Seconds | None = None
+    first_byte_s: Seconds | None = None
+    idle_s: Seconds | None = None
+    total_s: Seconds | None = None
+
+
+class EndpointDocument(_Part):
+    """Where a model is served: common to workers and conductors."""
+
+    name: Name
+    base_url: BaseUrl
+    model: str = Field(min_length=1, max_length=200)
+    api_key_env: VariableName | None = None
+    """Name of the environment variable that holds the key; never the key itself."""
+    max_tokens_field: MaxTokensField = MaxTokensField.MAX_TOKENS
+    timeouts: TimeoutsDocument = TimeoutsDocument()
+    price: PriceDocument | None = None
+    """None: unknown."""
+
+
+class WorkerDocument(EndpointDocument):
+    """A worker."""
+
+    protocol: Protocol = Protocol.OPENAI
+    description: str = Field(default="", max_length=4000)
+    context_tokens: Tokens | None = None
+    max_output_tokens: Tokens = 4096
+    tags: tuple[Name, ...] = ()
+    enabled: bool = True
+
+
+class ConductorDocument(EndpointDocument):
+    """The model that plans."""
+
+    mode: ConductorMode = ConductorMode.LISTS
+    shows_descriptions: bool = False
+    uses_prefill: bool = False
+    max_output_tokens: Tokens = 2048
+    temperature: Decimal | None = Field(default=None, ge=0, le=2, decimal_places=2)
+
+
+class TierDocument(_Part):
+    """What differs from a tier's usual limits."""
+
+    planner: TierPlanner | None = None
+    """None: the conductor if the pool has one, else a single worker."""
+    max_steps: int | None = Field(default=None, ge=1, le=50)
+    max_rounds: int | None = Field(default=None, ge=1, le=10)
+    max_parallel: int | None = Field(default=None, ge=1, le=100)
+    max_calls: int | None = Field(default=None, ge=1, le=10_000)
+    max_tokens: int | None = Field(default=None, ge=1, le=10**12)
+    max_cost_usd: Usd | None = Field(default=None, gt=0)
+    wall_time_s: Seconds | None = None
+
+    def limits(self, name: TierName, *, has_conductor: bool) -> dict[str, Any]:
+        """Return the tier's row: its usual limits, changed by what the file says."""
+        usual = TierPlanner.CONDUCTOR if has_conductor else TierPlanner.SINGLE_WORKER
+        said = self.model_dump(exclude_none=True, exclude={"max_cost_usd"})
+        cost = self.max_cost_usd
+        return {
+            "planner": usual,
+            "max_tokens": None,
+            "max_cost_micros": None if cost is None else int(cost * MICROS),
+            **TIER_LIMITS[name],
+            **said,
+        }
+
+
+class PoolPart(_Part):
+    """The pool itself."""
+
+    name: Name
+    fallback: str
+    """Name of the worker that takes over when another one fails."""
+    default: bool | None = None
+    """None: keep what it is; a team's first pool becomes its default."""
+
+
+class PoolDocument(_Part):
+    """A complete pool file."""
+
+    pool: PoolPart
+    conductor: ConductorDocument | None = None
+    workers: tuple[WorkerDocument, ...] = Field(min_length=1, max_length=MAX_WORKERS)
+    tiers: dict[TierName, TierDocument] = {}
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        faults = [*_duplicate_names(self.workers)]
+        if self.pool.fallback not in {worker.name for worker in self.workers}:
+            faults.append(f"pool.fallback: no worker is called {self.pool.fallback!r}")
+        if self.conductor is None:
+            faults += [
+                f"tiers.{name}.planner: the file has no conductor to plan with"
+                for name, tier in self.tiers.items()
+                if tier.planner == TierPlanner.CONDUCTOR
+            ]
+        faults += [
+            f"tiers.{name}.max_calls: must be at least max_steps"
+            for name, limits in self.tier_limits().items()
+            if limits["max_calls"] < limits["max_steps"]
+        ]
+        if faults:
+            raise PydanticCustomError("together", "{why}", {"why": "; ".join(faults)})
+        return self
+
+    def tier_limits(self) -> dict[TierName, dict[str, Any]]:
+        """Return the tiers of the pool: mini, with a conductor ultra, any named."""
+        has_conductor = self.conductor is not None
+        names = [TierName.MINI, *([TierName.ULTRA] if has_conductor else [])]
+        return {
+            name: self.tiers.get(name, TierDocument()).limits(
+                name, has_conductor=has_conductor
+            )
+            for name in TierName
+            if name in names or name in self.tiers
+        }
+
+
+def _duplicate_names(workers: tuple[WorkerDocument, ...]) -> list[str]:
+    first: dict[str, int] = {}
+    return [
+        f"workers[{index}].name: {worker.name!r} is taken by workers[{first[worker.name]}]"
+        for index, worker in enumerate(workers)
+        if first.setdefault(worker.name, index) != index
+    ]
+
+
+# --- reading -------------------------------------------------------------------------
+
+
+def document_parse(text: str) -> PoolDocument:
+    """Read a pool file.
+
+    Raises: PoolDocumentInvalid with one line per fault.
+    """
+    if len(text.encode()) > MAX_DOCUMENT_BYTES:
+        raise PoolDocumentInvalid(
+            [f"the file is longer than {MAX_DOCUMENT_BYTES} bytes"]
+        )
+    try:
+        values = yaml.load(text, Loader=_Loader)  # nosec B506: a SafeLoader
+    except yaml.MarkedYAMLError as exc:
+        mark = exc.problem_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        # `from None`: the original message quotes the file, which may hold a secret.
+        raise PoolDocumentInvalid([f"{place}{exc.problem}"]) from None
+    except (yaml.YAMLError, RecursionError):
+        raise PoolDocumentInvalid(["the file is not YAML"]) from None
+    if not isinstance(values, dict):
+        raise PoolDocumentInvalid(
+            ["the file must hold pool, workers and so on by name"]
+        )
+    try:
+        return PoolDocument.model_validate(values)
+    except ValidationError as exc:
+        raise PoolDocumentInvalid(_faults(exc)) from exc
+
+
+def _faults(error: ValidationError) -> list[str]:
+    return [
+        f"{_path(fault['loc'])}{_message(fault['type'], fault['msg'])}"
+        for fault in error.errors(include_url=False, include_input=False)
+    ]
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part != "[key]":
+            path += f".{part}" if path else part
+    return f"{path}: " if path else ""
+
+
+def _message(kind: str, message: str) -> str:
+    if kind == "extra_forbidden":
+        return "there is no such field"
+    if kind == "string_pattern_mismatch":
+        return "use letters, digits, '.', '_' and '-', beginning with a letter or digit"
+    return message[:1].lower() + message[1:] if kind != "together" else message
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML with exact decimals, and without aliases or repeated keys.
+
+    Aliases are refused because a few lines of them can expand to gigabytes.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark
+            raise yaml.MarkedYAMLError(
+                problem="aliases are not allowed", problem_mark=mark
+            )
+        return super().compose_node(parent, index)
+
+    def construct_mapping(
+        self, node: yaml.MappingNode, deep: bool = False
+    ) -> dict[Hashable, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(
+                    problem="the same field twice", problem_mark=key.start_mark
+                )
+            seen.add(key.value if isinstance(key.value, str) else id(key))
+        return super().construct_mapping(node, deep=deep)
+
+
+def _construct_decimal(loader: _Loader, node: yaml.ScalarNode) -> Decimal:
+    try:
+        return Decimal(node.value.replace("_", ""))
+    except InvalidOperation:
+        raise yaml.MarkedYAMLError(
+            problem="not a decimal number", problem_mark=node.start_mark
+        ) from None
+
+
+_Loader.add_constructor("tag:yaml.org,2002:float", _construct_decimal)

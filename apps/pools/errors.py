@@ -1,0 +1,29 @@
+"""What can be wrong with a pool. An admin of the team must act on each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apps.core.errors import ConductorError, InvalidInput
+
+
+class PoolUnusable(ConductorError):
+    """A pool cannot run as it is set up."""
+
+    code = "pool_unusable"
+    http_status = 422
+
+
+class CredentialMismatch(ConductorError):
+    """A credential would be sent to a host it is not bound to."""
+
+    code = "credential_host_mismatch"
+    http_status = 422
+
+
+class PoolDocumentInvalid(InvalidInput):
+    """A pool file breaks a rule. Each fault names the path and never quotes a value."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = tuple(faults)

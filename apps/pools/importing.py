@@ -1,0 +1,279 @@
+"""Turns a pool file into rows: creates what is missing, changes what differs.
+
+Runs inside the transaction of `services.pool_import`, which writes the ledger entries.
+Rows the file does not speak of are left alone, earlier prices included.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar
+
+from django.db import models
+
+from apps.accounts.models import Team
+from apps.core.scoping import TeamQuerySet
+from apps.pools.addresses import authority
+from apps.pools.credentials import credential_holds, credential_seal
+from apps.pools.documents import (
+    ConductorDocument,
+    EndpointDocument,
+    PoolDocument,
+    PriceDocument,
+    WorkerDocument,
+)
+from apps.pools.errors import PoolDocumentInvalid
+from apps.pools.models import (
+    Conductor,
+    Credential,
+    Pool,
+    PoolWorker,
+    Price,
+    Tier,
+    Worker,
+)
+
+RowT = TypeVar("RowT", bound=models.Model)
+
+
+def secrets_read(document: PoolDocument, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the secrets the file names, by variable.
+
+    Raises: PoolDocumentInvalid naming every variable that is missing or unusable.
+    """
+    endpoints: dict[str, EndpointDocument] = {
+        f"workers[{index}]": worker for index, worker in enumerate(document.workers)
+    }
+    if document.conductor is not None:
+        endpoints["conductor"] = document.conductor
+    found: dict[str, str] = {}
+    faults = []
+    for path, endpoint in endpoints.items():
+        name = endpoint.api_key_env
+        if name is None:
+            continue
+        found[name] = environ.get(name, "").strip()
+        complaint = _complaint(found[name])
+        if complaint:
+            faults.append(
+                f"{path}.api_key_env: environment variable {name!r} {complaint}"
+            )
+    if faults:
+        raise PoolDocumentInvalid(faults)
+    return found
+
+
+def _complaint(secret: str) -> str:
+    if not secret:
+        return "is not set"
+    if not (secret.isascii() and secret.isprintable()) or " " in secret:
+        return "holds characters no key can have"
+    return ""
+
+
+class PoolImport:
+    """One import. Afterwards the attributes say what it did."""
+
+    def __init__(self, team: Team, secrets: Mapping[str, str]) -> None:
+        self._team = team
+        self._secrets = secrets
+        self.created: list[str] = []
+        self.changed: list[str] = []
+        self.unchanged = 0
+        self.touched: set[uuid.UUID] = set()
+        """Workers and conductors that became another."""
+        self.credentials: dict[uuid.UUID, Credential] = {}
+        """Credentials that hold a new secret."""
+
+    @property
+    def has_changes(self) -> bool:
+        """Say whether anything is not as it was."""
+        return bool(self.created or self.changed)
+
+    def run(self, document: PoolDocument) -> Pool:
+        """Import the whole file and return its pool. Does not bump versions."""
+        workers = [self._worker(worker) for worker in document.workers]
+        conductor = document.conductor and self._conductor(document.conductor)
+        fallback = next(row for row in workers if row.name == document.pool.fallback)
+        pool = self._pool(document, conductor, fallback)
+        self._places(pool, workers)
+        self._tiers(pool, document)
+        return pool
+
+    # --- models ----------------------------------------------------------------------
+
+    def _worker(self, document: WorkerDocument) -> Worker:
+        before = self._marks()
+        row = self._upsert(
+            Worker.objects.for_team(self._team.id),
+            {"name": document.name},
+            {
+                **self._endpoint(document),
+                "protocol": document.protocol,
+                "description": document.description,
+                "context_tokens": document.context_tokens,
+                "max_output_tokens": document.max_output_tokens,
+                "tags": list(document.tags),
+                "is_enabled": document.enabled,
+            },
+            f"worker {document.name}",
+        )
+        if document.price is not None:
+            self._price(document.price, {"worker": row}, document.name)
+        if self._marks() != before:
+            self.touched.add(row.id)
+        return row
+
+    def _conductor(self, document: ConductorDocument) -> Conductor:
+        before = self._marks()
+        row = self._upsert(
+            Conductor.objects.for_team(self._team.id),
+            {"name": document.name},
+            {
+                **self._endpoint(document),
+                "mode": document.mode,
+                "shows_descriptions": document.shows_descriptions,
+                "uses_prefill": document.uses_prefill,
+                "max_output_tokens": document.max_output_tokens,
+                "temperature": document.temperature,
+            },
+            f"conductor {document.name}",
+        )
+        if document.price is not None:
+            self._price(document.price, {"conductor": row}, document.name)
+        if self._marks() != before:
+            self.touched.add(row.id)
+        return row
+
+    def _endpoint(self, document: EndpointDocument) -> dict[str, Any]:
+        timeouts = document.timeouts
+        return {
+            "base_url": document.base_url,
+            "model": document.model,
+            "credential": self._credential(document),
+            "max_tokens_field": document.max_tokens_field,
+            "connect_timeout_s": timeouts.connect_s,
+            "first_byte_timeout_s": timeouts.first_byte_s,
+            "idle_timeout_s": timeouts.idle_s,
+            "total_timeout_s": timeouts.total_s,
+        }
+
+    def _credential(self, document: EndpointDocument) -> Credential | None:
+        name = document.api_key_env
+        if name is None:
+            return None
+        row, change = credential_put(
+            team=self._team,
+            name=name,
+            host=authority(document.base_url),
+            secret=self._secrets[name],
+        )
+        if change == "none":
+            self.unchanged += row.id not in self.credentials
+        else:
+            self.credentials[row.id] = row
+            lines = self.created if change == "created" else self.changed
+            lines.append(f"credential {row}")
+        return row
+
+    def _price(
+        self, price: PriceDocument, owner: dict[str, Worker | Conductor], name: str
+    ) -> None:
+        self._upsert(
+            Price.objects.for_team(self._team.id),
+            {**owner, "valid_from": price.valid_from},
+            price.micros(),
+            f"price of {name} from {price.valid_from}",
+        )
+
+    # --- the pool --------------------------------------------------------------------
+
+    def _pool(
+        self, document: PoolDocument, conductor: Conductor | None, fallback: Worker
+    ) -> Pool:
+        name = document.pool.name
+        values: dict[str, Any] = {"conductor": conductor, "fallback": fallback}
+        values |= self._default(name, document.pool.default)
+        pools = Pool.objects.for_team(self._team.id)
+        return self._upsert(pools, {"name": name}, values, f"pool {name}")
+
+    def _default(self, name: str, wish: bool | None) -> dict[str, bool]:
+        pools = Pool.objects.for_team(self._team.id)
+        others = pools.filter(is_default=True).exclude(name=name)
+        if wish is None:
+            is_new = not pools.filter(name=name).exists()
+            return {"is_default": not others.exists()} if is_new else {}
+        if wish:
+            # First the others, or the constraint on one default refuses.
+            for other in others:
+                other.is_default = False
+                other.save(update_fields=["is_default"])
+                self.changed.append(f"pool {other.name} is no longer the default")
+        return {"is_default": wish}
+
+    def _places(self, pool: Pool, workers: list[Worker]) -> None:
+        places = PoolWorker.objects.for_team(self._team.id).filter(pool=pool)
+        present = list(places.values_list("worker_id", flat=True))
+        if present == [worker.id for worker in workers]:
+            self.unchanged += 1
+            return
+        # All anew: moving rows one by one would break the unique positions.
+        places.delete()
+        PoolWorker.objects.bulk_create(
+            PoolWorker(team=self._team, pool=pool, worker=worker, position=position)
+            for position, worker in enumerate(workers)
+        )
+        (self.changed if present else self.created).append(
+            f"workers of pool {pool.name}"
+        )
+
+    def _tiers(self, pool: Pool, document: PoolDocument) -> None:
+        tiers = Tier.objects.for_team(self._team.id).filter(pool=pool)
+        limits = document.tier_limits()
+        for name, values in limits.items():
+            self._upsert(tiers, {"pool": pool, "name": name}, values, f"tier {name}")
+        for gone in tiers.exclude(name__in=list(limits)):
+            gone.delete()
+            self.changed.append(f"tier {gone.name} removed")
+
+    # --- rows ------------------------------------------------------------------------
+
+    def _upsert(
+        self,
+        rows: TeamQuerySet[RowT],
+        lookup: Mapping[str, Any],
+        values: Mapping[str, Any],
+        label: str,
+    ) -> RowT:
+        row = rows.filter(**lookup).first()
+        if row is None:
+            self.created.append(label)
+            return rows.create(team=self._team, **lookup, **values)
+        stale = [name for name, value in values.items() if getattr(row, name) != value]
+        if not stale:
+            self.unchanged += 1
+            return row
+        for name in stale:
+            setattr(row, name, values[name])
+        row.save(update_fields=stale)
+        self.changed.append(f"{label}: {', '.join(sorted(stale))}")
+        return row
+
+    def _marks(self) -> tuple[int, int]:
+        return len(self.created), len(self.changed)
+
+
+def credential_put(
+    *, team: Team, name: str, host: str, secret: str
+) -> tuple[Credential, Literal["created", "changed", "none"]]:
+    """Store a secret; return its row and what happened to it."""
+    rows = Credential.objects.for_team(team.id)
+    row = rows.filter(name=name, host=host).first()
+    if row is not None and credential_holds(row, secret):
+        return row, "none"
+    change: Literal["created", "changed"] = "created" if row is None else "changed"
+    row = row or Credential(team=team, name=name, host=host)
+    credential_seal(row, secret)
+    row.save()
+    return row, change

@@ -1,0 +1,355 @@
+"""Workers, conductors and the pools they make up, as rows.
+
+Secrets are sealed (`credentials.py`); prices are a dated table in micro-dollars, where
+no row means unknown and never zero. Services keep teams from naming each other's rows.
+"""
+
+from __future__ import annotations
+
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import F, Q
+
+from apps.accounts.models import Team
+from apps.core.ids import new_id
+from apps.core.scoping import TeamQuerySet
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+"""No slash: `pool/tier` is a model name in the API."""
+NAME_LENGTH = 64
+
+_check_name = RegexValidator(
+    NAME_PATTERN,
+    "Use letters, digits, '.', '_' and '-', beginning with one of the first.",
+)
+
+
+def _name_field() -> models.CharField[str, str]:
+    return models.CharField(max_length=NAME_LENGTH, validators=[_check_name])
+
+
+class Credential(models.Model):
+    """A provider's key, sealed. Write-only: nothing shows it again."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="credentials")
+    name = models.CharField(max_length=100)
+    host = models.CharField(max_length=260)
+    """`host:port` it may be sent to, and no other."""
+    sealed = models.BinaryField()
+    """The secret, encrypted and bound to this team, row and host."""
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = TeamQuerySet["Credential"].as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "name", "host"], name="credential_is_unique"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} for {self.host}"
+
+
+class MaxTokensField(models.TextChoices):
+    """How a server wants the output limit to be called."""
+
+    MAX_TOKENS = "max_tokens", "max_tokens"
+    """What most servers understand."""
+    MAX_COMPLETION_TOKENS = "max_completion_tokens", "max_completion_tokens"
+    """What OpenAI's reasoning models insist on."""
+
+
+class ModelEndpoint(models.Model):
+    """Where a model is served and how it is reached, for workers and conductors."""
+
+    base_url = models.CharField(max_length=500)
+    """With the version path, without `/chat/completions`."""
+    model = models.CharField(max_length=200)
+    """The name the server knows the model by."""
+    credential = models.ForeignKey(
+        Credential, models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    """None: the server asks for no key."""
+    max_tokens_field = models.CharField(
+        max_length=24, choices=MaxTokensField.choices, default=MaxTokensField.MAX_TOKENS
+    )
+    connect_timeout_s = models.PositiveIntegerField(null=True, blank=True)
+    """None, here and below: the site's setting."""
+    first_byte_timeout_s = models.PositiveIntegerField(null=True, blank=True)
+    idle_timeout_s = models.PositiveIntegerField(null=True, blank=True)
+    total_timeout_s = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class Protocol(models.TextChoices):
+    """The wire protocol a worker speaks."""
+
+    OPENAI = "openai", "OpenAI-compatible"
+    """Chat completions, as OpenAI, vLLM, Ollama and most others serve them."""
+
+
+class Worker(ModelEndpoint):
+    """A model that does subtasks."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="workers")
+    name = _name_field()
+    protocol = models.CharField(
+        max_length=16, choices=Protocol.choices, default=Protocol.OPENAI
+    )
+    description = models.TextField(blank=True)
+    """What it is good at; shown to the conductor if the conductor wants it."""
+    context_tokens = models.PositiveIntegerField(null=True, blank=True)
+    """Input and output together. None: unknown."""
+    max_output_tokens = models.PositiveIntegerField(default=4096)
+    tags = models.JSONField(default=list, blank=True)
+    """Short words for people's lists and filters."""
+    is_enabled = models.BooleanField(default=True)
+    """False: left out of every pool's plans."""
+
+    objects = TeamQuerySet["Worker"].as_manager()
+
+    class Meta:
+        ordering = ("name",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "name"], name="worker_name_is_unique"
+            ),
+            models.CheckConstraint(
+                condition=Q(name__regex=NAME_PATTERN), name="worker_name_is_plain"
+            ),
+            models.CheckConstraint(
+                condition=Q(max_output_tokens__gt=0), name="worker_may_write"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ConductorMode(models.TextChoices):
+    """How a conductor model is asked to write its plan."""
+
+    LISTS = "lists", "Three lists"
+    """Reasoning, then model_id, subtasks and access_list, as conductors are trained."""
+    JSON_SCHEMA = "json_schema", "JSON schema"
+    """Structured output, for general models on servers that support it."""
+
+
+class Conductor(ModelEndpoint):
+    """A model that plans."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="conductors")
+    name = _name_field()
+    mode = models.CharField(
+        max_length=16, choices=ConductorMode.choices, default=ConductorMode.LISTS
+    )
+    shows_descriptions = models.BooleanField(default=False)
+    """False: workers are anonymous in its prompt, as it was trained."""
+    uses_prefill = models.BooleanField(default=False)
+    """True: its reasoning is started for it. Not every server allows that."""
+    max_output_tokens = models.PositiveIntegerField(default=2048)
+    temperature = models.DecimalField(
+        max_digits=3, decimal_places=2, null=True, blank=True
+    )
+    """None: the server's default."""
+
+    objects = TeamQuerySet["Conductor"].as_manager()
+
+    class Meta:
+        ordering = ("name",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "name"], name="conductor_name_is_unique"
+            ),
+            models.CheckConstraint(
+                condition=Q(name__regex=NAME_PATTERN), name="conductor_name_is_plain"
+            ),
+            models.CheckConstraint(
+                condition=Q(max_output_tokens__gt=0), name="conductor_may_write"
+            ),
+            models.CheckConstraint(
+                condition=Q(temperature__range=(0, 2)), name="conductor_temperature"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Price(models.Model):
+    """What a model costs from a day on, in micro-dollars per million tokens.
+
+    The row with the latest `valid_from` that is not in the future is in force. A model
+    without one has an unknown price, which is not zero.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+")
+    worker = models.ForeignKey(
+        Worker, models.CASCADE, null=True, blank=True, related_name="prices"
+    )
+    conductor = models.ForeignKey(
+        Conductor, models.CASCADE, null=True, blank=True, related_name="prices"
+    )
+    valid_from = models.DateField()
+    input_micros = models.PositiveBigIntegerField()
+    output_micros = models.PositiveBigIntegerField()
+    cached_input_micros = models.PositiveBigIntegerField(null=True, blank=True)
+    """None: cached tokens cost as much as others."""
+
+    objects = TeamQuerySet["Price"].as_manager()
+
+    class Meta:
+        ordering = ("-valid_from",)
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(worker=None) ^ Q(conductor=None), name="price_of_one_model"
+            ),
+            models.UniqueConstraint(
+                fields=["worker", "valid_from"], name="worker_price_is_unique"
+            ),
+            models.UniqueConstraint(
+                fields=["conductor", "valid_from"], name="conductor_price_is_unique"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.worker or self.conductor} from {self.valid_from}"
+
+
+class Pool(models.Model):
+    """Workers that may be planned with, the conductor that plans, and a way out."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="pools")
+    name = _name_field()
+    is_default = models.BooleanField(default=False)
+    """True: used when a caller names no pool."""
+    conductor = models.ForeignKey(
+        Conductor, models.PROTECT, null=True, blank=True, related_name="pools"
+    )
+    """None: every tier plans with a single worker."""
+    workers = models.ManyToManyField(Worker, through="PoolWorker", related_name="pools")
+    fallback = models.ForeignKey(Worker, models.PROTECT, related_name="+")
+    """Takes over when another worker fails. One of `workers`."""
+    version = models.PositiveIntegerField(default=1)
+    """Grows with every change of the pool or of anything it is made of."""
+
+    objects = TeamQuerySet["Pool"].as_manager()
+
+    class Meta:
+        ordering = ("name",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "name"], name="pool_name_is_unique"
+            ),
+            models.UniqueConstraint(
+                fields=["team"], condition=Q(is_default=True), name="one_default_pool"
+            ),
+            models.CheckConstraint(
+                condition=Q(name__regex=NAME_PATTERN), name="pool_name_is_plain"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PoolWorker(models.Model):
+    """A worker's place in a pool."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+")
+    pool = models.ForeignKey(Pool, models.CASCADE, related_name="places")
+    worker = models.ForeignKey(Worker, models.PROTECT, related_name="places")
+    position = models.PositiveSmallIntegerField()
+    """Counted from 0: the number the conductor calls the worker by."""
+
+    objects = TeamQuerySet["PoolWorker"].as_manager()
+
+    class Meta:
+        ordering = ("position",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["pool", "worker"], name="worker_once_a_pool"
+            ),
+            models.UniqueConstraint(
+                fields=["pool", "position"], name="pool_position_is_unique"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.position}: {self.worker}"
+
+
+class TierName(models.TextChoices):
+    """The two ways of using a pool, as callers name them."""
+
+    MINI = "mini", "Mini"
+    """One step by one worker: quick."""
+    ULTRA = "ultra", "Ultra"
+    """A workflow of several steps."""
+
+
+class TierPlanner(models.TextChoices):
+    """Who plans the runs of a tier."""
+
+    CONDUCTOR = "conductor", "The pool's conductor"
+    """Needs a conductor in the pool."""
+    SINGLE_WORKER = "single_worker", "Nobody: the fallback worker does it alone"
+    """Needs none."""
+
+
+class Tier(models.Model):
+    """What a run may use when it is started with this tier of a pool."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+")
+    pool = models.ForeignKey(Pool, models.CASCADE, related_name="tiers")
+    name = models.CharField(max_length=8, choices=TierName.choices)
+    planner = models.CharField(
+        max_length=16, choices=TierPlanner.choices, default=TierPlanner.CONDUCTOR
+    )
+    max_steps = models.PositiveSmallIntegerField()
+    max_rounds = models.PositiveSmallIntegerField(default=1)
+    max_parallel = models.PositiveSmallIntegerField(default=4)
+    """Calls in flight at the same time."""
+    max_calls = models.PositiveIntegerField(default=40)
+    """Outbound calls, retries included."""
+    max_tokens = models.PositiveBigIntegerField(null=True, blank=True)
+    """Input and output tokens of all calls. None: no limit."""
+    max_cost_micros = models.PositiveBigIntegerField(null=True, blank=True)
+    """Micro-dollars. None: no limit."""
+    wall_time_s = models.PositiveIntegerField(default=900)
+
+    objects = TeamQuerySet["Tier"].as_manager()
+
+    class Meta:
+        ordering = ("name",)
+        constraints = [
+            models.UniqueConstraint(fields=["pool", "name"], name="tier_once_a_pool"),
+            models.CheckConstraint(
+                condition=Q(name__in=TierName.values), name="tier_name_is_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    max_steps__gte=1,
+                    max_rounds__gte=1,
+                    max_parallel__gte=1,
+                    max_calls__gte=F("max_steps"),
+                    wall_time_s__gte=1,
+                ),
+                name="tier_can_run",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pool}/{self.name}"

@@ -1,0 +1,176 @@
+"""Reads of pools. `pool_snapshot` is how a run gets to know its models and keys."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Iterable
+from types import MappingProxyType
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from apps.core.errors import NotFound
+from apps.llm.types import Endpoint, Timeouts
+from apps.pools.credentials import credential_open
+from apps.pools.errors import PoolUnusable
+from apps.pools.models import Conductor, Pool, Price, Tier, Worker
+from apps.pools.snapshot_cache import snapshots
+from apps.pools.types import (
+    ConductorSnapshot,
+    PoolSnapshot,
+    PriceSnapshot,
+    TierSnapshot,
+    WorkerSnapshot,
+)
+
+
+def pool_list(team_id: uuid.UUID) -> QuerySet[Pool]:
+    """Return a team's pools with their tiers, by name."""
+    return Pool.objects.for_team(team_id).prefetch_related("tiers")
+
+
+def peek_snapshot(team_id: uuid.UUID, name: str | None = None) -> PoolSnapshot | None:
+    """Return a recently read snapshot, without touching the database.
+
+    For the event loop: never blocks. None says nothing about the pool; ask
+    `pool_snapshot` in a thread.
+    """
+    return snapshots.get((team_id, name))
+
+
+def pool_snapshot(team_id: uuid.UUID, name: str | None = None) -> PoolSnapshot:
+    """Return a pool of the team, the default one if `name` is None. Blocks.
+
+    Raises: NotFound; PoolUnusable if every worker is disabled; CredentialMismatch or
+    SecretUnreadable if a credential cannot be used.
+    """
+    found = peek_snapshot(team_id, name)
+    if found is not None:
+        return found
+    generation = snapshots.generation
+    snapshot = _read_snapshot(team_id, name)
+    snapshots.put((team_id, name), snapshot, generation=generation)
+    return snapshot
+
+
+def _read_snapshot(team_id: uuid.UUID, name: str | None) -> PoolSnapshot:
+    pool = _find(team_id, name)
+    places = pool.places.select_related("worker__credential").prefetch_related(
+        "worker__prices"
+    )
+    workers = tuple(
+        _worker(place.worker) for place in places if place.worker.is_enabled
+    )
+    if not workers:
+        raise PoolUnusable(f"every worker of pool {pool.name!r} is disabled")
+    snapshot = PoolSnapshot(
+        id=pool.id,
+        team_id=team_id,
+        name=pool.name,
+        version=pool.version,
+        workers=workers,
+        fallback=_fallback(pool, workers),
+        conductor=None if pool.conductor is None else _conductor(pool.conductor),
+        tiers=MappingProxyType({tier.name: _tier(tier) for tier in pool.tiers.all()}),
+    )
+    same_version = Pool.objects.for_team(team_id).filter(
+        id=pool.id, version=pool.version
+    )
+    if not same_version.exists():
+        # It was changed between our queries: this snapshot may mix two versions.
+        return _read_snapshot(team_id, name)
+    return snapshot
+
+
+def _find(team_id: uuid.UUID, name: str | None) -> Pool:
+    pools = Pool.objects.for_team(team_id).select_related(
+        "fallback", "conductor__credential"
+    )
+    if name is None:
+        pool = pools.filter(is_default=True).first()
+        if pool is None:
+            raise NotFound("this team has no default pool; import one")
+        return pool
+    pool = pools.filter(name=name).first()
+    if pool is None:
+        raise NotFound(f"this team has no pool {name!r}")
+    return pool
+
+
+def _fallback(pool: Pool, workers: tuple[WorkerSnapshot, ...]) -> str:
+    """Return the fallback's name; while it is disabled the first worker stands in."""
+    return pool.fallback.name if pool.fallback.is_enabled else workers[0].name
+
+
+def _worker(worker: Worker) -> WorkerSnapshot:
+    return WorkerSnapshot(
+        id=worker.id,
+        name=worker.name,
+        endpoint=_endpoint(worker),
+        price=_price_in_force(worker.prices.all()),
+        description=worker.description,
+        max_output_tokens=worker.max_output_tokens,
+        context_tokens=worker.context_tokens,
+    )
+
+
+def _conductor(conductor: Conductor) -> ConductorSnapshot:
+    warmth = conductor.temperature
+    return ConductorSnapshot(
+        id=conductor.id,
+        name=conductor.name,
+        endpoint=_endpoint(conductor),
+        price=_price_in_force(conductor.prices.all()),
+        mode=conductor.mode,
+        shows_descriptions=conductor.shows_descriptions,
+        uses_prefill=conductor.uses_prefill,
+        max_output_tokens=conductor.max_output_tokens,
+        temperature=None if warmth is None else float(warmth),
+    )
+
+
+def _endpoint(model: Worker | Conductor) -> Endpoint:
+    key = None
+    if model.credential is not None:
+        key = credential_open(model.credential, base_url=model.base_url)
+    return Endpoint(
+        name=model.name,
+        base_url=model.base_url,
+        model=model.model,
+        api_key=key,
+        timeouts=Timeouts(
+            connect_s=model.connect_timeout_s or settings.WORKER_CONNECT_TIMEOUT_S,
+            first_byte_s=model.first_byte_timeout_s
+            or settings.WORKER_FIRST_BYTE_TIMEOUT_S,
+            idle_s=model.idle_timeout_s or settings.WORKER_IDLE_TIMEOUT_S,
+            total_s=model.total_timeout_s or settings.WORKER_TOTAL_TIMEOUT_S,
+        ),
+        max_tokens_field=model.max_tokens_field,
+    )
+
+
+def _price_in_force(prices: Iterable[Price]) -> PriceSnapshot | None:
+    today = timezone.now().astimezone(dt.UTC).date()
+    current = [price for price in prices if price.valid_from <= today]
+    if not current:
+        return None
+    price = max(current, key=lambda price: price.valid_from)
+    return PriceSnapshot(
+        price.input_micros, price.output_micros, price.cached_input_micros
+    )
+
+
+def _tier(tier: Tier) -> TierSnapshot:
+    return TierSnapshot(
+        name=tier.name,
+        planner=tier.planner,
+        max_steps=tier.max_steps,
+        max_rounds=tier.max_rounds,
+        max_parallel=tier.max_parallel,
+        max_calls=tier.max_calls,
+        max_tokens=tier.max_tokens,
+        max_cost_micros=tier.max_cost_micros,
+        wall_time_s=tier.wall_time_s,
+    )

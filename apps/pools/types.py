@@ -1,0 +1,109 @@
+"""A pool as a run needs it: complete, decrypted, frozen. No ORM.
+
+Holds secrets in memory, inside `Endpoint`; their `repr` leaves them out.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from apps.llm.types import Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class PriceSnapshot:
+    """A price in force, in micro-dollars per million tokens."""
+
+    input_micros: int
+    output_micros: int
+    cached_input_micros: int | None
+    """None: cached tokens cost as much as others."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSnapshot:
+    """One worker, ready to be called."""
+
+    id: uuid.UUID
+    name: str
+    endpoint: Endpoint
+    price: PriceSnapshot | None
+    """None: unknown, which is not free."""
+    description: str
+    max_output_tokens: int
+    context_tokens: int | None
+    """None: unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConductorSnapshot:
+    """The model that plans, ready to be called."""
+
+    id: uuid.UUID
+    name: str
+    endpoint: Endpoint
+    price: PriceSnapshot | None
+    """None: unknown, which is not free."""
+    mode: str
+    """A value of `ConductorMode`: how it is asked to write the plan."""
+    shows_descriptions: bool
+    """False: workers are anonymous in its prompt, as it was trained."""
+    uses_prefill: bool
+    """True: its reasoning is started for it."""
+    max_output_tokens: int
+    temperature: float | None
+    """None: the server's default."""
+
+
+@dataclass(frozen=True, slots=True)
+class TierSnapshot:
+    """The limits a tier puts on a run."""
+
+    name: str
+    """A value of `TierName`."""
+    planner: str
+    """A value of `TierPlanner`."""
+    max_steps: int
+    max_rounds: int
+    max_parallel: int
+    max_calls: int
+    max_tokens: int | None
+    """None: no limit."""
+    max_cost_micros: int | None
+    """Micro-dollars. None: no limit."""
+    wall_time_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSnapshot:
+    """Everything about one version of a pool."""
+
+    id: uuid.UUID
+    team_id: uuid.UUID
+    name: str
+    version: int
+    """Grows with every change of the pool or of anything it is made of."""
+    workers: tuple[WorkerSnapshot, ...]
+    """The enabled ones, in the order the conductor is told of them. Never empty."""
+    fallback: str
+    """Name of the worker that takes over when another one fails."""
+    conductor: ConductorSnapshot | None
+    tiers: Mapping[str, TierSnapshot]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import of a pool file did. Each line names a thing, never a secret."""
+
+    pool: str
+    version: int
+    created: tuple[str, ...]
+    changed: tuple[str, ...]
+    unchanged: int
+
+    @property
+    def has_changes(self) -> bool:
+        """Say whether the import changed anything."""
+        return bool(self.created or self.changed)
