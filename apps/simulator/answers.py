@@ -1,0 +1,197 @@
+"""What a simulated worker answers: solves, plans, checks or combines, honestly signed.
+
+A worker is right as often as its reliability says; which question it gets wrong, and
+how, depends on seed, worker and question alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from apps.simulator import families
+from apps.simulator.briefing import Briefing, Earlier, Role
+from apps.simulator.chance import draw, pick
+from apps.simulator.families import programs
+from apps.simulator.families.solution import Claim, Family, Solution
+from apps.simulator.workers import SimulatedWorker
+
+BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
+FENCE = re.compile(r"```\w*\n(.*?)\n```", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A worker's answer: the short form first, as a program would want it."""
+
+    short: str
+    """The bare answer; for code, the program."""
+    text: str
+    """The whole answer in Markdown, without the signature."""
+
+
+def signed(answer: Answer, worker: SimulatedWorker) -> str:
+    """Return the text as it is sent, with the line that says who wrote it."""
+    return f"{answer.text}\n\n— simulated worker {worker.name}"
+
+
+def answer(worker: SimulatedWorker, briefing: Briefing, seed: int) -> Answer:
+    """Return what `worker` answers to `briefing`."""
+    parts = families.split(briefing.part)
+    if parts:
+        return _several(worker, briefing, parts, seed)
+    solved = families.solve(briefing.part) or families.solve(briefing.subtask)
+    if solved is None:
+        return _unknown(briefing)
+    if briefing.role is Role.PLAN:
+        return _outline(briefing, solved)
+    claim = _believed(worker, briefing, solved, seed)
+    if solved.family is Family.CODE:
+        return _program(briefing, solved, claim)
+    if briefing.role in (Role.CHECK, Role.COMBINE):
+        return _settled(briefing.earlier, solved, claim)
+    return _stated(claim)
+
+
+def _believed(
+    worker: SimulatedWorker, briefing: Briefing, solved: Solution, seed: int
+) -> Claim:
+    facts = (worker.name, briefing.part, briefing.role.value)
+    if draw(seed, "right", *facts) < worker.reliability[solved.family]:
+        return solved.right
+    return pick(solved.slips, seed, "slip", *facts)
+
+
+def _stated(claim: Claim) -> Answer:
+    text = f"**{claim.answer}**"
+    return Answer(claim.answer, f"{text}\n\n{claim.working}" if claim.working else text)
+
+
+# --- several questions in one ---------------------------------------------------------
+
+
+def _several(
+    worker: SimulatedWorker, briefing: Briefing, parts: tuple[str, ...], seed: int
+) -> Answer:
+    if briefing.role in (Role.CHECK, Role.COMBINE):
+        known = [found for e in briefing.earlier if (found := _short(e.response))]
+        if len(known) == len(parts):
+            return _listed(parts, known, "Each part was answered by an earlier step.")
+    answers = [answer(worker, Briefing(part), seed).short for part in parts]
+    return _listed(parts, answers, "")
+
+
+def _listed(parts: tuple[str, ...], answers: list[str], note: str) -> Answer:
+    rows = [
+        f"{number}. {part}\n\n   {_emphasised(short)}"
+        for number, (part, short) in enumerate(zip(parts, answers, strict=True), 1)
+    ]
+    text = "\n".join(rows)
+    return Answer("; ".join(answers), f"{text}\n\n{note}" if note else text)
+
+
+def _emphasised(short: str) -> str:
+    if "\n" not in short:
+        return f"**{short}**"
+    return "```python\n" + short.replace("\n", "\n   ") + "\n   ```"
+
+
+def _short(response: str) -> str:
+    if code := FENCE.search(response):
+        return code[1]
+    bold = BOLD.search(response)
+    return bold[1].strip() if bold else ""
+
+
+# --- comparing earlier answers --------------------------------------------------------
+
+
+def _settled(earlier: tuple[Earlier, ...], solved: Solution, own: Claim) -> Answer:
+    said = [(step.agent, _short(step.response)) for step in earlier]
+    votes = Counter(short for _, short in said if short)
+    votes[own.answer] += 1
+    most = max(votes.values())
+    best = [short for short, count in votes.items() if count == most]
+    chosen = own.answer if own.answer in best else best[0]
+    rows = [f"| agent {agent} | {short or '–'} |" for agent, short in said]
+    rows.append(f"| my own check | {own.answer} |")
+    table = "| Source | Answer |\n|---|---|\n" + "\n".join(rows)
+    known = {claim.answer: claim.working for claim in (solved.right, *solved.slips)}
+    verdict = _verdict(len(votes), most)
+    parts = (f"**{chosen}**", table, verdict, known.get(chosen, ""))
+    return Answer(chosen, "\n\n".join(part for part in parts if part))
+
+
+def _verdict(distinct: int, most: int) -> str:
+    if distinct == 1:
+        return "All agree, my own calculation included."
+    if most > 1:
+        return "They differ; I went with what most of them say."
+    return "They all differ; I went with my own calculation."
+
+
+# --- code -----------------------------------------------------------------------------
+
+
+def _program(briefing: Briefing, solved: Solution, own: Claim) -> Answer:
+    if briefing.role not in (Role.CHECK, Role.COMBINE):
+        return _coded(own.answer, own.working)
+    blocks = [code for e in briefing.earlier for code in FENCE.findall(e.response)]
+    if not blocks:
+        return _coded(own.answer, "I found no code to review, so I wrote it.")
+    reviewed = str(blocks[-1])
+    if reviewed == own.answer or own != solved.right:
+        return _coded(reviewed, f"Reviewed: I found no fault.\n\n{own.working}")
+    return _coded(
+        own.answer, f"Reviewed and corrected: {_flaw(briefing)}.\n\n{own.working}"
+    )
+
+
+def _flaw(briefing: Briefing) -> str:
+    program = programs.find(briefing.part)
+    return program.flaw if program else "the code did not do what was asked"
+
+
+def _coded(code: str, notes: str) -> Answer:
+    return Answer(code, f"```python\n{code}\n```\n\n{notes}")
+
+
+# --- planning, and what is beyond a simulated worker ----------------------------------
+
+
+def _outline(briefing: Briefing, solved: Solution) -> Answer:
+    program = programs.find(briefing.part) if solved.family is Family.CODE else None
+    approach = (
+        program.plan if program else "Take the question apart and solve each part."
+    )
+    name = f"`{program.name}`" if program else "the answer"
+    text = (
+        f"**Plan for {name}**\n\n1. {approach}\n"
+        "2. Handle the smallest inputs on their own.\n"
+        "3. Check the result against a few known cases."
+    )
+    return Answer(approach, text)
+
+
+def _unknown(briefing: Briefing) -> Answer:
+    honest = (
+        "I can't really answer this: I am a simulated worker, made for demos and "
+        "tests. I can do arithmetic, dates, units, text operations, a small table of "
+        "facts and a few Python functions."
+    )
+    parts = [honest]
+    if briefing.subtask:
+        parts.append(_division_of_labour(briefing))
+    if briefing.role is not Role.PLAN:
+        examples = "\n".join(f"- {example}" for example in families.EXAMPLES)
+        parts.append(f"Questions that work:\n\n{examples}")
+    return Answer("", "\n\n".join(parts))
+
+
+def _division_of_labour(briefing: Briefing) -> str:
+    rows = [f"- Step {step.agent}: {step.subtask.strip()}" for step in briefing.earlier]
+    rows.append(f"- This step: {briefing.subtask.strip()}")
+    return "How the conductor split the work, as far as I can see:\n\n" + "\n".join(
+        rows
+    )

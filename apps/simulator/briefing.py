@@ -1,0 +1,87 @@
+"""Reads what a worker is sent: the question, the earlier steps, its own subtask."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+_TAG = r"<{0}(?:\s+agent=\"?(?P<agent>\d+)\"?)?\s*>\n?(?P<text>.*?)\n?</{0}>"
+QUESTION = re.compile(_TAG.format("question"), re.DOTALL)
+SUBTASK = re.compile(_TAG.format("subtask"), re.DOTALL)
+RESPONSE = re.compile(_TAG.format("response"), re.DOTALL)
+OWN = re.compile(_TAG.format("your-subtask"), re.DOTALL)
+
+_CHECK = re.compile(
+    r"\b(?:check|review|verify|test|proof-?read|inspect)", re.IGNORECASE
+)
+_COMBINE = re.compile(
+    r"\b(?:compare|combine|aggregate|merge|reconcile|summari[sz]e|final)", re.IGNORECASE
+)
+_PLAN = re.compile(r"\b(?:plan|outline|decide how|think through)\b", re.IGNORECASE)
+_PART = re.compile(r"this part:\s*«(?P<part>.*?)»", re.DOTALL)
+
+
+class Role(StrEnum):
+    """What a step is for."""
+
+    SOLVE = "solve"
+    """Answers from the question alone."""
+    PLAN = "plan"
+    """Says how to go about it, without the result."""
+    CHECK = "check"
+    """Looks for faults in earlier responses and corrects them."""
+    COMBINE = "combine"
+    """Compares earlier responses and settles on one answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """An earlier step the worker may read."""
+
+    agent: int
+    subtask: str
+    response: str
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """Everything a worker knows."""
+
+    question: str
+    subtask: str = ""
+    """Empty if the worker was asked directly."""
+    earlier: tuple[Earlier, ...] = ()
+
+    @property
+    def role(self) -> Role:
+        """Return what the subtask and the visible steps make of this worker."""
+        if _PLAN.search(self.subtask) and not self.earlier:
+            return Role.PLAN
+        if not self.earlier:
+            return Role.SOLVE
+        if _COMBINE.search(self.subtask):
+            return Role.COMBINE
+        return Role.CHECK if _CHECK.search(self.subtask) else Role.SOLVE
+
+    @property
+    def part(self) -> str:
+        """Return the part of the question the subtask points at, else the whole."""
+        match = _PART.search(self.subtask)
+        return match["part"].strip() if match else self.question
+
+
+def read(text: str) -> Briefing:
+    """Return the briefing in `text`; a text in another shape is the question itself."""
+    own = OWN.search(text)
+    question = QUESTION.search(text)
+    if own is None or question is None:
+        return Briefing(text)
+    between = text[question.end() : own.start()]
+    subtasks = {int(m["agent"] or 0): m["text"] for m in SUBTASK.finditer(between)}
+    earlier = tuple(
+        Earlier(agent, subtasks.get(agent, ""), match["text"])
+        for match in RESPONSE.finditer(between)
+        for agent in (int(match["agent"] or 0),)
+    )
+    return Briefing(question["text"], own["text"], earlier)

@@ -1,0 +1,204 @@
+"""The simulated conductor: decides who does what, and writes it as a real one would.
+
+Facts and other simple questions get one step, calculations two independent attempts
+and an aggregator, code a plan, the code and a check, several questions in one a step
+each. Source of the habits and of the output format: arXiv 2512.04388.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import orjson
+
+from apps.simulator import families
+from apps.simulator.conductor_prompt import ConductorTask, ListedModel
+from apps.simulator.families.solution import Family
+from apps.simulator.suitability import Chooser, Need
+
+Access = tuple[int, ...] | Literal["all"]
+LONG_QUESTION = 160
+"""Characters from which an unknown question is worth more than one step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a plan."""
+
+    model: int
+    subtask: str
+    access: Access = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A plan in the conductor's own terms; no steps means "keep the answer"."""
+
+    reasoning: str
+    steps: tuple[Step, ...]
+
+
+def plan(task: ConductorTask, seed: int) -> Draft:
+    """Return the plan for `task`."""
+    if task.rounds and not task.has_failed:
+        return Draft("The previous answer stands; another round would add nothing.", ())
+    chooser = Chooser(_candidates(task), seed, task.question)
+    draft = _shaped(task, chooser)
+    if task.rejections:
+        opening = "My last plan was refused, so this one keeps to the rules. "
+    elif task.has_failed:
+        opening = "The previous round failed, so this plan avoids who failed in it. "
+    else:
+        opening = ""
+    return Draft(opening + draft.reasoning, draft.steps)
+
+
+def _candidates(task: ConductorTask) -> tuple[ListedModel, ...]:
+    healthy = tuple(m for m in task.models if m.id not in task.avoided)
+    return healthy or task.models
+
+
+def _shaped(task: ConductorTask, chooser: Chooser) -> Draft:
+    parts = families.split(task.question)
+    if parts and len(parts) < task.max_steps:
+        return _several(parts, chooser)
+    solved = families.solve(task.question)
+    if solved is None:
+        is_long = len(task.question) >= LONG_QUESTION and task.max_steps >= 3
+        return _open(chooser) if is_long else _single(Need.GENERAL, chooser)
+    if solved.family is Family.ARITHMETIC and task.max_steps >= 3:
+        return _attempts(chooser)
+    if solved.family is Family.CODE and task.max_steps >= 3:
+        return _program(chooser)
+    return _single(Need.of(solved.family), chooser)
+
+
+def _single(need: Need, chooser: Chooser) -> Draft:
+    model = chooser.best(need)
+    return Draft(
+        f"This is one simple {need.noun}. Model {model} can answer it alone; more "
+        "steps would only cost more.",
+        (
+            Step(
+                model, "Answer the question directly. State the answer first, in bold."
+            ),
+        ),
+    )
+
+
+def _attempts(chooser: Chooser) -> Draft:
+    first = chooser.best(Need.ARITHMETIC)
+    judge = chooser.best(Need.STRONG, excluded=(first,))
+    second = chooser.best(Need.ARITHMETIC, excluded=(first, judge))
+    return Draft(
+        "A calculation: single attempts slip now and then. Two models work it out "
+        f"without seeing each other, {first} and {second}; then Model {judge} compares "
+        "what they found and settles on the answer.",
+        (
+            Step(
+                first,
+                "Work out the answer on your own, step by step. State the result "
+                "first, in bold.",
+            ),
+            Step(
+                second,
+                "Solve the problem independently, by another route if there is one. "
+                "State the result first, in bold.",
+            ),
+            Step(
+                judge,
+                "Compare the earlier attempts, recompute where they differ, and state "
+                "the final answer first, in bold.",
+                "all",
+            ),
+        ),
+    )
+
+
+def _program(chooser: Chooser) -> Draft:
+    coder = chooser.best(Need.CODE)
+    planner = chooser.best(Need.STRONG, excluded=(coder,))
+    checker = chooser.best(Need.STRONG, excluded=(coder,))
+    return Draft(
+        f"Code is best planned, written and checked. Model {planner} outlines the "
+        f"approach, Model {coder} writes the function, and Model {checker}, which did "
+        "not write it, reviews it.",
+        (
+            Step(
+                planner, "Plan the function: approach, edge cases, how to try it out."
+            ),
+            Step(coder, "Write the function as outlined, with a docstring.", "all"),
+            Step(
+                checker,
+                "Check the function from the earlier step, correct any fault, and give "
+                "the complete code.",
+                "all",
+            ),
+        ),
+    )
+
+
+def _several(parts: tuple[str, ...], chooser: Chooser) -> Draft:
+    solved = [families.solve(part) for part in parts]
+    steps = [
+        Step(
+            chooser.best(Need.of(found.family) if found else Need.GENERAL),
+            f"Answer only this part: «{part}». State the answer first, in bold.",
+        )
+        for part, found in zip(parts, solved, strict=True)
+    ]
+    combine = "Combine the earlier answers, in order, into one final response."
+    steps.append(Step(chooser.best(Need.GENERAL), combine, "all"))
+    return Draft(
+        f"These are {len(parts)} questions in one, and none needs another's answer. "
+        "Each goes to a model that suits it, side by side; the last step puts them "
+        "together.",
+        tuple(steps),
+    )
+
+
+def _open(chooser: Chooser) -> Draft:
+    outliner = chooser.best(Need.STRONG)
+    writer = chooser.best(Need.GENERAL, excluded=(outliner,))
+    reviewer = chooser.best(Need.TEXT, excluded=(writer,))
+    return Draft(
+        f"An open question. Model {outliner} outlines what a good answer covers, Model "
+        f"{writer} writes it, and Model {reviewer} reviews it and gives it its form.",
+        (
+            Step(
+                outliner, "Outline what a complete answer must cover, in short points."
+            ),
+            Step(writer, "Write the answer along the outline.", "all"),
+            Step(
+                reviewer, "Review the answer for gaps and give the final text.", "all"
+            ),
+        ),
+    )
+
+
+# --- the two ways to write a plan down ------------------------------------------------
+
+
+def as_lists(draft: Draft) -> str:
+    """Return the reasoning and the three Python lists, in the paper's format."""
+    models = [step.model for step in draft.steps]
+    subtasks = [step.subtask for step in draft.steps]
+    access = [_access(step) for step in draft.steps]
+    return (
+        f"{draft.reasoning}\n\n"
+        f"model_id = {models}\nsubtasks = {subtasks}\naccess_list = {access}"
+    )
+
+
+def as_json(draft: Draft) -> str:
+    """Return the plan as the JSON object that structured output asks for."""
+    steps = [
+        {"subtask": step.subtask, "worker": step.model, "access": _access(step)}
+        for step in draft.steps
+    ]
+    return orjson.dumps({"reasoning": draft.reasoning, "steps": steps}).decode()
+
+
+def _access(step: Step) -> str | list[int]:
+    return step.access if isinstance(step.access, str) else list(step.access)

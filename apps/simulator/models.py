@@ -1,0 +1,178 @@
+"""Every model that answers properly: from its name to what it says.
+
+Besides workers and conductor there are models for exact tests and benchmarks:
+`echo`, `instant`, `delay-<ms>`, `tokens-<n>-<per_s>`, `scripted`, `scripted-conductor`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from apps.simulator import briefing, conductor, conductor_prompt
+from apps.simulator.answers import answer, signed
+from apps.simulator.chance import draw
+from apps.simulator.conductor import Draft, Step
+from apps.simulator.families.solution import Family
+from apps.simulator.reply import Reply, reply
+from apps.simulator.request import ChatRequest
+from apps.simulator.structured import as_json
+from apps.simulator.workers import BY_NAME, WORKERS, SimulatedWorker
+
+Model = Callable[[ChatRequest, int], Reply]
+"""Takes the request and the seed."""
+
+CONDUCTOR_FIRST_TOKEN_S = 0.2
+CONDUCTOR_TOKENS_PER_S = 300.0
+LONG_PLAN_STEPS = 50
+MAX_TOKENS = 200_000
+"""Most tokens `tokens-<n>-<per_s>` sends."""
+MAX_DELAY_MS = 3_600_000
+
+DELAY = re.compile(r"delay-(\d{1,7})")
+TOKENS = re.compile(r"tokens-(\d{1,6})-(\d{1,6})")
+SCRIPTED_PLAN = re.compile(r"<<plan\b[ \t]*\n?(.*?)>>", re.DOTALL)
+SAY = re.compile(r"\[\[say (.*?)\]\]", re.DOTALL)
+PERFECT = SimulatedWorker(
+    name="without-a-name",
+    description="Always right and never slow; plays the models with faults.",
+    tokens_per_s=0,
+    first_token_ms=0,
+    input_micros=0,
+    output_micros=0,
+    reliability=dict.fromkeys(Family, 1.0),
+)
+
+
+def find(name: str) -> Model | None:
+    """Return the model called `name`, or None if there is none."""
+    if model := FIXED.get(name):
+        return model
+    if worker := BY_NAME.get(name):
+        return lambda request, seed: work(worker, request, seed)
+    if match := DELAY.fullmatch(name):
+        seconds = min(int(match[1]), MAX_DELAY_MS) / 1000
+        return lambda _request, _seed: Reply(("ok",), first_token_s=seconds)
+    if match := TOKENS.fullmatch(name):
+        count, rate = min(int(match[1]), MAX_TOKENS), float(match[2])
+        return lambda _request, _seed: _counting(count, rate)
+    return None
+
+
+def work(worker: SimulatedWorker, request: ChatRequest, seed: int) -> Reply:
+    """Return what a simulated worker replies."""
+    text = request.last_user_text
+    answered = answer(worker, briefing.read(text), seed)
+    if request.format == "text":
+        shown = signed(answered, worker)
+    else:
+        source = f"simulated worker {worker.name}"
+        shown = as_json(answered.short or answered.text, source, request.schema)
+    jitter = 0.8 + 0.4 * draw(seed, "first token", worker.name, text)
+    return reply(
+        shown,
+        first_token_s=worker.first_token_ms / 1000 * jitter,
+        tokens_per_s=worker.tokens_per_s,
+    )
+
+
+# --- conductors -----------------------------------------------------------------------
+
+
+def _conduct(request: ChatRequest, seed: int) -> Reply:
+    task = conductor_prompt.read(request)
+    return _written(conductor.plan(task, seed), request)
+
+
+def _written(draft: Draft, request: ChatRequest) -> Reply:
+    is_json = request.format == "json_schema"
+    write = conductor.as_json if is_json else conductor.as_lists
+    return _planned(write(draft))
+
+
+def _planned(text: str) -> Reply:
+    return reply(
+        text,
+        first_token_s=CONDUCTOR_FIRST_TOKEN_S,
+        tokens_per_s=CONDUCTOR_TOKENS_PER_S,
+    )
+
+
+def _prose(_request: ChatRequest, _seed: int) -> Reply:
+    return _planned(
+        "This is an interesting question. Several models could look at it from "
+        "different sides, and in the end one would bring their views together."
+    )
+
+
+def _forward(request: ChatRequest, _seed: int) -> Reply:
+    steps = (Step(0, "Use what comes later.", (1,)), Step(0, "Answer the question."))
+    return _written(Draft("The first step reads the second one.", steps), request)
+
+
+def _unknown_model(request: ChatRequest, _seed: int) -> Reply:
+    listed = conductor_prompt.read(request).models
+    beyond = max(model.id for model in listed) + 90
+    steps = (Step(beyond, "Answer the question."),)
+    return _written(Draft("A model that is not in the list.", steps), request)
+
+
+def _long(request: ChatRequest, _seed: int) -> Reply:
+    steps = tuple(Step(0, f"Part {n}.") for n in range(LONG_PLAN_STEPS))
+    return _written(Draft("Many small steps.", steps), request)
+
+
+def _once_bad(request: ChatRequest, seed: int) -> Reply:
+    if conductor_prompt.read(request).rejections:
+        return _conduct(request, seed)
+    return _planned("model_id = [0, \nsubtasks = Answer\naccess_list = none of them")
+
+
+def _scripted_conductor(request: ChatRequest, _seed: int) -> Reply:
+    """Return the plan block in the question; the nth of several on the nth attempt."""
+    task = conductor_prompt.read(request)
+    blocks = SCRIPTED_PLAN.findall(task.question)
+    if not blocks:
+        return reply("There is no plan block in the question.")
+    return reply(blocks[min(task.rounds + task.rejections, len(blocks) - 1)].strip())
+
+
+# --- exact workers --------------------------------------------------------------------
+
+
+def _scripted(request: ChatRequest, _seed: int) -> Reply:
+    text = request.last_user_text
+    match = SAY.search(briefing.read(text).subtask or text)
+    return reply(match[1] if match else "There is nothing to say in the subtask.")
+
+
+def _echo(request: ChatRequest, _seed: int) -> Reply:
+    return reply(request.last_user_text)
+
+
+_INSTANT = Reply(("ok",))
+
+
+def _instant(_request: ChatRequest, _seed: int) -> Reply:
+    return _INSTANT
+
+
+def _counting(count: int, rate: float) -> Reply:
+    pieces = tuple(f"{n} " for n in range(count))
+    return Reply(pieces, tokens_per_s=rate)
+
+
+FIXED: dict[str, Model] = {
+    "sim-conductor": _conduct,
+    "sim-conductor-prose": _prose,
+    "sim-conductor-forward": _forward,
+    "sim-conductor-unknown": _unknown_model,
+    "sim-conductor-long": _long,
+    "sim-conductor-once-bad": _once_bad,
+    "scripted-conductor": _scripted_conductor,
+    "scripted": _scripted,
+    "echo": _echo,
+    "instant": _instant,
+}
+NAMES = (*FIXED, *(worker.name for worker in WORKERS))
+"""Models with a fixed name; `delay-…` and `tokens-…` stand for many."""
