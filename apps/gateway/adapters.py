@@ -1,0 +1,48 @@
+"""The gateway's backend over Django's services; the only sync/async bridge here."""
+
+from __future__ import annotations
+
+import uuid
+
+from channels.db import database_sync_to_async
+from django.utils import timezone
+
+from apps.accounts.services import api_key_peek, api_key_resolve
+from apps.accounts.types import KeyHolder
+from apps.pools.models import Worker
+from apps.pools.selectors import pool_list
+from apps.runs.services import run_start
+from apps.runs.types import LiveRun, RunOrder
+
+
+class DjangoBackend:
+    """Answers from memory where it can and asks the database in a thread otherwise."""
+
+    async def authenticate(self, raw_key: str) -> KeyHolder:
+        """Return whom the key speaks for. Raises: NotAuthenticated."""
+        holder = api_key_peek(raw_key)
+        if holder is None:
+            resolve = database_sync_to_async(api_key_resolve)
+            holder = await resolve(raw_key, now=timezone.now())
+        return holder
+
+    async def model_names(self, team_id: uuid.UUID) -> tuple[str, ...]:
+        """Return every model name of the team's pools and workers, in order."""
+        return await database_sync_to_async(_read_model_names)(team_id)
+
+    async def start_run(self, order: RunOrder) -> LiveRun:
+        """Start a run. Raises: InvalidInput, NotFound, Overloaded."""
+        return await run_start(order)
+
+
+def _read_model_names(team_id: uuid.UUID) -> tuple[str, ...]:
+    default: list[str] = []
+    named: list[str] = []
+    for pool in pool_list(team_id):
+        for tier in pool.tiers.all():
+            named.append(f"{pool.name}/{tier.name}")
+            if pool.is_default:
+                default.append(f"conductor-{tier.name}")
+    workers = Worker.objects.for_team(team_id).filter(is_enabled=True)
+    direct = [f"worker/{worker.name}" for worker in workers]
+    return (*default, *named, *direct)

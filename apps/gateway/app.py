@@ -1,0 +1,94 @@
+"""The ASGI application under `/v1`.
+
+Starlette routes; everything else is bare ASGI, because every microsecond is paid on
+every request. The middleware stack is the router itself: `Endpoint` is the one boundary
+where errors become answers, on paths that exist and on those that do not.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from apps.core.errors import ConductorError
+from apps.gateway.adapters import DjangoBackend
+from apps.gateway.catalogue import Models
+from apps.gateway.chat import ChatCompletions
+from apps.gateway.errors import (
+    ClientGone,
+    MethodNotAllowed,
+    NoSuchEndpoint,
+    failure_of_error,
+)
+from apps.gateway.exchange import Exchange
+from apps.gateway.ports import Backend
+from apps.gateway.stream import StreamTiming
+
+Handler = Callable[[Exchange], Awaitable[None]]
+logger = logging.getLogger(__name__)
+
+
+def create_app(
+    backend: Backend | None = None, timing: StreamTiming | None = None
+) -> Starlette:
+    """Return the application; tests bring their own backend and timing."""
+    backend = backend or DjangoBackend()
+    chat = ChatCompletions(backend, timing or StreamTiming())
+    models = Models(backend)
+    app = Starlette(
+        routes=[
+            Route("/v1/chat/completions", Endpoint({"POST": chat.post})),
+            Route("/v1/models", Endpoint({"GET": models.list})),
+            Route("/v1/models/{model_id:path}", Endpoint({"GET": models.retrieve})),
+        ]
+    )
+    # A redirect would turn a POST into a GET, and the client would see no error.
+    app.router.redirect_slashes = False
+    app.router.default = Endpoint({})
+    app.middleware_stack = app.router
+    return app
+
+
+class Endpoint:
+    """One path: picks the handler of the method and turns its errors into answers."""
+
+    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+        self._handlers = dict(handlers)
+        if "GET" in self._handlers:
+            self._handlers["HEAD"] = self._handlers["GET"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 4404, "reason": ""})
+            return
+        exchange = Exchange(scope, receive, send)
+        try:
+            await self._handle(exchange)
+        except ConductorError as error:
+            await exchange.send_failure(failure_of_error(error))
+        except ClientGone:
+            logger.debug("request %s: client gone", exchange.request_id.decode())
+        except Exception:  # the boundary: whatever happened, answer in shape
+            logger.exception(
+                "request %s failed (run %s)",
+                exchange.request_id.decode(),
+                exchange.run_id,
+            )
+            await exchange.send_internal_failure()
+
+    async def _handle(self, exchange: Exchange) -> None:
+        method, path = exchange.scope["method"], exchange.scope["path"]
+        handler = self._handlers.get(method)
+        if handler is not None:
+            await handler(exchange)
+        elif self._handlers:
+            allowed = ", ".join(sorted(self._handlers))
+            raise MethodNotAllowed(
+                f"{path} takes {allowed}, not {method}", allowed=allowed
+            )
+        else:
+            raise NoSuchEndpoint(f"there is nothing at {path!r}")

@@ -1,0 +1,166 @@
+"""The one translation of the product's errors into the OpenAI error shape.
+
+Every failure becomes a `Failure`: status, code, message, `param`, and what a client
+should do next. How a run that did not complete is answered:
+
+| run.failed code, or fault | status | code | clients retry |
+|---|---|---|---|
+| limit_cost | 402 | insufficient_quota | no |
+| limit_wall_time | 504 | timeout | no (`x-should-retry: false`: it would cost again) |
+| any other limit_* | 400 | the same word | no |
+| policy_denied | 403 | policy_denied | no |
+| worker_failed by fault context_length | 400 | context_length_exceeded | no |
+| worker_failed and any other code | 502 | the same word | yes, as they like |
+| run.cancelled by a person or a stop | 403 | run_cancelled | no: a human said stop |
+| run.cancelled, reason shutdown | 503 | overloaded | yes, with `Retry-After` |
+| run.cancelled, reason client_closed | 499 | client_closed | nobody is listening |
+
+409 is never sent, because clients retry it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from apps.core.errors import ConductorError, InvalidInput
+from apps.engine.errors import CallFault
+from apps.engine.events import RunCancelled, RunFailed
+
+RETRY_AFTER_S = 2
+"""Sent with 429 and 503 when the error names no time of its own."""
+CLIENT_CLOSED = "client_closed"
+CLIENT_STALLED = "client_stalled"
+SHUTDOWN = "shutdown"
+CONTEXT_FAULT = CallFault.CONTEXT_LENGTH.value
+TYPES = {
+    401: "authentication_error",
+    402: "insufficient_quota",
+    403: "permission_error",
+    429: "rate_limit_error",
+}
+"""`error.type` by status; otherwise by class of status."""
+
+
+class PayloadTooLarge(InvalidInput):
+    """The request body is larger than the settings allow."""
+
+    http_status = 413
+
+
+class UnsupportedBody(InvalidInput):
+    """The request body is declared to be something other than JSON."""
+
+    http_status = 415
+
+
+class NoSuchEndpoint(InvalidInput):
+    """The path is none of ours."""
+
+    code = "not_found"
+    http_status = 404
+
+
+class MethodNotAllowed(InvalidInput):
+    """The path is ours, the method is not."""
+
+    code = "method_not_allowed"
+    http_status = 405
+
+    def __init__(self, message: str, *, allowed: str) -> None:
+        super().__init__(message)
+        self.allowed = allowed
+        """Value of the `Allow` header."""
+
+
+class ClientGone(Exception):
+    """The client closed the connection; there is nobody to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error as an OpenAI client will see it."""
+
+    status: int
+    code: str
+    message: str
+    param: str | None = None
+    retry_after_s: int | None = None
+    is_final: bool = False
+    """True: tell clients that retry by status that they should not."""
+    allowed: str = ""
+    """The `Allow` header of a 405."""
+
+    def body(self) -> dict[str, Any]:
+        """Return the JSON body, which is also the error line of a stream."""
+        kind = "server_error" if self.status >= 500 else "invalid_request_error"
+        return {
+            "error": {
+                "message": self.message,
+                "type": TYPES.get(self.status, kind),
+                "param": self.param,
+                "code": self.code,
+            }
+        }
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Return the headers that belong to this failure alone."""
+        headers: list[tuple[bytes, bytes]] = []
+        if self.status == 401:
+            headers.append((b"www-authenticate", b'Bearer realm="conductor"'))
+        if self.status in (429, 503):
+            wait_s = RETRY_AFTER_S if self.retry_after_s is None else self.retry_after_s
+            headers.append((b"retry-after", b"%d" % wait_s))
+        if self.is_final:
+            headers.append((b"x-should-retry", b"false"))
+        if self.allowed:
+            headers.append((b"allow", self.allowed.encode("ascii")))
+        return headers
+
+
+INTERNAL_FAILURE = Failure(
+    500, "internal_error", "the server failed; the request id leads to the reason"
+)
+
+
+def failure_of_error(error: ConductorError) -> Failure:
+    """Translate an error that was raised on purpose."""
+    is_unknown_model = error.http_status == 404 and error.param == "model"
+    return Failure(
+        status=400 if error.http_status == 409 else error.http_status,
+        code="model_not_found" if is_unknown_model else error.code,
+        message=error.message,
+        param=error.param,
+        retry_after_s=error.retry_after_s,
+        allowed=error.allowed if isinstance(error, MethodNotAllowed) else "",
+    )
+
+
+def failure_of_run(end: RunFailed | RunCancelled, *, fault: str = "") -> Failure:
+    """Translate the end of a run without an answer.
+
+    `fault` is the call fault of the last step that failed, if one did.
+    """
+    if isinstance(end, RunCancelled):
+        return _failure_of_cancel(end.reason)
+    if end.code == "limit_cost":
+        return Failure(402, "insufficient_quota", end.message)
+    if end.code == "limit_wall_time":
+        return Failure(504, "timeout", end.message, is_final=True)
+    if end.code.startswith("limit_"):
+        return Failure(400, end.code, end.message)
+    if end.code == "policy_denied":
+        return Failure(403, "policy_denied", end.message)
+    if end.code == "worker_failed" and fault == CONTEXT_FAULT:
+        return Failure(400, "context_length_exceeded", end.message, param="messages")
+    return Failure(502, end.code, end.message)
+
+
+def _failure_of_cancel(reason: str) -> Failure:
+    if reason == CLIENT_CLOSED:
+        return Failure(499, CLIENT_CLOSED, "the client closed the connection")
+    if reason == SHUTDOWN:
+        return Failure(503, "overloaded", "the server is restarting")
+    return Failure(
+        403, "run_cancelled", f"the run was cancelled: {reason}", is_final=True
+    )

@@ -1,0 +1,185 @@
+"""One HTTP request and its answer, on bare ASGI.
+
+Owns headers, the bounded body, the request id and the timing. An answer is either one
+JSON document or a stream of server-sent events, and it ends exactly once.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+from starlette.types import Message, Receive, Scope, Send
+
+from apps.core.ids import new_id
+from apps.gateway.errors import (
+    INTERNAL_FAILURE,
+    ClientGone,
+    Failure,
+    PayloadTooLarge,
+    UnsupportedBody,
+)
+
+Headers = list[tuple[bytes, bytes]]
+SANE_REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
+FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/")
+STREAM_HEADERS: Headers = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    # Tells nginx and its relatives to pass every piece on at once.
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class Exchange:
+    """A request that came in and the answer that goes out."""
+
+    __slots__ = (
+        "_is_ended",
+        "_send",
+        "_started_at",
+        "has_started",
+        "headers",
+        "receive",
+        "request_id",
+        "run_id",
+        "scope",
+    )
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        given = self.headers.get(b"x-request-id", b"")
+        self.request_id = (
+            given if SANE_REQUEST_ID.fullmatch(given) else new_id().hex.encode()
+        )
+        self.run_id: uuid.UUID | None = None
+        """Named in the answer's headers once the run exists."""
+        self.has_started = False
+        self._is_ended = False
+        self._send = send
+        self._started_at = time.perf_counter()
+
+    async def read_body(self, max_bytes: int) -> bytes:
+        """Return the request body.
+
+        Raises: PayloadTooLarge as soon as it is known to be longer than `max_bytes`,
+        UnsupportedBody, ClientGone.
+        """
+        self._refuse_foreign_body()
+        declared = self.headers.get(b"content-length", b"")
+        if declared.isdigit() and int(declared) > max_bytes:
+            raise _too_large(max_bytes)
+        message = await self._receive_part()
+        body: bytes = message.get("body", b"")
+        size = len(body)
+        parts = [body]
+        while size <= max_bytes and message.get("more_body", False):
+            message = await self._receive_part()
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+        if size > max_bytes:
+            raise _too_large(max_bytes)
+        return body if len(parts) == 1 else b"".join(parts)
+
+    async def send_json(
+        self, status: int, document: object, headers: Headers | None = None
+    ) -> None:
+        """Answer with one JSON document."""
+        body = orjson.dumps(document)
+        head = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            *self._common_headers(),
+        ]
+        await self._start(status, head if headers is None else head + headers)
+        await self.send_piece(
+            b"" if self.scope["method"] == "HEAD" else body, is_last=True
+        )
+
+    async def send_failure(
+        self, failure: Failure, headers: Sequence[tuple[bytes, bytes]] = ()
+    ) -> None:
+        """Answer with an error, or end the stream with one if it has begun.
+
+        The stream then lacks `[DONE]`: that marker promises a complete answer.
+        """
+        if self._is_ended:
+            return
+        if self.has_started:
+            line = b"data: " + orjson.dumps(failure.body()) + b"\n\n"
+            await self.send_piece(line, is_last=True)
+        else:
+            own = failure.headers()
+            await self.send_json(failure.status, failure.body(), [*own, *headers])
+
+    async def send_internal_failure(self) -> None:
+        """Answer that the server failed, without a detail."""
+        await self.send_failure(INTERNAL_FAILURE)
+
+    async def start_stream(self) -> None:
+        """Send the head of a stream of server-sent events."""
+        await self._start(200, STREAM_HEADERS + self._common_headers())
+
+    async def send_piece(self, body: bytes, *, is_last: bool = False) -> None:
+        """Send a piece of the body; returns when the transport has room for more."""
+        self._is_ended = is_last
+        await self._emit(
+            {"type": "http.response.body", "body": body, "more_body": not is_last}
+        )
+
+    async def watch_disconnect(self, on_disconnect: Callable[[], Any]) -> None:
+        """Wait for the client to go away, then call `on_disconnect`. Run as a task."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+        on_disconnect()
+
+    async def _start(self, status: int, headers: Headers) -> None:
+        self.has_started = True
+        await self._emit(
+            {"type": "http.response.start", "status": status, "headers": headers}
+        )
+
+    async def _emit(self, message: Message) -> None:
+        try:
+            await self._send(message)
+        except OSError as exc:  # how ASGI tells that the connection is closed
+            raise ClientGone from exc
+
+    def _common_headers(self) -> Headers:
+        elapsed_ms = int((time.perf_counter() - self._started_at) * 1000)
+        headers = [
+            (b"x-request-id", self.request_id),
+            (b"openai-processing-ms", b"%d" % elapsed_ms),
+        ]
+        if self.run_id is not None:
+            headers.append((b"x-conductor-run-id", str(self.run_id).encode()))
+        return headers
+
+    async def _receive_part(self) -> Message:
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        return message
+
+    def _refuse_foreign_body(self) -> None:
+        kind = self.headers.get(b"content-type", b"").lower()
+        if kind.startswith(FORM_TYPES):
+            raise UnsupportedBody(
+                f"the body is declared as {kind.decode('latin-1').split(';')[0]!r}; "
+                "send JSON with the header 'Content-Type: application/json'"
+            )
+        encoding = self.headers.get(b"content-encoding", b"identity").lower()
+        if encoding not in (b"identity", b""):
+            raise UnsupportedBody(
+                f"the body is encoded as {encoding.decode('latin-1')!r}; send it plain"
+            )
+
+
+def _too_large(max_bytes: int) -> PayloadTooLarge:
+    return PayloadTooLarge(f"the request body is longer than {max_bytes} bytes")

@@ -1,0 +1,198 @@
+"""Streams one run to one client, at the client's pace.
+
+Guarantees: the first chunk goes out at once; no silence longer than the heartbeat; what
+arrives while the client is slow is joined, so at most one answer is held; the texts
+sent add up to the recorded answer or the stream ends with an error; exactly one finish
+reason, and `[DONE]` after complete answers only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+from apps.engine.events import RunCompleted, StepFailed
+from apps.engine.ports import Progress
+from apps.gateway.chunks import DONE, ChunkWriter
+from apps.gateway.errors import (
+    CLIENT_CLOSED,
+    CLIENT_STALLED,
+    Failure,
+    failure_of_run,
+)
+from apps.gateway.exchange import Exchange
+from apps.gateway.progress import ProgressLines
+from apps.gateway.responses import conductor_document, finish_reason, usage_document
+from apps.runs.types import LiveRun, RunSummary, Signal
+
+ANSWER, PROGRESS = "answer", "progress"
+DIVERGED = Failure(
+    502, "answer_changed", "the final answer is not the text that was sent before"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTiming:
+    """How patient a stream is."""
+
+    heartbeat_s: float = 10.0
+    """Longest silence; clients and proxies give up from 15 s on."""
+    stall_s: float = 120.0
+    """A client that takes nothing for so long no longer holds a run."""
+
+
+class AnswerStream:
+    """A run on its way to a client."""
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        live: LiveRun,
+        writer: ChunkWriter,
+        *,
+        wants_usage: bool,
+        shows_progress: bool,
+        timing: StreamTiming,
+    ) -> None:
+        self._exchange = exchange
+        self._live = live
+        self._writer = writer
+        self._wants_usage = wants_usage
+        self._lines = ProgressLines() if shows_progress else None
+        self._timing = timing
+        self._loop = asyncio.get_running_loop()
+        self._changed = asyncio.Event()
+        self._pending: list[tuple[str, str]] = []
+        self._sent: list[str] = []
+        self._fault = ""
+        self._is_heartbeat_due = False
+        self._is_sending = False
+        self._sent_at = self._loop.time()
+
+    async def run(self) -> None:
+        """Send everything from the first chunk to the last."""
+        self._live.listen(self._hear)
+        finished = asyncio.ensure_future(self._live.finished())
+        finished.add_done_callback(lambda _: self._changed.set())
+        watcher = asyncio.ensure_future(
+            self._exchange.watch_disconnect(lambda: self._live.cancel(CLIENT_CLOSED))
+        )
+        self._timer = self._loop.call_later(self._timing.heartbeat_s, self._tick)
+        try:
+            await self._exchange.start_stream()
+            await self._send(self._writer.role())
+            while not finished.done():
+                await self._changed.wait()
+                self._changed.clear()
+                if body := self._take():
+                    await self._send(body)
+            watcher.cancel()
+            await self._finish(finished.result())
+        finally:
+            self._timer.cancel()
+            watcher.cancel()
+            finished.cancel()
+            self._live.unlisten(self._hear)
+
+    # --- in: the run's signals -------------------------------------------------------
+
+    def _hear(self, signal: Signal) -> None:
+        if isinstance(signal, Progress):
+            if not signal.is_answer or not signal.text:
+                return
+            self._pending.append((ANSWER, signal.text))
+        elif isinstance(signal, StepFailed):
+            self._fault = signal.fault
+            return
+        else:
+            line = self._lines.line(signal) if self._lines else ""
+            if not line:
+                return
+            self._pending.append((PROGRESS, line))
+        self._changed.set()
+
+    def _tick(self) -> None:
+        now = self._loop.time()
+        if self._is_sending:
+            if now - self._sent_at >= self._timing.stall_s:
+                self._live.cancel(CLIENT_STALLED)
+            next_at = now + self._timing.heartbeat_s
+        else:
+            next_at = self._sent_at + self._timing.heartbeat_s
+            if next_at <= now:
+                self._is_heartbeat_due = True
+                self._changed.set()
+                next_at = now + self._timing.heartbeat_s
+        self._timer = self._loop.call_at(next_at, self._tick)
+
+    # --- out: chunks -----------------------------------------------------------------
+
+    def _take(self) -> bytes:
+        """Return what is pending as chunks, neighbours of one kind joined."""
+        is_due, self._is_heartbeat_due = self._is_heartbeat_due, False
+        pending, self._pending = self._pending, []
+        if len(pending) == 1:
+            return self._chunk(*pending[0])
+        if not pending:
+            return self._writer.empty() if is_due else b""
+        return b"".join(
+            self._chunk(kind, "".join(text for _, text in pieces))
+            for kind, pieces in groupby(pending, key=itemgetter(0))
+        )
+
+    def _chunk(self, kind: str, text: str) -> bytes:
+        if kind is PROGRESS:
+            return self._writer.reasoning(text)
+        self._sent.append(text)
+        return self._writer.content(text)
+
+    async def _send(self, body: bytes) -> None:
+        self._sent_at = self._loop.time()
+        self._is_sending = True
+        await self._exchange.send_piece(body)
+        self._is_sending = False
+        self._sent_at = self._loop.time()
+
+    async def _finish(self, summary: RunSummary) -> None:
+        end = summary.end
+        rest = self._take() if self._pending else b""
+        if not isinstance(end, RunCompleted):
+            await self._fail(rest, failure_of_run(end, fault=self._fault))
+            return
+        missing = unsent_text(end.answer, "".join(self._sent))
+        if missing is None:
+            await self._fail(rest, DIVERGED)
+            return
+        if missing:
+            rest += self._writer.content(missing)
+        await self._exchange.send_piece(
+            rest + self._closing_chunks(summary, end) + DONE, is_last=True
+        )
+
+    async def _fail(self, rest: bytes, failure: Failure) -> None:
+        if rest:
+            await self._send(rest)
+        await self._exchange.send_failure(failure)
+
+    def _closing_chunks(self, summary: RunSummary, end: RunCompleted) -> bytes:
+        reason = finish_reason(end)
+        conductor = conductor_document(summary)
+        if not self._wants_usage:
+            return self._writer.finish(reason, conductor)
+        usage = self._writer.usage(usage_document(summary), conductor)
+        return self._writer.finish(reason, None) + usage
+
+
+def unsent_text(answer: str, sent: str) -> str | None:
+    """Return what of `answer` has not been sent; None if `sent` is not its beginning.
+
+    White space around the answer is forgiven: it may be trimmed once the end is known.
+    """
+    if answer.startswith(sent):
+        return answer[len(sent) :]
+    begun = sent.lstrip()
+    if answer.startswith(begun):
+        return answer[len(begun) :]
+    return "" if begun.rstrip() == answer.strip() else None
