@@ -113,7 +113,7 @@ async def _expect_events(endpoint: Endpoint, reply: Reply) -> None:
     if "json" in kind:  # an error in a 200 answer is worth reading
         read_answer(endpoint, await reply.read_body(MAX_ANSWER_BYTES))
     if "json" in kind or "html" in kind:
-        raise BadResponse(f"{endpoint.name!r}: expected a stream, got {kind[:50]!r}")
+        raise BadResponse(f"{endpoint.name!r}: not an event stream")
 
 
 def _payloads(

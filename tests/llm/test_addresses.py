@@ -1,0 +1,86 @@
+"""No model endpoint is at an address the operator does not allow."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.llm.addresses import AddressPolicy, ForbiddenAddress
+
+FORBIDDEN = [
+    "127.0.0.1",
+    "10.1.2.3",
+    "172.16.0.1",
+    "192.168.1.1",
+    "169.254.169.254",
+    "100.64.0.1",
+    "0.0.0.0",
+    "224.0.0.1",
+    "255.255.255.255",
+    "::1",
+    "::",
+    "fe80::1%eth0",
+    "fd00::1",
+    "ff02::1",
+    "::ffff:127.0.0.1",
+    "64:ff9b::7f00:1",
+    "2002:7f00:1::",
+]
+
+
+@pytest.mark.parametrize("address", FORBIDDEN)
+def test_address_inside_is_forbidden(address: str):
+    assert not AddressPolicy().allows(address)
+
+
+@pytest.mark.parametrize(
+    "address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+)
+def test_public_address_is_allowed(address: str):
+    assert AddressPolicy().allows(address)
+
+
+@pytest.mark.parametrize("address", ["10.1.2.3", "::ffff:10.1.2.3"])
+def test_listed_network_is_allowed(address: str):
+    assert AddressPolicy(["10.1.0.0/16"]).allows(address)
+
+
+def test_neighbour_of_a_listed_network_is_forbidden():
+    assert not AddressPolicy(["10.1.0.0/16"]).allows("10.2.0.1")
+
+
+def test_text_that_is_no_network_is_refused():
+    with pytest.raises(ValueError, match="network"):
+        AddressPolicy(["10.1.0.0/99"])
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/v1",
+        "http://127.1/v1",
+        "http://0x7f000001/v1",
+        "http://2130706433/v1",
+        "http://0177.0.0.1/v1",
+        "http://[::1]:8000/v1",
+        "http://[::ffff:10.0.0.1]/v1",
+        "ftp://example.com/v1",
+        "file:///etc/passwd",
+        "example.com/v1",
+        "https:///v1",
+        "https://user:word@example.com/v1",
+        "https://example.com/v1?key=1",
+        "https://example.com/v1#x",
+        "https://example.com:99999/v1",
+        "https://[::1/v1",
+    ],
+)
+def test_url_that_can_never_be_right_is_refused(url: str):
+    with pytest.raises(ForbiddenAddress):
+        AddressPolicy().check_url(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.com/v1", "http://8.8.8.8:8000/v1", "http://10.0.0.5/v1"]
+)
+def test_usable_url_is_accepted(url: str):
+    AddressPolicy(["10.0.0.0/8"]).check_url(url)

@@ -1,0 +1,217 @@
+"""What goes on the wire, and what is read from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from apps.llm.completions import AnswerReader, read_answer, request_body
+from apps.llm.errors import BadRequest, BadResponse, Incomplete, LlmError, ServerFailed
+from apps.llm.types import ChatRequest, Delta, Endpoint, Finish, TokenUsage
+
+ENDPOINT = Endpoint("worker-a", "https://h/v1/", "model-a", "sk-canary")
+MESSAGES = [{"role": "user", "content": "Hi"}]
+
+
+def chunk(
+    delta: Any = None, finish_reason: str | None = None, **fields: Any
+) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    return {"choices": [choice], **fields}
+
+
+def read_all(*chunks: dict[str, Any] | bytes) -> list[Delta | Finish]:
+    reader = AnswerReader(ENDPOINT)
+    raw = (c if isinstance(c, bytes) else orjson.dumps(c) for c in chunks)
+    return [item for item in map(reader.read, raw) if item is not None]
+
+
+def answer(**fields: Any) -> bytes:
+    choice = {"message": {"content": "Hi"}, "finish_reason": "stop"}
+    return orjson.dumps({"choices": [choice], "model": "m-1", **fields})
+
+
+def test_only_set_fields_go_on_the_wire():
+    body = request_body(ENDPOINT, ChatRequest(MESSAGES), is_stream=False)
+    assert orjson.loads(body) == {"model": "model-a", "messages": MESSAGES}
+
+
+def test_every_field_goes_on_the_wire():
+    request = ChatRequest(MESSAGES, 9, 0.0, 0.5, ("a",), 0, {"type": "json_object"})
+    assert orjson.loads(request_body(ENDPOINT, request, is_stream=False)) == {
+        "model": "model-a",
+        "messages": MESSAGES,
+        "max_tokens": 9,
+        "temperature": 0.0,
+        "top_p": 0.5,
+        "stop": ["a"],
+        "seed": 0,
+        "response_format": {"type": "json_object"},
+    }
+
+
+def test_stream_asks_for_usage():
+    body = orjson.loads(request_body(ENDPOINT, ChatRequest(MESSAGES), is_stream=True))
+    assert body["stream"] and body["stream_options"] == {"include_usage": True}
+
+
+def test_endpoint_names_its_own_token_limit():
+    endpoint = Endpoint("w", "https://h", "m", max_tokens_field="max_completion_tokens")
+    body = request_body(endpoint, ChatRequest(MESSAGES, 9), is_stream=False)
+    assert orjson.loads(body)["max_completion_tokens"] == 9
+
+
+@pytest.mark.parametrize("content", [object(), "\ud800"])
+def test_request_without_a_form_in_json_is_bad(content: Any):
+    with pytest.raises(BadRequest):
+        request_body(ENDPOINT, ChatRequest([{"content": content}]), is_stream=False)
+
+
+def test_path_is_appended_to_the_base_address():
+    assert ENDPOINT.chat_url == "https://h/v1/chat/completions"
+
+
+def test_endpoint_shows_no_secret():
+    assert "canary" not in repr(ENDPOINT)
+
+
+def test_deltas_then_finish():
+    assert read_all(
+        chunk({"role": "assistant", "content": ""}, model="m-1"),
+        chunk({"content": "Hi"}),
+        chunk({}, "stop"),
+        b"[DONE]",
+    ) == [Delta("Hi"), Finish("stop", "m-1", None)]
+
+
+@pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
+def test_reasoning_comes_apart(name: str):
+    assert read_all(chunk({name: "hm", "content": None})) == [Delta("", "hm")]
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        chunk({}),
+        chunk(None),
+        chunk({"content": None, "tool_calls": None, "new": 1}),
+        {"choices": []},
+        {"choices": None, "usage": {"prompt_tokens": 1, "completion_tokens": 0}},
+        {"unknown": True},
+        b"",
+        b"  ",
+    ],
+)
+def test_chunk_that_says_nothing_is_passed_over(quiet: Any):
+    assert read_all(quiet) == []
+
+
+def test_usage_chunk_after_the_finish_is_an_end_marker():
+    usage = {"prompt_tokens": 3, "completion_tokens": 4}
+    items = read_all(chunk({}, "length"), {"choices": [], "usage": usage})
+    assert items == [Finish("length", "model-a", TokenUsage(3, 4))]
+
+
+def test_usage_in_the_last_content_chunk_waits_for_done():
+    usage = {"prompt_tokens": 3, "completion_tokens": 4}
+    last = chunk({"content": "x"}, "stop", usage=usage)
+    assert read_all(last) == [Delta("x")]
+    assert read_all(last, b"[DONE]")[-1] == Finish("stop", "model-a", TokenUsage(3, 4))
+
+
+def test_null_usage_later_does_not_erase_the_usage():
+    usage = {"prompt_tokens": 3, "completion_tokens": 4}
+    items = read_all(chunk({}, "stop", usage=usage), chunk({}, usage=None), b"[DONE]")
+    assert items == [Finish("stop", "model-a", TokenUsage(3, 4))]
+
+
+def test_done_without_a_finish_reason_is_incomplete():
+    with pytest.raises(Incomplete):
+        read_all(chunk({"content": "x"}), b"[DONE]")
+
+
+@pytest.mark.parametrize(
+    "bad", [b"{", b"[]", b"\xff", {"choices": 5}, {"choices": ["x"]}]
+)
+def test_chunk_of_another_shape_is_a_bad_response(bad: Any):
+    with pytest.raises(BadResponse):
+        read_all(bad)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"error": {"message": "overloaded"}},
+        {"object": "error", "message": "overloaded"},
+        chunk({}, "error"),
+    ],
+)
+def test_error_inside_the_stream_fails_the_call(bad: dict[str, Any]):
+    with pytest.raises(ServerFailed):
+        read_all(chunk({"content": "x"}), bad)
+
+
+def test_details_of_usage_are_read():
+    usage = {
+        "prompt_tokens": 10,
+        "completion_tokens": 20,
+        "prompt_tokens_details": {"cached_tokens": 4},
+        "completion_tokens_details": {"reasoning_tokens": 15},
+    }
+    finish = read_answer(ENDPOINT, answer(usage=usage))[1]
+    assert finish.usage == TokenUsage(10, 20, 4, 15)
+
+
+def test_part_of_usage_is_never_more_than_the_whole():
+    usage = {
+        "prompt_tokens": 1,
+        "completion_tokens": 2,
+        "prompt_tokens_details": {"cached_tokens": 50},
+        "completion_tokens_details": {"reasoning_tokens": 50},
+    }
+    finish = read_answer(ENDPOINT, answer(usage=usage))[1]
+    assert finish.usage == TokenUsage(1, 2, 1, 2)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        [],
+        {},
+        {"prompt_tokens": 1},
+        {"prompt_tokens": -1, "completion_tokens": 1},
+        {"prompt_tokens": True, "completion_tokens": 1},
+        {"prompt_tokens": "1", "completion_tokens": 1},
+        {"prompt_tokens": 10**15, "completion_tokens": 1},
+    ],
+)
+def test_usage_that_cannot_be_believed_is_unknown(usage: Any):
+    assert read_answer(ENDPOINT, answer(usage=usage))[1].usage is None
+
+
+def test_content_in_parts_is_joined():
+    parts = [{"type": "text", "text": "a"}, {"type": "image"}, "x", {"text": "b"}]
+    choice = {"message": {"content": parts}, "finish_reason": "stop"}
+    body = orjson.dumps({"choices": [choice]})
+    assert read_answer(ENDPOINT, body)[0] == Delta("ab")
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        (b"", "bad_response"),
+        (b"<html>", "bad_response"),
+        (b"{}", "bad_response"),
+        (b'{"choices": []}', "bad_response"),
+        (b'{"choices": [{"message": null}]}', "bad_response"),
+        (b'{"choices": [{"message": {"content": "x"}}]}', "incomplete"),
+        (b'{"error": {"message": "m", "code": 429}}', "rate_limited"),
+    ],
+)
+def test_answer_without_an_answer_fails(body: bytes, fault: str):
+    with pytest.raises(LlmError) as caught:
+        read_answer(ENDPOINT, body)
+    assert caught.value.fault == fault

@@ -1,0 +1,14 @@
+"""The error tree speaks the engine's words."""
+
+from __future__ import annotations
+
+from apps.engine.errors import CallFault
+from apps.llm.errors import LlmError
+
+ENGINES_OWN = {CallFault.EMPTY, CallFault.CANCELLED}
+"""Judgements the engine makes itself, about calls that this package did not fail."""
+
+
+def test_faults_are_exactly_the_engines_words():
+    words = [kind.fault for kind in LlmError.__subclasses__()]
+    assert sorted(words) == sorted(set(CallFault) - ENGINES_OWN)
