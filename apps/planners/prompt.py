@@ -35,8 +35,8 @@ PREFILL = "Let me work out which models this question needs."
 
 _ROLE = """\
 You conduct a group of language models. You do not answer the user yourself: you write \
-a plan that says which model does what. The response of its last step is the answer the \
-user gets."""
+a plan that says which model does what. The response of its last step is the answer \
+the user gets."""
 
 
 def build_messages(
@@ -136,11 +136,8 @@ def _next_round(request: PlanRequest, form: Form) -> str:
 
 def _rejection(rejection: Rejection, pool: Pool) -> str:
     output = shorten(rejection.output, MAX_REJECTED_CHARS)
-    reason = quoted(_reason(rejection.reason, pool))
-    return (
-        f"Your rejected answer:\n{_enclosed('rejected', output)}\n"
-        f"It cannot be used: {reason}"
-    )
+    reason = quoted(f"It cannot be used: {_reason(rejection.reason, pool)}")
+    return f"Your rejected answer:\n{_enclosed('rejected', output)}\n{reason}"
 
 
 def _closing(request: PlanRequest) -> str:

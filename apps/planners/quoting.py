@@ -15,7 +15,7 @@ SECTION_HEADINGS = (
     "Your previous plan",
     "Your rejected answer",
     "Model \\d",
-    "Step \\d",
+    "Step \\d+: (?:completed|failed|skipped)",
 )
 """Beginnings of lines that carry structure in our prompts, as patterns."""
 
@@ -24,7 +24,7 @@ _LINE_START = "(?:^|(?<=[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]))"
 _TAG = re.compile(rf"<(?=\s{{0,8}}/?\s{{0,8}}(?:{'|'.join(SECTION_TAGS)})\b)", re.I)
 # Servers turn such marks into control tokens wherever they occur in a message, so they
 # would end the whole message and not just our section.
-_CONTROL_TOKEN = re.compile(r"<(?=[|｜][^|｜<>\n]{1,40}[|｜]>)")
+_CONTROL_TOKEN = re.compile(r"<(?=[|｜][^|｜<>\s]{1,40}[|｜]>)")
 _HEADING = re.compile(
     rf"{_LINE_START}(?=[^\S\n]{{0,40}}(?:{'|'.join(SECTION_HEADINGS)}))", re.I
 )

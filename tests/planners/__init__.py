@@ -1,0 +1,1 @@
+"""Tests of the planners: no network, no database, milliseconds each."""
