@@ -22,7 +22,7 @@ def base_url_clean(text: str) -> str:
         raise ValueError("must not contain blanks or control characters")
     parts = _split(text)
     if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
-        raise ValueError("must be an http:// or https:// URL with a host")
+        raise ValueError("must be an http or https URL with a host")
     if "@" in parts.netloc:
         raise ValueError("must not contain a user name or password")
     if "?" in text or "#" in text:
@@ -42,5 +42,5 @@ def _split(text: str) -> SplitResult:
         parts = urlsplit(text)
         _ = parts.port  # raises for a port that is no number
     except ValueError:
-        raise ValueError("must be an http:// or https:// URL with a host") from None
+        raise ValueError("must be an http or https URL with a host") from None
     return parts

@@ -250,11 +250,11 @@ class PoolDocument(_Part):
 
 
 def _duplicate_names(workers: tuple[WorkerDocument, ...]) -> list[str]:
-    first: dict[str, int] = {}
+    names = [worker.name for worker in workers]
     return [
-        f"workers[{index}].name: {worker.name!r} is taken by workers[{first[worker.name]}]"
-        for index, worker in enumerate(workers)
-        if first.setdefault(worker.name, index) != index
+        f"workers[{index}].name: {name!r} is taken by workers[{names.index(name)}]"
+        for index, name in enumerate(names)
+        if names.index(name) != index
     ]
 
 
@@ -322,10 +322,7 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark
-            raise yaml.MarkedYAMLError(
-                problem="aliases are not allowed", problem_mark=mark
-            )
+            raise yaml.MarkedYAMLError(problem="aliases are not allowed")
         return super().compose_node(parent, index)
 
     def construct_mapping(

@@ -94,9 +94,10 @@ class PoolImport:
     def run(self, document: PoolDocument) -> Pool:
         """Import the whole file and return its pool. Does not bump versions."""
         workers = [self._worker(worker) for worker in document.workers]
-        conductor = document.conductor and self._conductor(document.conductor)
+        conductor = document.conductor
+        planner = None if conductor is None else self._conductor(conductor)
         fallback = next(row for row in workers if row.name == document.pool.fallback)
-        pool = self._pool(document, conductor, fallback)
+        pool = self._pool(document, planner, fallback)
         self._places(pool, workers)
         self._tiers(pool, document)
         return pool

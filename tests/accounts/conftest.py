@@ -1,0 +1,16 @@
+"""What the tests of accounts share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from apps.accounts.services import api_key_cache_clear
+
+
+@pytest.fixture(autouse=True)
+def _fresh_key_cache() -> Iterator[None]:
+    api_key_cache_clear()
+    yield
+    api_key_cache_clear()
