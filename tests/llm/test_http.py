@@ -126,8 +126,10 @@ async def test_no_cookie_is_sent_back(client, question):
     script = answer_script()
     cookie = Script(script.parts, headers=[*script.headers, ("set-cookie", "a=b")])
     async with FakeProvider(cookie, script) as provider:
+        # By name: cookies are never kept for a bare address anyway.
+        endpoint = endpoint_of(provider.base_url.replace("127.0.0.1", "localhost"))
         for _ in range(2):
-            await client.complete(endpoint_of(provider), question)
+            await client.complete(endpoint, question)
     assert "cookie" not in provider.requests[1].headers
 
 
