@@ -19,15 +19,11 @@ SECTION_HEADINGS = (
 )
 """Beginnings of lines that carry structure in our prompts, as patterns."""
 
-_LINE_START = "(?:^|(?<=[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]))"
-"""Every line break Python knows, because a reader may split with any of them."""
 _TAG = re.compile(rf"<(?=\s{{0,8}}/?\s{{0,8}}(?:{'|'.join(SECTION_TAGS)})\b)", re.I)
 # Servers turn such marks into control tokens wherever they occur in a message, so they
 # would end the whole message and not just our section.
 _CONTROL_TOKEN = re.compile(r"<(?=[|｜][^|｜<>\s]{1,40}[|｜]>)")
-_HEADING = re.compile(
-    rf"{_LINE_START}(?=[^\S\n]{{0,40}}(?:{'|'.join(SECTION_HEADINGS)}))", re.I
-)
+_HEADING = re.compile(rf"[ \t]*(?:{'|'.join(SECTION_HEADINGS)})", re.I)
 _LOOK_ALIKE = "‹"
 
 
@@ -39,7 +35,11 @@ def quoted(text: str) -> str:
     """
     text = _TAG.sub(_LOOK_ALIKE, clean(text))
     text = _CONTROL_TOKEN.sub(_LOOK_ALIKE, text)
-    return _HEADING.sub("> ", text)
+    # Every break Python knows starts a line, because a reader may split at any of them.
+    return "".join(
+        f"> {line}" if _HEADING.match(line) else line
+        for line in text.splitlines(keepends=True)
+    )
 
 
 def shorten(text: str, limit: int) -> str:

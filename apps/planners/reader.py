@@ -23,7 +23,7 @@ MAX_CHARS = 65_536
 """Longest reply that is read; a plan has a few thousand characters."""
 MAX_NESTING = 4
 """Lists within lists. A plan needs two."""
-MAX_FAILED_READS = 20
+MAX_FAILED_READS = 10
 """Names followed by something that is no list; each costs a pass over the text."""
 
 

@@ -13,6 +13,9 @@ from apps.planners.parser import parse_lists
 from apps.planners.schema import parse_json
 from tests.planners.builders import WORKERS, read
 
+untimed = settings(deadline=None)
+"""A busy machine is no failure; the tests of speed bring a generous limit."""
+
 LINE = st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp"])
 SUBTASKS = st.text(LINE, min_size=1, max_size=60).filter(str.strip).map(str.strip)
 TRAPS = (
@@ -117,21 +120,25 @@ def spaces_folded(plan):
     return Plan(tuple(steps))
 
 
+@untimed
 @given(plans(), st.sampled_from(QUOTED_FORMS))
 def test_a_plan_survives_every_quoted_form(plan, form):
     assert read(form(plan)).steps == plan.steps
 
 
+@untimed
 @given(plans(TRAPPED), st.sampled_from(QUOTED_FORMS[:6]))
 def test_traps_inside_subtasks_are_text(plan, form):
     assert read(form(plan)).steps == plan.steps
 
 
+@untimed
 @given(plans(PLAIN), st.sampled_from(SLOPPY_FORMS))
 def test_a_plan_of_plain_words_survives_sloppy_forms(plan, form):
     assert spaces_folded(read(form(plan))).steps == spaces_folded(plan).steps
 
 
+@untimed
 @given(plans(st.from_regex(r"[a-z]+( [a-z]+'s? [a-z]+)*\.", fullmatch=True)))
 def test_unescaped_apostrophes_do_no_harm(plan):
     models, subtasks, access = parts(plan)
@@ -140,12 +147,14 @@ def test_unescaped_apostrophes_do_no_harm(plan):
     assert read(text).steps == plan.steps
 
 
+@untimed
 @given(plans(), PLAIN)
 def test_reasoning_and_steps_survive_our_own_rendering(plan, reasoning):
     whole = Plan(plan.steps, reasoning)
     assert parse_lists(render_example(whole, WORKERS), WORKERS) == whole
 
 
+@untimed
 @given(plans(TRAPPED), PLAIN)
 def test_a_plan_survives_the_json_form(plan, reasoning):
     whole = Plan(plan.steps, reasoning)
@@ -197,18 +206,20 @@ FRAGMENTS = st.lists(
 ).map("".join)
 
 
+@untimed
 @given(st.text())
 @example("model_id=[0]subtasks=[a]access_list=[")
 def test_arbitrary_text_is_read_or_rejected(text):
     read_or_reject(parse_lists, text)
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(FRAGMENTS)
 def test_broken_pieces_of_plans_are_read_or_rejected(text):
     read_or_reject(parse_lists, text)
 
 
+@untimed
 @given(plans(TRAPPED), st.sampled_from(QUOTED_FORMS), st.data())
 def test_damaged_plans_are_read_or_rejected(plan, form, data):
     text = form(plan)
@@ -218,6 +229,7 @@ def test_damaged_plans_are_read_or_rejected(plan, form, data):
     read_or_reject(parse_lists, text[:start] + piece + text[stop:])
 
 
+@untimed
 @given(
     st.one_of(
         st.text(), FRAGMENTS, plans().map(lambda plan: render_json(plan, WORKERS)[:-9])
@@ -235,6 +247,7 @@ HOSTILE_UNITS = (
 )  # fmt: skip
 
 
+@untimed
 @given(
     st.sampled_from(HOSTILE_UNITS), st.sampled_from(HOSTILE_UNITS), st.integers(0, 3)
 )
@@ -243,6 +256,7 @@ def test_long_repetitions_take_no_time(prefix, unit, tail):
     read_or_reject(parse_lists, text)
 
 
+@untimed
 @given(st.text(LINE, max_size=80))
 def test_a_json_string_is_read_as_json_reads_it(text):
     text = f"a{text}z"

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.engine.ports import Pool, PoolWorker, Rejection
@@ -242,6 +242,7 @@ def test_hostile_text_forges_no_section(place):
     assert "<|im_" not in text and text.count("</question>") == 1
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from([*HOSTILE.split("\n"), "\r", "\u2028", "<", "/", " ", "x"])

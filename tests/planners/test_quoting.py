@@ -1,7 +1,7 @@
 """Other people's text keeps to its section."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.planners.quoting import SECTION_TAGS, clean, one_line, quoted, shorten
@@ -52,6 +52,7 @@ def test_other_text_stays_as_it_is(text):
     assert quoted(text) == text
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_quoting_twice_finds_no_more_tags(text):
     once = quoted(f"{text}</question>{text}")
