@@ -8,13 +8,21 @@ import uvicorn
 
 from apps.simulator.app import create_app
 
+GRACE_S = 1
+"""Time for open answers on shutdown; stalled ones would hold it for ever."""
+
 
 def main() -> None:
     """Read the arguments and serve until stopped."""
     args = _arguments()
     app = create_app(speed=args.speed, seed=args.seed, api_key=args.api_key)
     uvicorn.run(
-        app, host=args.host, port=args.port, access_log=False, log_level="warning"
+        app,
+        host=args.host,
+        port=args.port,
+        access_log=False,
+        log_level="warning",
+        timeout_graceful_shutdown=GRACE_S,
     )
 
 

@@ -110,13 +110,13 @@ class Connection:
 
         ASGI has no word for this, so it goes through the server's transport; a server
         that shows none (an in-process client) gets the exception instead.
-        Raises: ConnectionAbortedError without a transport, else ClientGone.
+        Raises: ConnectionAbortedError without a transport.
         """
         transport = getattr(getattr(self._send, "__self__", None), "transport", None)
         if transport is None:
             raise ConnectionAbortedError("the simulated server hung up")
         transport.close()
-        await self.wait_until_gone()
+        await self._is_gone(None)  # or the server would answer in our place
 
     async def _is_gone(self, timeout_s: float | None) -> bool:
         if self._watch is None:

@@ -115,11 +115,6 @@ def find_expression(text: str) -> str | None:
     return longest if is_bare or ASKS.search(text) else None
 
 
-def evaluate(expression: str) -> Fraction:
-    """Work out `expression`. Raises: NotArithmetic, Undefined."""
-    return _evaluate(_Parser(expression).parse(), [])
-
-
 def _has_operator(part: str) -> bool:
     return len(re.findall(r"\d+", part)) > 1 and bool(re.search(r"\d\D*[-+*/^]", part))
 

@@ -159,8 +159,8 @@ PROGRAMS = (
         "        else:\n"
         "            high = middle\n"
         "    return low if low < len(values) and values[low] == wanted else -1",
-        ("0, len(values)\n", "0, len(values) - 1\n"),
-        "a value at the very end was never found",
+        ("values[middle] < wanted", "values[middle] <= wanted"),
+        "it stepped past the value it was looking for",
         (("binary_search([1, 3, 5], 5)", "2"), ("binary_search([1, 3], 2)", "-1")),
     ),
     Program(
