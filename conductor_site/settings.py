@@ -203,8 +203,15 @@ MAX_PROMPT_BYTES = read_int("MAX_PROMPT_BYTES", 200_000)
 """A longer prompt is refused with a clear error."""
 MAX_REQUEST_BYTES = read_int("MAX_REQUEST_BYTES", 4_000_000)
 """Largest request body of the API."""
+RUN_GATE = "apps.engine.gate.OpenGate"
+"""What is asked before plans and steps run; the site has no policies yet."""
 MAX_LIVE_RUNS = read_int("MAX_LIVE_RUNS", 2000)
 """Runs at once in one process; more are answered with 503 and Retry-After."""
+MODEL_NETWORKS = read_list(
+    "MODEL_NETWORKS", () if IS_PRODUCTION else ("127.0.0.0/8", "::1/128")
+)
+"""Networks (CIDR) beside the public internet that models may live in. The operator's
+decision: a team cannot reach into the site's own network."""
 WORKER_CONNECT_TIMEOUT_S = read_int("WORKER_CONNECT_TIMEOUT_S", 5)
 WORKER_FIRST_BYTE_TIMEOUT_S = read_int("WORKER_FIRST_BYTE_TIMEOUT_S", 60)
 WORKER_IDLE_TIMEOUT_S = read_int("WORKER_IDLE_TIMEOUT_S", 30)

@@ -42,7 +42,8 @@ class TeamQuerySet(models.QuerySet[ModelT]):
         return clone
 
     def _refuse_unscoped(self) -> None:
-        if not (self._is_scoped or self._hints.get("instance")):
+        hints: dict[str, Any] = self._hints  # type: ignore[attr-defined]
+        if not (self._is_scoped or hints.get("instance")):
             raise UnscopedQuery(
                 f"{self.model.__name__}: say .for_team(team_id) or .across_teams()"
             )

@@ -62,7 +62,8 @@ def decode(record: Record) -> Event:
         )
         for field in _SHAPES[record.action]
     }
-    return _CLASSES[record.action](**values)
+    event: Event = _CLASSES[record.action](**values)
+    return event
 
 
 def is_run_event(action: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from apps.engine.errors import CallFailed
 from apps.engine.events import Event
+from apps.engine.gate import OpenGate
 from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import (
     Ask,
@@ -152,16 +153,6 @@ class MemoryRecorder:
         finally:
             while events in self._arrived:
                 self.events.extend(self._arrived.pop(0))
-
-
-class OpenGate:
-    """Allows everything."""
-
-    async def check_plan(self, plan: Plan) -> None:
-        """Allow `plan`."""
-
-    async def check_step(self, step: PlannedStep) -> None:
-        """Allow `step`."""
 
 
 @dataclass

@@ -31,7 +31,7 @@ class RunOrder:
     """True: the answer goes out token by token and cannot be taken back."""
     is_watched: bool = True
     """False: nobody looks at single tokens, so workers need not stream."""
-    user_id: int | None = None
+    user_id: uuid.UUID | None = None
     api_key_id: uuid.UUID | None = None
     context: Mapping[str, str] = field(default_factory=dict)
     """Request id, address, user agent: for the ledger."""

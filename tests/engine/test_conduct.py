@@ -7,13 +7,13 @@ import pytest
 from apps.engine import events as ev
 from apps.engine.conduct import conduct
 from apps.engine.errors import CallFailed, CallFault, RunDenied
+from apps.engine.gate import OpenGate
 from apps.engine.limits import Limits
 from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import CallParams, Pool, PoolWorker, Task
 from apps.engine.testing import (
     MemoryProgress,
     MemoryRecorder,
-    OpenGate,
     ScriptedCaller,
     ScriptedPlanner,
     make_plan,

@@ -1,0 +1,142 @@
+"""Shows live runs to whoever watches, through the channel layer.
+
+The channel layer is a doorbell: it says that something was recorded, and carries pieces
+of text that are on their way. What it loses is read from the ledger. Nothing is sent
+for a run nobody watches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import Counter
+from dataclasses import dataclass, field
+
+from channels.layers import get_channel_layer
+from django.conf import settings
+
+from apps.engine.ports import Progress
+from apps.runs.execution import Execution, Place
+from apps.runs.types import Signal
+
+FRAME_S = 0.05
+"""Pieces of text are gathered this long: at most 20 frames a second per run."""
+
+
+def group_name(run_id: uuid.UUID) -> str:
+    """Return the channel layer's group for those who watch a run."""
+    return f"run.{run_id.hex}"
+
+
+@dataclass(slots=True)
+class Piece:
+    """Text of one call that goes out with the next frame."""
+
+    offset: int
+    text: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+
+
+class Broadcaster:
+    """Sends the signals of this process's runs to their watchers."""
+
+    def __init__(self) -> None:
+        self._watchers: Counter[uuid.UUID] = Counter()
+        self._tasks: set[asyncio.Task[None]] = set()
+        # With a shared layer the watchers may sit in other processes.
+        self._is_shared = bool(settings.REDIS_URL)
+
+    def watch(self, run_id: uuid.UUID) -> None:
+        """Count one more watcher of a run in this process."""
+        self._watchers[run_id] += 1
+
+    def unwatch(self, run_id: uuid.UUID) -> None:
+        """Count one watcher less."""
+        self._watchers[run_id] -= 1
+        if self._watchers[run_id] <= 0:
+            del self._watchers[run_id]
+
+    def attach(self, execution: Execution) -> None:
+        """Follow a run."""
+        execution.listen(_Broadcast(self, execution.id).hear)
+
+    def is_watched(self, run_id: uuid.UUID) -> bool:
+        """Say whether anybody may be looking."""
+        return self._is_shared or run_id in self._watchers
+
+    def send(self, run_id: uuid.UUID, message: dict[str, object]) -> None:
+        """Send to the run's watchers without waiting."""
+        task = asyncio.create_task(self._send(run_id, message))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Wait until everything has been sent."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _send(self, run_id: uuid.UUID, message: dict[str, object]) -> None:
+        await get_channel_layer().group_send(group_name(run_id), message)
+
+
+class _Broadcast:
+    """Follows one run and gathers its pieces into frames."""
+
+    def __init__(self, broadcaster: Broadcaster, run_id: uuid.UUID) -> None:
+        self._broadcaster = broadcaster
+        self._run_id = run_id
+        self._lengths: dict[Place, int] = {}
+        self._pieces: dict[Place, Piece] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def hear(self, signal: Signal) -> None:
+        if isinstance(signal, Progress):
+            if not signal.is_answer:
+                self._gather(signal)
+            return
+        if self._broadcaster.is_watched(self._run_id):
+            self._flush()
+            self._broadcaster.send(self._run_id, {"type": "run.recorded"})
+
+    def _gather(self, progress: Progress) -> None:
+        place = (progress.round, progress.step, progress.attempt)
+        offset = self._lengths.get(place, 0)
+        self._lengths[place] = offset + len(progress.text)
+        if not self._broadcaster.is_watched(self._run_id):
+            return
+        piece = self._pieces.setdefault(place, Piece(offset))
+        piece.text.append(progress.text)
+        piece.reasoning.append(progress.reasoning)
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(FRAME_S, self._flush)
+
+    def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self._pieces:
+            return
+        pieces = [
+            piece_frame(
+                place, piece.offset, "".join(piece.text), "".join(piece.reasoning)
+            )
+            for place, piece in self._pieces.items()
+        ]
+        self._pieces.clear()
+        self._broadcaster.send(self._run_id, {"type": "run.pieces", "pieces": pieces})
+
+
+def piece_frame(
+    place: Place, offset: int, text: str, reasoning: str = ""
+) -> dict[str, object]:
+    """Return a piece of text as the websocket sends it."""
+    round_, step, attempt = place
+    return {
+        "round": round_,
+        "step": step,
+        "attempt": attempt,
+        "offset": offset,
+        "text": text,
+        "reasoning": reasoning,
+    }

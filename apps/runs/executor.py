@@ -1,0 +1,154 @@
+"""Executes the runs of one process on its event loop, a bounded number at a time.
+
+Opened and closed with the process (ASGI lifespan). On closing it leaves unfinished
+runs on record as running; on opening it takes them up again from the ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from apps.audit.types import Actor
+from apps.audit.writer import close_writer
+from apps.core.errors import ConductorError, Overloaded
+from apps.core.ids import new_id
+from apps.engine import events as ev
+from apps.llm.chat import ChatClient
+from apps.llm.http import HttpTransport, open_transport
+from apps.runs.adapters import EndpointCaller, load_snapshot
+from apps.runs.broadcast import Broadcaster
+from apps.runs.execution import Equipment, Execution
+from apps.runs.projection import RunProjection
+from apps.runs.resolution import Resolved, parse_model, resolve
+from apps.runs.types import RunOrder
+
+logger = logging.getLogger(__name__)
+DRAIN_S = 5.0
+"""How long closing waits for runs to let go of their connections."""
+
+
+class Executor:
+    """The runs of this process."""
+
+    def __init__(self, transport: HttpTransport) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._transport = transport
+        self._client = ChatClient(transport)
+        self._gate = import_string(settings.RUN_GATE)()
+        self._live: dict[uuid.UUID, Execution] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_closing = False
+        self.broadcaster = Broadcaster()
+
+    def find(self, run_id: uuid.UUID) -> Execution | None:
+        """Return the run if it is executing here."""
+        return self._live.get(run_id)
+
+    async def start(self, order: RunOrder) -> Execution:
+        """Accept an order and begin. Raises: NotFound, InvalidInput, Overloaded."""
+        self._refuse_when_full()
+        name = parse_model(order.model)
+        snapshot = await load_snapshot(order.team_id, name.pool)
+        resolved = resolve(name, order.model, snapshot)
+        return self._begin(new_id(), order, resolved)
+
+    async def resume(
+        self, run_id: uuid.UUID, order: RunOrder, history: Sequence[ev.Event]
+    ) -> Execution:
+        """Go on with a run that another process, or this one before, had begun."""
+        name = parse_model(order.model)
+        snapshot = await load_snapshot(order.team_id, name.pool)
+        resolved = resolve(name, order.model, snapshot)
+        return self._begin(run_id, order, resolved, history)
+
+    async def close(self) -> None:
+        """Leave all runs as they are and close every connection."""
+        self._is_closing = True
+        for execution in list(self._live.values()):
+            execution.abandon()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=DRAIN_S)
+        await self.broadcaster.close()
+        await self._transport.aclose()
+
+    def _refuse_when_full(self) -> None:
+        if self._is_closing:
+            raise Overloaded("this process is shutting down", retry_after_s=2)
+        if len(self._live) >= settings.MAX_LIVE_RUNS:
+            raise Overloaded(
+                f"{len(self._live)} runs are executing; try again", retry_after_s=2
+            )
+
+    def _begin(
+        self,
+        run_id: uuid.UUID,
+        order: RunOrder,
+        resolved: Resolved,
+        history: Sequence[ev.Event] = (),
+    ) -> Execution:
+        projection = RunProjection(run_id, order, datetime.now(UTC))
+        if history:
+            projection.replay(history)
+        execution = Execution(run_id, order, resolved, projection)
+        if order.is_watched:
+            self.broadcaster.attach(execution)
+        caller = EndpointCaller(self._client, resolved.endpoints)
+        task = execution.start(Equipment(caller, self._gate), history)
+        self._live[run_id] = execution
+        self._tasks.add(task)
+        task.add_done_callback(lambda done: self._forget(run_id, done))
+        return execution
+
+    def _forget(self, run_id: uuid.UUID, task: asyncio.Task[None]) -> None:
+        self._live.pop(run_id, None)
+        self._tasks.discard(task)
+        # The boundary: a failure of ours (the ledger, a bug) ends up in the log, with
+        # the run's id; the run stays on record as running.
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            logger.error("run %s interrupted", run_id, exc_info=failure)
+
+
+_executor: Executor | None = None
+
+
+def get_executor() -> Executor:
+    """Return this process's executor. Raises: Overloaded if none is open."""
+    if _executor is None:
+        raise Overloaded("this process executes no runs", retry_after_s=5)
+    return _executor
+
+
+async def open_executor() -> Executor:
+    """Open this process's executor on the running loop."""
+    global _executor
+    _executor = Executor(open_transport(allowed_networks=settings.MODEL_NETWORKS))
+    return _executor
+
+
+async def close_executor() -> None:
+    """Close it, then the ledger's writer."""
+    global _executor
+    executor, _executor = _executor, None
+    if executor is not None:
+        await executor.close()
+    await asyncio.to_thread(close_writer)
+
+
+async def stop_run(run_id: uuid.UUID, reason: str, by: Actor | None) -> bool:
+    """Cancel a run of this process; False if it is not executing here."""
+    execution = get_executor().find(run_id)
+    if execution is None:
+        return False
+    execution.cancel(reason, by=by)
+    try:
+        await execution.finished()
+    except ConductorError:
+        return False
+    return True

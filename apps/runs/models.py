@@ -1,0 +1,133 @@
+"""Runs and steps as rows: projections of the ledger, made for lists and filters.
+
+The ledger is the truth. These rows are written in the same transaction as the entries
+they are derived from, by `projection.py` alone.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from apps.accounts.models import ApiKey, Team
+from apps.core.scoping import TeamQuerySet
+
+TITLE_CHARACTERS = 120
+"""How much of the prompt a list shows."""
+
+
+class RunState(models.TextChoices):
+    """Where a run stands."""
+
+    RUNNING = "running", "Running"
+    """Accepted; in the hands of a process, or waiting for one after a restart."""
+    COMPLETED = "completed", "Completed"
+    """It has its answer."""
+    FAILED = "failed", "Failed"
+    """It ended without the answer asked for."""
+    CANCELLED = "cancelled", "Cancelled"
+    """Somebody stopped it."""
+
+
+class Source(models.TextChoices):
+    """Where a run was asked for."""
+
+    PLAYGROUND = "playground", "Playground"
+    API = "api", "API"
+
+
+class Run(models.Model):
+    """One prompt and what became of it."""
+
+    id = models.UUIDField(primary_key=True)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="runs")
+    state = models.CharField(max_length=10, choices=RunState.choices)
+    source = models.CharField(max_length=10, choices=Source.choices)
+    model = models.CharField(max_length=200)
+    """As the caller named it, for example `conductor-ultra`."""
+    pool_name = models.CharField(max_length=100)
+    pool_version = models.PositiveIntegerField()
+    title = models.CharField(max_length=TITLE_CHARACTERS)
+    actor_type = models.CharField(max_length=16)
+    actor_id = models.CharField(max_length=64)
+    actor_name = models.CharField(max_length=200)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+    api_key = models.ForeignKey(ApiKey, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+    planner = models.CharField(max_length=40, default="")
+    plan = models.JSONField(default=list)
+    """Workers and access lists of the newest plan, for the small graph."""
+    steps_total = models.PositiveIntegerField(default=0)
+    """Steps of all plans, skipped ones left out."""
+    steps_done = models.PositiveIntegerField(default=0)
+    """Steps that have ended, well or not."""
+    prompt_tokens = models.PositiveBigIntegerField(default=0)
+    completion_tokens = models.PositiveBigIntegerField(default=0)
+    orchestration_prompt_tokens = models.PositiveBigIntegerField(default=0)
+    """The conductor's part of `prompt_tokens`."""
+    orchestration_completion_tokens = models.PositiveBigIntegerField(default=0)
+    cost_micros = models.PositiveBigIntegerField(default=0)
+    """The known part of the cost, in micro-dollars."""
+    has_unknown_cost = models.BooleanField(default=False)
+    latency_ms = models.PositiveBigIntegerField(null=True)
+    overhead_ms = models.PositiveBigIntegerField(null=True)
+    """Time in which no model was being waited for."""
+    error_code = models.CharField(max_length=40, default="")
+    error_message = models.TextField(default="")
+
+    objects = TeamQuerySet["Run"].as_manager()
+
+    class Meta:
+        indexes = [
+            # The list of runs, newest first: version 7 ids ascend with time.
+            models.Index(fields=["team", "-id"], name="run_by_team"),
+            # The same list, filtered by state.
+            models.Index(fields=["team", "state", "-id"], name="run_by_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.state}"
+
+    @property
+    def is_over(self) -> bool:
+        """Say whether the run has ended."""
+        return self.state != RunState.RUNNING
+
+
+class Step(models.Model):
+    """One step of a run that has ended."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="steps")
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+")
+    round = models.PositiveSmallIntegerField()
+    index = models.PositiveSmallIntegerField()
+    worker = models.CharField(max_length=100)
+    """Who answered, or was asked last."""
+    state = models.CharField(max_length=10)
+    """completed, failed or skipped."""
+    attempts = models.PositiveSmallIntegerField()
+    prompt_tokens = models.PositiveBigIntegerField()
+    completion_tokens = models.PositiveBigIntegerField()
+    cost_micros = models.PositiveBigIntegerField(null=True)
+    """All attempts, in micro-dollars; NULL if a part is unknown."""
+    latency_ms = models.PositiveBigIntegerField()
+    """All attempts, waits between them left out."""
+
+    objects = TeamQuerySet["Step"].as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "round", "index"], name="step_is_unique_in_run"
+            )
+        ]
+        indexes = [
+            # Usage by worker.
+            models.Index(fields=["team", "worker"], name="step_by_worker")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.round}.{self.index} {self.state}"

@@ -1,0 +1,180 @@
+"""From a run's events to the rows that lists and filters read.
+
+Each commit of a run writes its row once: all columns at the first commit, afterwards
+all that can change. Absolute values, so a replayed history leads to the same row.
+Written as plain SQL, because this runs for every run in the ledger's own thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import orjson
+
+from apps.audit.types import RowWrite
+from apps.engine import events as ev
+from apps.runs.models import TITLE_CHARACTERS, RunState
+from apps.runs.tally import RunTally, StepTally
+from apps.runs.types import RunOrder
+
+_FIXED = (
+    "id",
+    "team_id",
+    "source",
+    "model",
+    "pool_name",
+    "pool_version",
+    "title",
+    "actor_type",
+    "actor_id",
+    "actor_name",
+    "user_id",
+    "api_key_id",
+    "created_at",
+)
+_CHANGING = (
+    "state",
+    "planner",
+    "plan",
+    "steps_total",
+    "steps_done",
+    "prompt_tokens",
+    "completion_tokens",
+    "orchestration_prompt_tokens",
+    "orchestration_completion_tokens",
+    "cost_micros",
+    "has_unknown_cost",
+    "latency_ms",
+    "overhead_ms",
+    "error_code",
+    "error_message",
+    "finished_at",
+)
+_COLUMNS = _FIXED + _CHANGING
+INSERT_RUN = (
+    f"INSERT INTO runs_run ({', '.join(_COLUMNS)}) "  # nosec B608
+    f"VALUES ({', '.join(['%s'] * len(_COLUMNS))})"
+)
+UPDATE_RUN = (
+    f"UPDATE runs_run SET {' = %s, '.join(_CHANGING)} = %s "  # nosec B608
+    "WHERE id = %s"
+)
+INSERT_STEP = (
+    'INSERT INTO runs_step (run_id, team_id, round, "index", worker, state, attempts, '
+    "prompt_tokens, completion_tokens, cost_micros, latency_ms) "
+    "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+)
+_STATES = {
+    ev.RunCompleted: RunState.COMPLETED,
+    ev.RunFailed: RunState.FAILED,
+    ev.RunCancelled: RunState.CANCELLED,
+}
+
+
+class RunProjection:
+    """The rows of one run, as its events make them."""
+
+    def __init__(self, run_id: object, order: RunOrder, created_at: datetime) -> None:
+        self.tally = RunTally()
+        self._run_id = run_id
+        self._order = order
+        self._created_at = created_at
+        self._is_inserted = False
+        self._pool: tuple[str, int] = ("", 0)
+
+    def replay(self, events: Sequence[ev.Event]) -> None:
+        """Take events that have been recorded before."""
+        for event in events:
+            self.tally.add(event)
+        self._is_inserted = True
+
+    def writes(self, events: Sequence[ev.Event]) -> tuple[RowWrite, ...]:
+        """Take new events; return the writes that must be committed with them."""
+        writes = []
+        for event in events:
+            if isinstance(event, ev.RunCreated):
+                self._pool = (event.pool, event.pool_version)
+            step = self.tally.add(event)
+            if step is not None and step.is_over:
+                writes.append(RowWrite(INSERT_STEP, self._step_row(step), phase=1))
+        writes.append(self._run_write())
+        return tuple(writes)
+
+    def _run_write(self) -> RowWrite:
+        if self._is_inserted:
+            return RowWrite(UPDATE_RUN, (*self._changing(), self._run_id), phase=2)
+        self._is_inserted = True
+        return RowWrite(INSERT_RUN, (*self._fixed(), *self._changing()), phase=0)
+
+    def _fixed(self) -> tuple[object, ...]:
+        order, actor = self._order, self._order.actor
+        return (
+            self._run_id,
+            order.team_id,
+            order.source,
+            order.model,
+            *self._pool,
+            title_of(order.prompt),
+            actor.type,
+            actor.id,
+            actor.display,
+            order.user_id,
+            order.api_key_id,
+            self._created_at,
+        )
+
+    def _changing(self) -> tuple[object, ...]:
+        tally, end = self.tally, self.tally.end
+        steps = tally.steps.values()
+        usage, cost = tally.orchestration_usage, tally.orchestration_cost
+        for step in steps:
+            usage, cost = usage + step.usage, cost + step.cost
+        failed = end if isinstance(end, ev.RunFailed) else None
+        return (
+            RunState.RUNNING if end is None else _STATES[type(end)],
+            tally.planner,
+            _plan_json(tally.newest_plan),
+            sum(1 for s in steps if s.state != "skipped"),
+            sum(1 for s in steps if s.state in {"completed", "failed"}),
+            usage.prompt_tokens,
+            usage.completion_tokens,
+            tally.orchestration_usage.prompt_tokens,
+            tally.orchestration_usage.completion_tokens,
+            cost.micros,
+            cost.has_unknown or bool(end and end.has_unknown_cost),
+            end.latency_ms if end else None,
+            end.overhead_ms if end else None,
+            failed.code if failed else "",
+            failed.message.replace("\0", "") if failed else "",
+            datetime.now(UTC) if end else None,
+        )
+
+    def _step_row(self, step: StepTally) -> tuple[object, ...]:
+        return (
+            self._run_id,
+            self._order.team_id,
+            step.round,
+            step.index,
+            step.worker,
+            step.state,
+            step.attempts,
+            step.usage.prompt_tokens,
+            step.usage.completion_tokens,
+            None if step.cost.has_unknown else step.cost.micros,
+            step.latency_ms,
+        )
+
+
+def title_of(prompt: str) -> str:
+    """Return the beginning of a prompt on one line."""
+    line = " ".join(prompt[: 4 * TITLE_CHARACTERS].replace("\0", "").split())
+    if len(line) <= TITLE_CHARACTERS:
+        return line
+    return line[: TITLE_CHARACTERS - 1] + "…"
+
+
+def _plan_json(steps: Sequence[StepTally]) -> str:
+    return orjson.dumps(
+        [{"worker": s.worker, "access": s.access, "state": s.state} for s in steps]
+    ).decode()

@@ -1,0 +1,186 @@
+"""From the model a caller names to a planner, a pool and limits.
+
+`conductor-mini` and `conductor-ultra` are the tiers of the team's default pool,
+`<pool>/mini` and `<pool>/ultra` those of any pool, `worker/<name>` is one worker of the
+default pool, called directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from apps.core.errors import InvalidInput, NotFound
+from apps.engine.limits import Limits
+from apps.engine.ports import Planner, Pool, PoolWorker
+from apps.engine.usage import Price
+from apps.llm.types import Endpoint
+from apps.planners.fixed import SingleWorkerPlanner
+from apps.planners.language_model import LanguageModelPlanner
+from apps.pools.models import ConductorMode, TierPlanner
+from apps.pools.types import (
+    ConductorSnapshot,
+    PoolSnapshot,
+    PriceSnapshot,
+    TierSnapshot,
+    WorkerSnapshot,
+)
+
+DEFAULT_TIERS = {"conductor-mini": "mini", "conductor-ultra": "ultra"}
+DIRECT_PREFIX = "worker/"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """A model name, taken apart."""
+
+    pool: str | None
+    """None: the team's default pool."""
+    tier: str
+    """mini, ultra, or direct."""
+    worker: str = ""
+    """For direct calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Everything a run needs to know of its pool."""
+
+    pool: Pool
+    planner: Planner
+    limits: Limits
+    endpoints: Mapping[str, Endpoint]
+    """By worker name; the conductor's under the empty name."""
+    tier: str
+    pool_name: str
+    pool_version: int
+
+
+def parse_model(model: str) -> ModelName:
+    """Take a model name apart. Raises: NotFound if it has no known form."""
+    if model in DEFAULT_TIERS:
+        return ModelName(None, DEFAULT_TIERS[model])
+    if model.startswith(DIRECT_PREFIX):
+        return ModelName(None, "direct", model.removeprefix(DIRECT_PREFIX))
+    pool, slash, tier = model.rpartition("/")
+    if slash and pool and tier in DEFAULT_TIERS.values():
+        return ModelName(pool, tier)
+    raise unknown_model(model)
+
+
+def unknown_model(model: str) -> NotFound:
+    """Return the error for a model name that leads nowhere."""
+    return ModelNotFound(
+        f"the model {model[:100]!r} does not exist or you have no access to it",
+        param="model",
+    )
+
+
+class ModelNotFound(NotFound):
+    """No such model in the asker's team."""
+
+    code = "model_not_found"
+
+
+def resolve(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
+    """Return what a run of `model` needs. Raises: NotFound, InvalidInput."""
+    make = _direct if name.tier == "direct" else _tier
+    return make(name, model, snapshot)
+
+
+def _direct(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
+    workers = [w for w in snapshot.workers if w.name == name.worker]
+    if not workers:
+        raise unknown_model(model)
+    return Resolved(
+        # Its own fallback: who names a worker wants that one or an error.
+        pool=Pool((_pool_worker(workers[0]),), fallback=name.worker),
+        planner=SingleWorkerPlanner(name.worker),
+        limits=Limits(max_steps=1, max_replans=0),
+        endpoints={name.worker: workers[0].endpoint},
+        tier="direct",
+        pool_name=snapshot.name,
+        pool_version=snapshot.version,
+    )
+
+
+def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
+    tier = snapshot.tiers.get(name.tier)
+    if tier is None:
+        raise unknown_model(model)
+    conductor = snapshot.conductor
+    endpoints = {w.name: w.endpoint for w in snapshot.workers}
+    if conductor is not None:
+        endpoints[""] = conductor.endpoint
+    return Resolved(
+        pool=Pool(
+            tuple(_pool_worker(w) for w in snapshot.workers),
+            snapshot.fallback,
+            conductor_price=_price(conductor.price) if conductor else None,
+            conductor_max_output_tokens=(
+                conductor.max_output_tokens if conductor else 0
+            ),
+        ),
+        planner=_PLANNERS[TierPlanner(tier.planner)](snapshot),
+        limits=_limits(tier),
+        endpoints=endpoints,
+        tier=tier.name,
+        pool_name=snapshot.name,
+        pool_version=snapshot.version,
+    )
+
+
+def _language_model(snapshot: PoolSnapshot) -> Planner:
+    conductor = snapshot.conductor
+    if conductor is None:
+        raise InvalidInput(
+            f"pool {snapshot.name!r} has no conductor, which this tier needs",
+            param="model",
+        )
+    return LanguageModelPlanner(
+        mode=_mode(conductor),
+        shows_descriptions=conductor.shows_descriptions,
+        uses_prefill=conductor.uses_prefill,
+        max_tokens=conductor.max_output_tokens,
+        temperature=conductor.temperature,
+    )
+
+
+def _single_worker(snapshot: PoolSnapshot) -> Planner:
+    return SingleWorkerPlanner(snapshot.fallback)
+
+
+_PLANNERS: Mapping[TierPlanner, Callable[[PoolSnapshot], Planner]] = {
+    TierPlanner.CONDUCTOR: _language_model,
+    TierPlanner.SINGLE_WORKER: _single_worker,
+}
+
+
+def _mode(conductor: ConductorSnapshot) -> Literal["lists", "json_schema"]:
+    is_schema = conductor.mode == ConductorMode.JSON_SCHEMA
+    return "json_schema" if is_schema else "lists"
+
+
+def _limits(tier: TierSnapshot) -> Limits:
+    return Limits(
+        max_steps=tier.max_steps,
+        max_rounds=tier.max_rounds,
+        max_parallel=tier.max_parallel,
+        max_calls=tier.max_calls,
+        max_tokens=tier.max_tokens,
+        max_cost_micros=tier.max_cost_micros,
+        wall_time_s=tier.wall_time_s,
+    )
+
+
+def _pool_worker(worker: WorkerSnapshot) -> PoolWorker:
+    return PoolWorker(
+        worker.name, _price(worker.price), worker.description, worker.max_output_tokens
+    )
+
+
+def _price(price: PriceSnapshot | None) -> Price | None:
+    if price is None:
+        return None
+    return Price(price.input_micros, price.output_micros, price.cached_input_micros)

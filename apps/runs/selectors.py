@@ -1,0 +1,113 @@
+"""Reads of runs for a given team; `access_run` is the way from an id to a row."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+import orjson
+from channels.db import database_sync_to_async
+from django.db.models import Q, QuerySet
+
+from apps.audit.selectors import entry_list
+from apps.audit.types import Actor, EntryView
+from apps.core.errors import NotFound
+from apps.engine import events as ev
+from apps.engine.codec import Record, decode, is_run_event
+from apps.engine.ports import CallParams
+from apps.runs.models import Run, RunState
+from apps.runs.types import RecordedEvent, RunOrder
+
+MAX_ENTRIES = 2_000
+"""A run has at most some hundred entries: its calls are limited."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilters:
+    """What a list of runs is narrowed to; empty means all."""
+
+    state: str = ""
+    model: str = ""
+    actor: str = ""
+    """A part of the name of the person or key."""
+    query: str = ""
+    """A part of the title."""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def run_list(*, team_id: uuid.UUID, filters: RunFilters) -> QuerySet[Run]:
+    """Return a team's runs, newest first."""
+    wanted = Q()
+    if filters.state:
+        wanted &= Q(state=filters.state)
+    if filters.model:
+        wanted &= Q(model=filters.model)
+    if filters.actor:
+        wanted &= Q(actor_name__icontains=filters.actor)
+    if filters.query:
+        wanted &= Q(title__icontains=filters.query)
+    if filters.since:
+        wanted &= Q(created_at__gte=filters.since)
+    if filters.until:
+        wanted &= Q(created_at__lt=filters.until)
+    return Run.objects.for_team(team_id).filter(wanted).order_by("-id")
+
+
+def access_run(*, team_id: uuid.UUID, run_id: uuid.UUID) -> Run:
+    """Return a run of the team. Raises: NotFound for any other one."""
+    run = Run.objects.for_team(team_id).filter(id=run_id).first()
+    if run is None:
+        raise NotFound(f"there is no run {str(run_id)!r} in this team")
+    return run
+
+
+def run_entries(run: Run, *, after_seq: int = 0) -> list[EntryView]:
+    """Return a run's ledger entries after a place in the chain, bodies included."""
+    return entry_list(
+        run.team_id, subject_id=run.id, after_seq=after_seq, limit=MAX_ENTRIES
+    )
+
+
+def run_events(run: Run) -> list[RecordedEvent]:
+    """Return a run's events, decoded from the ledger."""
+    return [
+        RecordedEvent(entry.seq, entry.recorded_at, event_of(entry))
+        for entry in run_entries(run)
+        if is_run_event(entry.action)
+    ]
+
+
+def event_of(entry: EntryView) -> ev.Event:
+    """Return the event an entry records; an erased body reads as empty."""
+    bodies = {name: text or "" for name, text in entry.bodies.items()}
+    return decode(Record(entry.action, dict(entry.data), bodies))
+
+
+def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
+    """Return the order a recorded run was started with."""
+    params = orjson.loads(created.params or "{}")
+    params["stop"] = tuple(params.get("stop", ()))
+    return RunOrder(
+        team_id=run.team_id,
+        actor=Actor(run.actor_type, run.actor_id, run.actor_name),
+        prompt=created.prompt,
+        model=run.model,
+        source=run.source,
+        params=CallParams(**params),
+        user_id=run.user_id,
+        api_key_id=run.api_key_id,
+    )
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
+def interrupted_runs() -> list[tuple[uuid.UUID, RunOrder, list[ev.Event]]]:
+    """Return all runs on record as running, with their orders and histories."""
+    runs = Run.objects.across_teams().filter(state=RunState.RUNNING).order_by("id")
+    found = []
+    for run in runs:
+        history = [recorded.event for recorded in run_events(run)]
+        if history and isinstance(history[0], ev.RunCreated):
+            found.append((run.id, order_of(run, history[0]), history))
+    return found

@@ -1,0 +1,114 @@
+"""Starting, stopping and resuming runs.
+
+`run_start` is for code on the process's event loop; the others are for Django's
+threads and return when what they did is durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from django.conf import settings
+
+from apps.audit.types import Actor
+from apps.core.errors import InvalidInput, Overloaded
+from apps.engine import events as ev
+from apps.runs.executor import Executor, get_executor, stop_run
+from apps.runs.selectors import interrupted_runs
+from apps.runs.types import LiveRun, RunOrder
+
+logger = logging.getLogger(__name__)
+ResultT = TypeVar("ResultT")
+SUBMIT_TIMEOUT_S = 30.0
+"""A ledger that takes longer to accept a run is as good as down."""
+
+
+async def run_start(order: RunOrder) -> LiveRun:
+    """Check an order and begin the run.
+
+    Nothing has happened yet when this returns, so a listener added at once misses
+    nothing. Raises: InvalidInput, NotFound, Overloaded.
+    """
+    _check_prompt(order.prompt)
+    return await get_executor().start(order)
+
+
+def run_submit(order: RunOrder) -> uuid.UUID:
+    """Begin a run and return its id once it is on record. Blocks; not for the loop.
+
+    Raises: InvalidInput, NotFound, Overloaded.
+    """
+    return _on_loop(get_executor(), _start_on_record(order))
+
+
+def run_cancel(
+    *, run_id: uuid.UUID, team_id: uuid.UUID, actor: Actor, reason: str
+) -> bool:
+    """Stop a run of a team; return False if it is not executing (any more)."""
+    executor = get_executor()
+    execution = executor.find(run_id)
+    if execution is None or execution.order.team_id != team_id:
+        return False
+    return _on_loop(executor, stop_run(run_id, reason, actor))
+
+
+async def runs_resume(executor: Executor) -> int:
+    """Take up the runs that a former process left unfinished; return how many."""
+    found = await interrupted_runs()
+    for run_id, order, history in found:
+        await executor.resume(run_id, order, history)
+        logger.info("run %s resumed after %d events", run_id, len(history))
+    return len(found)
+
+
+def _check_prompt(prompt: str) -> None:
+    if not prompt.strip():
+        raise InvalidInput("the prompt is empty", param="prompt")
+    size = len(prompt.encode("utf-8", "surrogatepass"))
+    if size > settings.MAX_PROMPT_BYTES:
+        raise InvalidInput(
+            f"the prompt has {size:,} bytes; at most {settings.MAX_PROMPT_BYTES:,} "
+            "are accepted",
+            param="prompt",
+        )
+    try:
+        prompt.encode()
+    except UnicodeEncodeError as exc:
+        raise InvalidInput("the prompt is not valid Unicode", param="prompt") from exc
+
+
+async def _start_on_record(order: RunOrder) -> uuid.UUID:
+    live = await run_start(order)
+    loop = asyncio.get_running_loop()
+    on_record: asyncio.Future[None] = loop.create_future()
+
+    def hear(signal: object) -> None:
+        if isinstance(signal, ev.RunCreated) and not on_record.done():
+            on_record.set_result(None)
+
+    live.listen(hear)
+    over = asyncio.create_task(_wait_for(live))
+    first = (on_record, over)
+    await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+    live.unlisten(hear)
+    if not on_record.done():
+        await over  # raises why the run never got on record
+    over.cancel()
+    return live.id
+
+
+async def _wait_for(live: LiveRun) -> None:
+    await live.finished()
+
+
+def _on_loop(executor: Executor, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+    future = asyncio.run_coroutine_threadsafe(work, executor.loop)
+    try:
+        return future.result(SUBMIT_TIMEOUT_S)
+    except TimeoutError as exc:
+        future.cancel()
+        raise Overloaded("the ledger does not answer", retry_after_s=5) from exc

@@ -1,0 +1,152 @@
+"""Follows a run's events and knows at any time where it stands and what it cost.
+
+The one place that adds up: list rows, API answers and pages all take their sums here.
+Pure: no ORM, no I/O.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+
+from apps.engine import events as ev
+from apps.engine.usage import Cost, Usage
+from apps.runs.types import RunSummary, StepSummary
+
+Outcome = ev.PlanReplied | ev.PlanCallFailed | ev.StepAttemptFailed | ev.StepCompleted
+"""Events that end a call: they carry its usage and cost."""
+
+
+@dataclass(slots=True)
+class StepTally:
+    """One step so far."""
+
+    round: int
+    index: int
+    worker: str
+    subtask: str
+    access: tuple[int, ...]
+    state: str = "waiting"
+    """waiting, running, completed, failed, skipped or cancelled."""
+    attempts: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: Cost = field(default_factory=Cost)
+    latency_ms: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Say whether the step has ended."""
+        return self.state in {"completed", "failed", "skipped"}
+
+
+class RunTally:
+    """One run so far."""
+
+    def __init__(self) -> None:
+        self.steps: dict[tuple[int, int], StepTally] = {}
+        self.planner = ""
+        self.rounds = 0
+        self.orchestration_usage = Usage()
+        self.orchestration_cost = Cost()
+        self.end: ev.RunCompleted | ev.RunFailed | ev.RunCancelled | None = None
+
+    def add(self, event: ev.Event) -> StepTally | None:
+        """Take an event; return the step it is about, if it is about one."""
+        match event:
+            case ev.PlanAccepted():
+                self._accept(event)
+            case ev.PlanReplied() | ev.PlanCallFailed():
+                self.orchestration_usage += event.usage
+                self.orchestration_cost += _cost(event)
+            case ev.RunCompleted() | ev.RunFailed() | ev.RunCancelled():
+                self.end = event
+                self._close_open_steps()
+            case (
+                ev.StepStarted()
+                | ev.StepAttemptFailed()
+                | ev.StepCompleted()
+                | ev.StepFailed()
+                | ev.StepSkipped()
+            ):
+                return self._add_to_step(event)
+            case _:
+                return None
+        return None
+
+    @property
+    def newest_plan(self) -> list[StepTally]:
+        """Return the steps of the newest plan."""
+        return [s for s in self.steps.values() if s.round == self.rounds - 1]
+
+    def summary(self, run_id: uuid.UUID) -> RunSummary:
+        """Return the finished run. Raises: ValueError while it runs."""
+        if self.end is None:
+            raise ValueError(f"run {run_id} has not ended")
+        steps = tuple(
+            StepSummary(
+                step.round,
+                step.index,
+                step.worker,
+                step.subtask,
+                step.access,
+                step.state,
+                step.attempts,
+                step.usage,
+                step.cost,
+                step.latency_ms,
+            )
+            for step in self.steps.values()
+        )
+        return RunSummary(
+            run_id,
+            self.end,
+            steps,
+            self.planner,
+            self.orchestration_usage,
+            self.orchestration_cost,
+        )
+
+    def _accept(self, event: ev.PlanAccepted) -> None:
+        self.planner = event.planner
+        self.rounds = event.round + 1
+        parts = zip(event.workers, event.subtasks, event.access, strict=True)
+        for index, (worker, subtask, access) in enumerate(parts):
+            self.steps[event.round, index] = StepTally(
+                event.round, index, worker, subtask, access
+            )
+
+    def _add_to_step(
+        self,
+        event: ev.StepStarted
+        | ev.StepAttemptFailed
+        | ev.StepCompleted
+        | ev.StepFailed
+        | ev.StepSkipped,
+    ) -> StepTally:
+        step = self.steps[event.round, event.step]
+        match event:
+            case ev.StepStarted():
+                step.state, step.worker = "running", event.worker
+                step.attempts = event.attempt
+            case ev.StepAttemptFailed() | ev.StepCompleted():
+                step.usage += event.usage
+                step.cost += _cost(event)
+                step.latency_ms += event.latency_ms
+                if isinstance(event, ev.StepCompleted):
+                    step.state = "completed"
+            case ev.StepFailed():
+                step.state = "failed"
+            case ev.StepSkipped():
+                step.state = "skipped"
+        return step
+
+    def _close_open_steps(self) -> None:
+        for step in self.steps.values():
+            if not step.is_over:
+                step.state = "cancelled"
+
+
+def _cost(event: Outcome) -> Cost:
+    if event.cost_micros is None:
+        return Cost(0, has_unknown=True)
+    return Cost(event.cost_micros)

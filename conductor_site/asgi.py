@@ -1,0 +1,64 @@
+"""The process's way in: API, websockets, pages, static files, and its lifespan.
+
+`/v1` goes to the gateway before Django sees it. Opening the process opens the run
+executor and takes up interrupted runs; closing it leaves no call half recorded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "conductor_site.settings")
+django_application = get_asgi_application()
+
+# These need the app registry that the line above has filled.
+from channels.auth import AuthMiddlewareStack  # noqa: E402
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+from django.conf import settings  # noqa: E402
+from servestatic import ServeStaticASGI  # noqa: E402
+
+from apps.gateway.app import create_app  # noqa: E402
+from apps.runs.executor import close_executor, open_executor  # noqa: E402
+from apps.runs.routing import websocket_urlpatterns  # noqa: E402
+from apps.runs.services import runs_resume  # noqa: E402
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+gateway = create_app()
+pages = ServeStaticASGI(django_application, autorefresh=settings.DEBUG)
+pages.add_files(str(settings.STATIC_ROOT), prefix=settings.STATIC_URL)
+rest = ProtocolTypeRouter(
+    {
+        "http": pages,
+        "websocket": AllowedHostsOriginValidator(
+            AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
+        ),
+    }
+)
+
+
+async def application(scope: Message, receive: Receive, send: Send) -> None:
+    """Route one connection."""
+    if scope["type"] == "http" and scope["path"].startswith("/v1"):
+        await gateway(scope, receive, send)
+    elif scope["type"] == "lifespan":
+        await _lifespan(receive, send)
+    else:
+        await rest(scope, receive, send)
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    await receive()
+    executor = await open_executor()
+    await runs_resume(executor)
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await close_executor()
+    await send({"type": "lifespan.shutdown.complete"})
