@@ -93,15 +93,23 @@ class LedgerWriter:
         """
         self._put(_Pending(prepare(batch, self._dialect), done))
 
+    def post(self, batch: Batch) -> asyncio.Future[list[int]]:
+        """Queue `batch` from an event loop; the future holds its entries' seqs.
+
+        It is done once they are durable. Cancelling it does not undo the write. Raises
+        and fails like `write`.
+        """
+        future: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
+        self._put(_Pending(prepare(batch, self._dialect), future))
+        return future
+
     async def write(self, batch: Batch) -> list[int]:
         """Return the seqs of the batch's entries once they are durable.
 
         A cancelled caller does not undo the write. Raises: NotCanonical, InvalidInput,
         StaleWrite, LedgerUnavailable, DatabaseError.
         """
-        future: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
-        self._put(_Pending(prepare(batch, self._dialect), future))
-        return await future
+        return await self.post(batch)
 
     def close(self) -> None:
         """Write what has been queued, then stop."""
@@ -224,6 +232,7 @@ class LedgerWriter:
                 # FULL: a commit survives a power loss, as "durable" must mean.
                 cursor.execute("PRAGMA synchronous = FULL")
                 cursor.execute("PRAGMA wal_autocheckpoint = 0")
+                cursor.execute("PRAGMA cache_size = -32768")
         return connection
 
     def _was_committed(self, connection: BaseDatabaseWrapper, last: Appended) -> bool:
