@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from apps.accounts.services import api_key_peek, api_key_resolve
 from apps.accounts.types import KeyHolder
-from apps.pools.models import Worker
 from apps.pools.selectors import pool_list
 from apps.runs.services import run_start
 from apps.runs.types import LiveRun, RunOrder
@@ -28,7 +27,9 @@ class DjangoBackend:
 
     async def model_names(self, team_id: uuid.UUID) -> tuple[str, ...]:
         """Return every model name of the team's pools and workers, in order."""
-        return await database_sync_to_async(_read_model_names)(team_id)
+        names: tuple[str, ...]
+        names = await database_sync_to_async(_read_model_names)(team_id)
+        return names
 
     async def start_run(self, order: RunOrder) -> LiveRun:
         """Start a run. Raises: InvalidInput, NotFound, Overloaded."""
@@ -38,11 +39,12 @@ class DjangoBackend:
 def _read_model_names(team_id: uuid.UUID) -> tuple[str, ...]:
     default: list[str] = []
     named: list[str] = []
+    direct: list[str] = []
     for pool in pool_list(team_id):
-        for tier in pool.tiers.all():
-            named.append(f"{pool.name}/{tier.name}")
-            if pool.is_default:
-                default.append(f"conductor-{tier.name}")
-    workers = Worker.objects.for_team(team_id).filter(is_enabled=True)
-    direct = [f"worker/{worker.name}" for worker in workers]
+        named += [f"{pool.name}/{tier.name}" for tier in pool.tiers.all()]
+        if pool.is_default:
+            default = [f"conductor-{tier.name}" for tier in pool.tiers.all()]
+            places = pool.places.filter(worker__is_enabled=True)
+            workers = places.values_list("worker__name", flat=True)
+            direct = [f"worker/{name}" for name in workers]
     return (*default, *named, *direct)

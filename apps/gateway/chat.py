@@ -9,7 +9,7 @@ from django.conf import settings
 
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
-from apps.engine.events import RunCompleted, StepFailed
+from apps.engine.events import RunCompleted
 from apps.gateway.access import DIRECT_SCOPE, RUN_SCOPE, authenticate, require_scope
 from apps.gateway.chat_request import ChatRequest, parse_chat_request
 from apps.gateway.chunks import ChunkWriter
@@ -18,7 +18,7 @@ from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
 from apps.gateway.responses import completion_document, cost_text
 from apps.gateway.stream import AnswerStream, StreamTiming
-from apps.runs.types import LiveRun, RunOrder, RunSummary, Signal
+from apps.runs.types import LiveRun, RunOrder, RunSummary
 
 SOURCE = "api"
 DIRECT_PREFIX = "worker/"
@@ -73,14 +73,6 @@ class ChatCompletions:
 
 async def _answer(exchange: Exchange, request: ChatRequest, live: LiveRun) -> None:
     created = int(time.time())
-    fault = ""
-
-    def hear(signal: Signal) -> None:
-        nonlocal fault
-        if isinstance(signal, StepFailed):
-            fault = signal.fault
-
-    live.listen(hear)
     watcher = asyncio.ensure_future(
         exchange.watch_disconnect(lambda: live.cancel(CLIENT_CLOSED))
     )
@@ -88,14 +80,13 @@ async def _answer(exchange: Exchange, request: ChatRequest, live: LiveRun) -> No
         summary = await live.finished()
     finally:
         watcher.cancel()
-        live.unlisten(hear)
     headers = _account_headers(summary)
     end = summary.end
     if isinstance(end, RunCompleted):
         body = completion_document(summary, end, model=request.model, created=created)
         await exchange.send_json(200, body, headers)
     else:
-        await exchange.send_failure(failure_of_run(end, fault=fault), headers)
+        await exchange.send_failure(failure_of_run(end), headers)
 
 
 def _account_headers(summary: RunSummary) -> list[tuple[bytes, bytes]]:
@@ -116,6 +107,7 @@ def _order(exchange: Exchange, holder: KeyHolder, request: ChatRequest) -> RunOr
         params=request.params,
         is_streamed=request.is_streamed,
         is_watched=request.is_streamed or not is_direct,
+        user_id=holder.created_by_id,
         api_key_id=holder.key_id,
         context=_context(exchange, request),
     )

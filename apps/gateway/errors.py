@@ -3,13 +3,13 @@
 Every failure becomes a `Failure`: status, code, message, `param`, and what a client
 should do next. How a run that did not complete is answered:
 
-| run.failed code, or fault | status | code | clients retry |
+| run.failed code | status | code | clients retry |
 |---|---|---|---|
 | limit_cost | 402 | insufficient_quota | no |
 | limit_wall_time | 504 | timeout | no (`x-should-retry: false`: it would cost again) |
 | any other limit_* | 400 | the same word | no |
 | policy_denied | 403 | policy_denied | no |
-| worker_failed by fault context_length | 400 | context_length_exceeded | no |
+| context_length_exceeded | 400 | context_length_exceeded | no |
 | worker_failed and any other code | 502 | the same word | yes, as they like |
 | run.cancelled by a person or a stop | 403 | run_cancelled | no: a human said stop |
 | run.cancelled, reason shutdown | 503 | overloaded | yes, with `Retry-After` |
@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.core.errors import ConductorError, InvalidInput
-from apps.engine.errors import CallFault
 from apps.engine.events import RunCancelled, RunFailed
 
 RETRY_AFTER_S = 2
@@ -32,7 +31,6 @@ RETRY_AFTER_S = 2
 CLIENT_CLOSED = "client_closed"
 CLIENT_STALLED = "client_stalled"
 SHUTDOWN = "shutdown"
-CONTEXT_FAULT = CallFault.CONTEXT_LENGTH.value
 TYPES = {
     401: "authentication_error",
     402: "insufficient_quota",
@@ -136,11 +134,8 @@ def failure_of_error(error: ConductorError) -> Failure:
     )
 
 
-def failure_of_run(end: RunFailed | RunCancelled, *, fault: str = "") -> Failure:
-    """Translate the end of a run without an answer.
-
-    `fault` is the call fault of the last step that failed, if one did.
-    """
+def failure_of_run(end: RunFailed | RunCancelled) -> Failure:
+    """Translate the end of a run without an answer."""
     if isinstance(end, RunCancelled):
         return _failure_of_cancel(end.reason)
     if end.code == "limit_cost":
@@ -151,8 +146,8 @@ def failure_of_run(end: RunFailed | RunCancelled, *, fault: str = "") -> Failure
         return Failure(400, end.code, end.message)
     if end.code == "policy_denied":
         return Failure(403, "policy_denied", end.message)
-    if end.code == "worker_failed" and fault == CONTEXT_FAULT:
-        return Failure(400, "context_length_exceeded", end.message, param="messages")
+    if end.code == "context_length_exceeded":
+        return Failure(400, end.code, end.message, param="messages")
     return Failure(502, end.code, end.message)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from apps.engine.events import RunCompleted, StepFailed
+from apps.engine.events import RunCompleted
 from apps.engine.ports import Progress
 from apps.gateway.chunks import DONE, ChunkWriter
 from apps.gateway.errors import (
@@ -66,7 +66,6 @@ class AnswerStream:
         self._changed = asyncio.Event()
         self._pending: list[tuple[str, str]] = []
         self._sent: list[str] = []
-        self._fault = ""
         self._is_heartbeat_due = False
         self._is_sending = False
         self._sent_at = self._loop.time()
@@ -103,9 +102,6 @@ class AnswerStream:
             if not signal.is_answer or not signal.text:
                 return
             self._pending.append((ANSWER, signal.text))
-        elif isinstance(signal, StepFailed):
-            self._fault = signal.fault
-            return
         else:
             line = self._lines.line(signal) if self._lines else ""
             if not line:
@@ -159,7 +155,7 @@ class AnswerStream:
         end = summary.end
         rest = self._take() if self._pending else b""
         if not isinstance(end, RunCompleted):
-            await self._fail(rest, failure_of_run(end, fault=self._fault))
+            await self._fail(rest, failure_of_run(end))
             return
         missing = unsent_text(end.answer, "".join(self._sent))
         if missing is None:

@@ -41,7 +41,7 @@ class Client:
         exchanged = Exchanged(method, path, list(parts) or [b""], raw)
         app = create_app(self.backend, self.timing)
         call = app(exchanged.scope, exchanged.receive, exchanged.send)
-        self.tasks.append(asyncio.ensure_future(call))  # type: ignore[arg-type]
+        self.tasks.append(asyncio.ensure_future(call))
         return exchanged
 
     async def ask(

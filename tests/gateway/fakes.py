@@ -118,6 +118,7 @@ class FakeRun:
     def __init__(self) -> None:
         self.id = RUN_ID
         self.cancelled_for: list[str] = []
+        self.cancelled = asyncio.Event()
         self._listeners: list[Listener] = []
         self._script: tuple[Signal, ...] = ()
         self._end: asyncio.Future[RunSummary] = asyncio.Future()
@@ -139,6 +140,7 @@ class FakeRun:
 
     def cancel(self, reason: str) -> None:
         self.cancelled_for.append(reason)
+        self.cancelled.set()
         self.say(RunCancelled(reason, USAGE, 0, False, 1, 1))
 
     async def finished(self) -> RunSummary:
@@ -223,6 +225,10 @@ class Exchanged:
         self.gate = asyncio.Event()
         """Clear: the client takes nothing more."""
         self.gate.set()
+        self.blocked = asyncio.Event()
+        """Set once a piece has been waiting at the gate."""
+        self.breaks: OSError | None = None
+        """Set: the connection is closed, as ASGI tells it."""
         self._parts = parts
         self._is_gone = asyncio.Event()
         self._news = asyncio.Event()
@@ -245,7 +251,11 @@ class Exchanged:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Any) -> None:
+        if not self.gate.is_set():
+            self.blocked.set()
         await self.gate.wait()
+        if self.breaks is not None:
+            raise self.breaks
         self.messages.append(message)
         self._news.set()
 

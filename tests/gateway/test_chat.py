@@ -7,7 +7,7 @@ import pytest
 from openai.types.chat import ChatCompletion
 
 from apps.core.errors import ConductorError, NotFound, Overloaded
-from apps.engine.events import RunCancelled, StepFailed
+from apps.engine.events import RunCancelled
 from tests.gateway.conftest import CHAT, Client
 from tests.gateway.fakes import (
     RUN_ID,
@@ -144,6 +144,7 @@ async def test_no_error_is_a_conflict_that_clients_would_retry(client: Client) -
         ("limit_wall_time", 504, "timeout"),
         ("limit_tokens", 400, "limit_tokens"),
         ("policy_denied", 403, "policy_denied"),
+        ("context_length_exceeded", 400, "context_length_exceeded"),
         ("worker_failed", 502, "worker_failed"),
         ("something_new", 502, "something_new"),
     ],
@@ -156,15 +157,6 @@ async def test_failed_run_is_an_error(
     assert (answer.status, answer.error["code"]) == (status, code)
     assert answer.error["message"] == "told plainly"
     assert answer.headers["x-conductor-cost-usd"] == "0.001234"
-
-
-async def test_too_long_prompt_for_the_worker_is_the_callers_fault(
-    client: Client,
-) -> None:
-    fault = StepFailed(0, 0, "context_length", "too long")
-    client.run.plays(fault, failed("worker_failed"))
-    answer = await client.chat()
-    assert (answer.status, answer.error["code"]) == (400, "context_length_exceeded")
 
 
 async def test_run_stopped_by_a_person_is_not_retried(client: Client) -> None:

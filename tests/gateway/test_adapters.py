@@ -1,0 +1,74 @@
+"""The backend over Django's services, against the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from asgiref.sync import async_to_sync
+from pytest_django import DjangoAssertNumQueries
+
+from apps.accounts.models import Team
+from apps.accounts.services import api_key_cache_clear
+from apps.core.errors import NotAuthenticated
+from apps.gateway.adapters import DjangoBackend
+from apps.pools.models import Worker
+from tests.factories import PoolFactory, TeamFactory, issue_key
+
+# The bridge closes connections, which would end the transaction of a usual test.
+pytestmark = pytest.mark.django_db(transaction=True)
+authenticate = async_to_sync(DjangoBackend().authenticate)
+model_names = async_to_sync(DjangoBackend().model_names)
+
+
+@pytest.fixture(autouse=True)
+def _fresh_keys() -> Iterator[None]:
+    api_key_cache_clear()
+    yield
+    api_key_cache_clear()
+
+
+@pytest.fixture
+def team() -> Team:
+    team: Team = TeamFactory.create()
+    return team
+
+
+def test_key_is_resolved_once_and_then_remembered(
+    team: Team, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    key = issue_key(team)
+    assert authenticate(key.secret).team_id == team.id
+    with django_assert_num_queries(0):
+        assert authenticate(key.secret).key_id == key.row.id
+
+
+def test_unknown_key_is_refused() -> None:
+    with pytest.raises(NotAuthenticated):
+        authenticate("cdk_nonsense")
+
+
+def test_names_of_default_pool_come_first_then_pools_then_workers(team: Team) -> None:
+    PoolFactory(team=team, name="lab", workers=("zeta", "alpha"))
+    PoolFactory(team=team, name="side", workers=("omega",), is_default=False)
+    assert model_names(team.id) == (
+        "conductor-mini",
+        "conductor-ultra",
+        "lab/mini",
+        "lab/ultra",
+        "side/mini",
+        "side/ultra",
+        "worker/zeta",
+        "worker/alpha",
+    )
+
+
+def test_disabled_worker_has_no_name(team: Team) -> None:
+    PoolFactory(team=team, workers=("alpha", "beta"))
+    Worker.objects.for_team(team.id).filter(name="beta").update(is_enabled=False)
+    assert "worker/beta" not in model_names(team.id)
+
+
+def test_names_of_other_teams_are_not_told(team: Team) -> None:
+    PoolFactory()
+    assert model_names(team.id) == ()
