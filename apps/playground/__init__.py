@@ -1,0 +1,1 @@
+"""The user's pages: playground, list of runs, a run step by step."""

@@ -1,0 +1,94 @@
+"""Who is asking, for which team, and may they. Every page view goes through here.
+
+The team is the one chosen in the session, else the first by name. A choice that is no
+longer valid is ignored, so somebody removed from a team never sees its pages again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, cast
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+
+from apps.accounts.models import Membership, Team, User
+from apps.accounts.selectors import can_read_runs, can_run, membership_of, team_list
+from apps.audit.types import Actor
+from apps.core.errors import NotAllowed
+
+SESSION_TEAM = "team_id"
+P = ParamSpec("P")
+
+
+class TeamRequest(HttpRequest):
+    """A request of a signed-in member on behalf of one of their teams.
+
+    For type checkers: `team_view` puts these attributes on the request it got.
+    """
+
+    user: User
+    team: Team
+    teams: list[Team]
+    membership: Membership
+    can_run: bool
+    """True if this member may start and cancel runs."""
+    actor: Actor
+    """The member as the ledger names them."""
+
+
+View = Callable[Concatenate[TeamRequest, P], HttpResponseBase]
+
+
+def team_view(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
+    """Let members of a team in; others sign in first or are told what is missing."""
+
+    @wraps(view)
+    def inner(
+        request: HttpRequest, *args: P.args, **kwargs: P.kwargs
+    ) -> HttpResponseBase:
+        teams = list(team_list(request.user))
+        if not teams:
+            return render(request, "playground/no_team.html", status=403)
+        mine = cast(TeamRequest, request)
+        mine.teams, mine.team = teams, _chosen(mine, teams)
+        membership = membership_of(mine.user, mine.team.id)
+        if membership is None or not can_read_runs(membership.role):
+            raise NotAllowed("your role in this team does not let you see its runs")
+        mine.membership, mine.can_run = membership, can_run(membership.role)
+        mine.actor = Actor("user", str(mine.user.id), mine.user.get_full_name())
+        return view(mine, *args, **kwargs)
+
+    return login_required(inner)
+
+
+def require_runner(request: TeamRequest) -> None:
+    """Raise NotAllowed unless the member may start and cancel runs."""
+    if not request.can_run:
+        role = request.membership.role
+        raise NotAllowed(f"your role {role!r} may read runs but not start or stop them")
+
+
+def page(
+    request: TeamRequest, template: str, context: dict[str, Any], status: int = 200
+) -> HttpResponse:
+    """Render a page with what the frame needs: team, teams, what one may do."""
+    frame = {"team": request.team, "teams": request.teams, "can_run": request.can_run}
+    return render(request, template, {**frame, **context}, status=status)
+
+
+def _chosen(request: HttpRequest, teams: list[Team]) -> Team:
+    wanted = request.session.get(SESSION_TEAM)
+    return next((team for team in teams if str(team.id) == wanted), teams[0])
+
+
+def choose_team(request: TeamRequest, team_id: uuid.UUID) -> bool:
+    """Remember another team of the member; False if it is not one of theirs."""
+    is_mine = any(team.id == team_id for team in request.teams)
+    if is_mine:
+        request.session[SESSION_TEAM] = str(team_id)
+    return is_mine

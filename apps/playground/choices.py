@@ -1,0 +1,96 @@
+"""What a member can choose from before a run: pools, tiers, single workers."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from apps.pools.models import Pool, Tier, TierName
+from apps.pools.selectors import pool_list
+
+SIMULATED = "simulated"
+"""Tag, or word in the description, of a worker that only pretends to be a model."""
+EXPLANATIONS = {
+    TierName.MINI.value: "One worker, picked for the prompt. Quick and cheap.",
+    TierName.ULTRA.value: "A plan of several steps; independent ones run in parallel.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TierChoice:
+    """A tier with the limits a run of it keeps."""
+
+    name: str
+    explanation: str
+    max_steps: int
+    max_rounds: int
+    wall_time_ms: int
+    max_cost_micros: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerChoice:
+    """A worker that can also be asked directly, without a plan."""
+
+    name: str
+    description: str
+    is_simulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PoolChoice:
+    """A pool with its tiers and workers."""
+
+    name: str
+    is_default: bool
+    tiers: tuple[TierChoice, ...]
+    workers: tuple[WorkerChoice, ...]
+
+    @property
+    def is_simulated(self) -> bool:
+        """Say whether no worker of the pool is a real model."""
+        return bool(self.workers) and all(w.is_simulated for w in self.workers)
+
+    def model(self, tier: str) -> str:
+        """Return the model name that stands for a tier of this pool."""
+        return f"conductor-{tier}" if self.is_default else f"{self.name}/{tier}"
+
+
+def pool_choices(team_id: uuid.UUID) -> list[PoolChoice]:
+    """Return the pools of a team, the default one first."""
+    pools = pool_list(team_id).prefetch_related("places__worker")
+    return sorted((_pool(p) for p in pools), key=lambda pool: not pool.is_default)
+
+
+def worker_names(pools: list[PoolChoice]) -> list[str]:
+    """Return the workers of all pools, each once, in the order of the pools."""
+    return list(dict.fromkeys(w.name for pool in pools for w in pool.workers))
+
+
+def _pool(pool: Pool) -> PoolChoice:
+    workers = [place.worker for place in pool.places.all()]
+    return PoolChoice(
+        name=pool.name,
+        is_default=pool.is_default,
+        tiers=tuple(_tier(tier) for tier in pool.tiers.all()),
+        workers=tuple(
+            WorkerChoice(
+                worker.name,
+                worker.description,
+                SIMULATED in worker.tags or SIMULATED in worker.description.lower(),
+            )
+            for worker in workers
+            if worker.is_enabled
+        ),
+    )
+
+
+def _tier(tier: Tier) -> TierChoice:
+    return TierChoice(
+        name=tier.name,
+        explanation=EXPLANATIONS[tier.name],
+        max_steps=tier.max_steps,
+        max_rounds=tier.max_rounds,
+        wall_time_ms=tier.wall_time_s * 1000,
+        max_cost_micros=tier.max_cost_micros,
+    )

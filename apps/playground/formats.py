@@ -1,0 +1,43 @@
+"""How numbers read on the pages: money, tokens, durations. Unknown is never zero."""
+
+from __future__ import annotations
+
+from apps.engine.usage import Cost
+
+MICROS = 1_000_000
+SMALLEST_SHOWN_MICROS = 100
+"""$0.0001; less than that but not nothing reads as `<$0.0001`."""
+
+
+def money(micros: int) -> str:
+    """Return micro-dollars as dollars with the digits that matter."""
+    if 0 < micros < SMALLEST_SHOWN_MICROS:
+        return "<$0.0001"
+    digits = 4 if micros < 10 * MICROS else 2
+    return f"${micros / MICROS:,.{digits}f}"
+
+
+def cost(value: Cost) -> str:
+    """Return a sum of money; a sum with an unknown part is a lower bound."""
+    if not value.has_unknown:
+        return money(value.micros)
+    return f"≥ {money(value.micros)} + unknown" if value.micros else "unknown"
+
+
+def count(value: int) -> str:
+    """Return a whole number with thousands separators."""
+    return f"{value:,}"
+
+
+def duration(milliseconds: int | None) -> str:
+    """Return a time span in the largest fitting unit, or a dash if there is none."""
+    if milliseconds is None:
+        return "–"
+    if milliseconds < 100:
+        return f"{milliseconds} ms"
+    if milliseconds < 59_950:
+        return f"{milliseconds / 1000:.1f} s"
+    minutes, seconds = divmod(round(milliseconds / 1000), 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds} s"
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,105 @@
+"""Shape of what people send: a prompt with its settings, and the filters of the list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.utils import timezone
+
+from apps.pools.models import TierName
+from apps.playground.choices import PoolChoice, worker_names
+from apps.runs.models import RunState
+from apps.runs.types import RunFilters
+
+PERIODS = {
+    "hour": ("Last hour", timedelta(hours=1)),
+    "day": ("Last 24 hours", timedelta(days=1)),
+    "week": ("Last 7 days", timedelta(days=7)),
+    "month": ("Last 30 days", timedelta(days=30)),
+}
+
+
+class RunForm(forms.Form):
+    """A prompt, and who shall work on it."""
+
+    prompt = forms.CharField(strip=False, error_messages={"required": "Write a prompt."})
+    tier = forms.ChoiceField(choices=TierName.choices, required=False)
+    pool = forms.ChoiceField(required=False)
+    worker = forms.ChoiceField(required=False)
+
+    def __init__(self, data: Any, pools: Sequence[PoolChoice]) -> None:
+        super().__init__(data)
+        self._pools = list(pools)
+        names = [pool.name for pool in pools]
+        workers = worker_names(self._pools)
+        self.fields["pool"] = forms.ChoiceField(
+            choices=[(name, name) for name in names], required=False
+        )
+        self.fields["worker"] = forms.ChoiceField(
+            choices=[(name, name) for name in workers], required=False
+        )
+
+    def clean_prompt(self) -> str:
+        """Refuse blank prompts and ones longer than the site allows."""
+        prompt: str = self.cleaned_data["prompt"].replace("\r\n", "\n")
+        if not prompt.strip():
+            raise forms.ValidationError("Write a prompt.")
+        size = len(prompt.encode())
+        if size > settings.MAX_PROMPT_BYTES:
+            raise forms.ValidationError(
+                f"The prompt has {size:,} bytes; {settings.MAX_PROMPT_BYTES:,} fit."
+            )
+        return prompt
+
+    @property
+    def model(self) -> str:
+        """Return the chosen model in the words of the API."""
+        data = self.cleaned_data
+        if data.get("worker"):
+            return f"worker/{data['worker']}"
+        tier = data.get("tier") or TierName.ULTRA.value
+        chosen = [pool for pool in self._pools if pool.name == data.get("pool")]
+        return chosen[0].model(tier) if chosen else f"conductor-{tier}"
+
+    @property
+    def fault(self) -> tuple[str, str]:
+        """Return the first field at fault and why."""
+        name, errors = next(iter(self.errors.items()))
+        return name, str(errors[0])
+
+
+class RunFilterForm(forms.Form):
+    """The filters of the list of runs; all live in the address."""
+
+    q = forms.CharField(required=False, max_length=200)
+    state = forms.ChoiceField(
+        choices=[("", "Any state"), *RunState.choices], required=False
+    )
+    model = forms.CharField(required=False, max_length=200)
+    who = forms.CharField(required=False, max_length=200)
+    period = forms.ChoiceField(
+        choices=[("", "Any time"), *((key, word) for key, (word, _) in PERIODS.items())],
+        required=False,
+    )
+
+    @property
+    def is_active(self) -> bool:
+        """Say whether any filter is set."""
+        return any(self.cleaned_data.values())
+
+    @property
+    def filters(self) -> RunFilters:
+        """Return the filters; one that makes no sense is ignored."""
+        data = self.cleaned_data
+        period = PERIODS.get(data.get("period", ""))
+        return RunFilters(
+            state=data.get("state", ""),
+            model=data.get("model", ""),
+            actor=data.get("who", ""),
+            query=data.get("q", ""),
+            since=timezone.now() - period[1] if period else None,
+        )

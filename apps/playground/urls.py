@@ -1,0 +1,27 @@
+"""Addresses of the user's pages."""
+
+from django.urls import path
+
+from apps.playground import views
+
+app_name = "playground"
+urlpatterns = [
+    path("", views.index, name="index"),
+    path("playground/", views.index),
+    path("playground/runs/", views.run_create, name="run_create"),
+    path("team/", views.team_select, name="team_select"),
+    path("runs/", views.run_list_page, name="run_list"),
+    path("runs/<uuid:run_id>/", views.run_detail, name="run_detail"),
+    path("runs/<uuid:run_id>/body/", views.run_body, name="run_body"),
+    path("runs/<uuid:run_id>/cancel/", views.run_cancel_view, name="run_cancel"),
+    path("runs/<uuid:run_id>/verify/", views.run_verify, name="run_verify"),
+    path("runs/<uuid:run_id>/export.jsonl", views.run_export, name="run_export"),
+    path(
+        "runs/<uuid:run_id>/plans/<int:round>/", views.plan_context, name="plan_context"
+    ),
+    path(
+        "runs/<uuid:run_id>/steps/<int:round>/<int:step>/",
+        views.step_context,
+        name="step_context",
+    ),
+]

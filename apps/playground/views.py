@@ -1,0 +1,252 @@
+"""The pages: playground, list of runs, one run. Parse, check access, ask, answer."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import orjson
+from django.core.paginator import Paginator
+from django.http import HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
+
+from apps.audit.verify import verify_subject
+from apps.core.errors import InvalidInput, NotFound
+from apps.playground.access import (
+    TeamRequest,
+    choose_team,
+    page,
+    require_runner,
+    team_view,
+)
+from apps.playground.body import RunBody, compose
+from apps.playground.choices import PoolChoice, pool_choices
+from apps.playground.entries import entry_lines, entry_rows
+from apps.playground.forms import RunFilterForm, RunForm
+from apps.playground.middleware import wants_json
+from apps.playground.samples import SAMPLES
+from apps.playground.story import Call, RunStory
+from apps.runs.models import Run
+from apps.runs.selectors import access_run, run_events, run_list
+from apps.runs.services import run_cancel, run_submit
+from apps.runs.types import RunOrder
+
+RUNS_PER_PAGE = 25
+TIERS = frozenset({"mini", "ultra"})
+
+
+@require_GET
+@team_view
+def index(request: TeamRequest) -> HttpResponseBase:
+    """Show the playground, with a run in place if the address names one."""
+    pools = pool_choices(request.team.id)
+    body = _body(request, _run_in_query(request, "run"))
+    source = body or _body(request, _run_in_query(request, "from"))
+    context = {
+        "section": "playground",
+        "pools": pools,
+        "chosen": _settings_of(source.story if source else RunStory(), pools),
+        "samples": SAMPLES,
+        "languages": ("curl", "python", "javascript"),
+        "prompt": source.story.prompt if source else "",
+        "body": body,
+        "entries": None,
+    }
+    return page(request, "playground/index.html", context)
+
+
+@require_POST
+@team_view
+def run_create(request: TeamRequest) -> HttpResponseBase:
+    """Start a run: JSON for the page's script, a redirect for a plain form."""
+    require_runner(request)
+    form = RunForm(request.POST, pool_choices(request.team.id))
+    if not form.is_valid():
+        field, reason = form.fault
+        raise InvalidInput(reason, param=field)
+    run_id = run_submit(
+        RunOrder(
+            team_id=request.team.id,
+            actor=request.actor,
+            prompt=form.cleaned_data["prompt"],
+            model=form.model,
+            source="playground",
+            user_id=request.user.id,
+        )
+    )
+    url = reverse("playground:run_detail", args=[run_id])
+    if wants_json(request):
+        return JsonResponse({"id": str(run_id), "url": url}, status=201)
+    return redirect(url)
+
+
+@require_POST
+@team_view
+def team_select(request: TeamRequest) -> HttpResponseBase:
+    """Work for another one of one's teams."""
+    try:
+        team_id = uuid.UUID(request.POST.get("team", ""))
+    except ValueError as exc:
+        raise InvalidInput("expected the id of a team", param="team") from exc
+    if not choose_team(request, team_id):
+        raise NotFound("there is no such team")
+    return redirect("playground:index")
+
+
+@require_GET
+@team_view
+def run_list_page(request: TeamRequest) -> HttpResponseBase:
+    """List the team's runs; every filter is in the address."""
+    form = RunFilterForm(request.GET)
+    form.is_valid()
+    runs = run_list(team_id=request.team.id, filters=form.filters)
+    found = Paginator(runs, RUNS_PER_PAGE).get_page(request.GET.get("page"))
+    query = request.GET.copy()
+    query.pop("page", None)
+    context = {
+        "section": "runs",
+        "form": form,
+        "runs": found,
+        "query": query.urlencode(),
+    }
+    return page(request, "playground/run_list.html", context)
+
+
+@require_GET
+@team_view
+def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
+    """Show one run with every ledger entry."""
+    run = access_run(team_id=request.team.id, run_id=run_id)
+    context = {
+        "section": "runs",
+        "run": run,
+        "body": compose(run.id, run_events(run), timezone.now()),
+        "entries": entry_rows(request.team.id, run.id),
+    }
+    return page(request, "playground/run_detail.html", context)
+
+
+@require_GET
+@team_view
+def run_body(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
+    """Return the changing part of a run's page, as of now."""
+    run = access_run(team_id=request.team.id, run_id=run_id)
+    is_detail = request.GET.get("view") == "detail"
+    context = {
+        "body": compose(run.id, run_events(run), timezone.now()),
+        "entries": entry_rows(request.team.id, run.id) if is_detail else None,
+    }
+    response = page(request, "playground/_run_body.html", context)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@require_POST
+@team_view
+def run_cancel_view(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
+    """Stop a run."""
+    require_runner(request)
+    run = access_run(team_id=request.team.id, run_id=run_id)
+    is_stopped = run_cancel(
+        run_id=run.id,
+        team_id=request.team.id,
+        actor=request.actor,
+        reason=f"stopped by {request.actor.display}",
+    )
+    if wants_json(request):
+        return JsonResponse({"is_stopped": is_stopped})
+    return redirect("playground:run_detail", run.id)
+
+
+@require_POST
+@team_view
+def run_verify(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
+    """Re-derive the run's part of the chain and say what was found."""
+    run = access_run(team_id=request.team.id, run_id=run_id)
+    result = verify_subject(request.team.id, run.id)
+    context = {"run": run, "result": result, "verified_at": timezone.now()}
+    return page(request, "playground/_verification.html", context)
+
+
+@require_GET
+@team_view
+def run_export(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
+    """Return the run's entries, one JSON object a line."""
+    run = access_run(team_id=request.team.id, run_id=run_id)
+    lines = b"".join(entry_lines(request.team.id, run.id))
+    response = HttpResponse(lines, content_type="application/jsonl; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="run-{run.id}.jsonl"'
+    return response
+
+
+@require_GET
+@team_view
+def plan_context(
+    request: TeamRequest, run_id: uuid.UUID, round: int
+) -> HttpResponseBase:
+    """Show what the conductor was asked in a round, and what it wrote."""
+    run = access_run(team_id=request.team.id, run_id=run_id)
+    story = compose(run.id, run_events(run), timezone.now()).story
+    found = next((r for r in story.rounds if r.index == round), None)
+    if found is None:
+        raise NotFound(f"this run has no round {round + 1}")
+    title = f"Conductor, round {found.number}"
+    return _context_page(request, run, title, f"plan-{round}", found.calls)
+
+
+@require_GET
+@team_view
+def step_context(
+    request: TeamRequest, run_id: uuid.UUID, round: int, step: int
+) -> HttpResponseBase:
+    """Show exactly what the worker of a step was sent, attempt by attempt."""
+    run = access_run(team_id=request.team.id, run_id=run_id)
+    story = compose(run.id, run_events(run), timezone.now()).story
+    found = next((s for s in story.steps if (s.round, s.index) == (round, step)), None)
+    if found is None:
+        raise NotFound(f"this run has no step {step + 1} in round {round + 1}")
+    title = f"Step {found.number}, {found.worker}"
+    return _context_page(request, run, title, f"step-{found.key}", found.calls)
+
+
+def _context_page(
+    request: TeamRequest, run: Run, title: str, anchor: str, calls: list[Call]
+) -> HttpResponse:
+    sent = [(call, orjson.loads(call.messages or "[]")) for call in calls]
+    is_part = request.headers.get("X-Partial") == "true"
+    template = "playground/_context.html" if is_part else "playground/context.html"
+    context = {
+        "section": "runs",
+        "run": run,
+        "title": title,
+        "anchor": anchor,
+        "sent": sent,
+    }
+    return page(request, template, context)
+
+
+def _run_in_query(request: TeamRequest, name: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(request.GET.get(name, ""))
+    except ValueError:
+        return None
+
+
+def _body(request: TeamRequest, run_id: uuid.UUID | None) -> RunBody | None:
+    if run_id is None:
+        return None
+    run = access_run(team_id=request.team.id, run_id=run_id)
+    return compose(run.id, run_events(run), timezone.now())
+
+
+def _settings_of(story: RunStory, pools: list[PoolChoice]) -> dict[str, Any]:
+    names = [pool.name for pool in pools]
+    pool = story.pool if story.pool in names else next(iter(names), "")
+    return {"tier": story.tier if story.tier in TIERS else "ultra", "pool": pool}
+
+
+

@@ -1,0 +1,10 @@
+"""Addresses of the pages. The API and the sockets are mounted in asgi.py."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [
+    path("accounts/", include("allauth.account.urls")),
+    path("admin/", admin.site.urls),
+    path("", include("apps.playground.urls")),
+]

@@ -1,0 +1,36 @@
+/** One run's page: follows the run, verifies its entries in place. */
+
+import { setUpDrawer } from "./drawer.js";
+import { RunView } from "./run-view.js";
+import { localiseTimes } from "./times.js";
+
+const cancelForm = document.querySelector("#cancel-form");
+const view = new RunView(document.querySelector("#run"), {
+  onState: () => { if (cancelForm) cancelForm.hidden = view.isOver; },
+});
+view.follow();
+setUpDrawer(document.querySelector("#drawer"));
+
+cancelForm?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  view.stop();
+});
+
+document.querySelector("#verify-form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const form = event.currentTarget;
+  const button = form.querySelector("button");
+  const place = document.querySelector("#verification");
+  button.disabled = true;
+  try {
+    const response = await fetch(form.action, { method: "POST", body: new FormData(form), headers: { "X-Partial": "true" } });
+    if (!response.ok) throw new Error(`verification answered ${response.status}`);
+    const part = new DOMParser().parseFromString(await response.text(), "text/html");
+    place.replaceChildren(...part.querySelectorAll(".verification"));
+    localiseTimes(place);
+  } catch {
+    place.textContent = "The verification could not be run. This says nothing about the entries; try again.";
+  } finally {
+    button.disabled = false;
+  }
+});

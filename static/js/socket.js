@@ -1,0 +1,72 @@
+/**
+ * The websocket of one run. Reconnects from the last entry it has seen, with backoff,
+ * until the run has ended. Knows frames, not the page.
+ *
+ * @typedef {{type: "event", seq: number, action: string}} EventFrame
+ * @typedef {{type: "delta", round: number, step: number | null, attempt: number,
+ *            offset: number, text: string, reasoning: string}} DeltaFrame
+ * @typedef {{onEvent: (frame: EventFrame) => void, onDelta: (frame: DeltaFrame) => void,
+ *            onEnd: () => void, onLink: (state: "open" | "lost" | "refused") => void}} Listener
+ */
+
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 10_000;
+const REFUSED = new Set([4401, 4404]);
+
+export class RunSocket {
+  /** @param {string} runId @param {number} seq last entry the page shows @param {Listener} listener */
+  constructor(runId, seq, listener) {
+    this.runId = runId;
+    this.seq = seq;
+    this.listener = listener;
+    this.delay = FIRST_DELAY_MS;
+    this.isDone = false;
+    this.connect();
+  }
+
+  connect() {
+    const scheme = location.protocol === "https:" ? "wss" : "ws";
+    const address = `${scheme}://${location.host}/ws/runs/${this.runId}/?after=${this.seq}`;
+    this.socket = new WebSocket(address);
+    this.socket.addEventListener("message", (message) => this.take(JSON.parse(message.data)));
+    this.socket.addEventListener("close", (event) => this.lost(event.code));
+  }
+
+  /** @param {{type: string} & Record<string, any>} frame */
+  take(frame) {
+    this.delay = FIRST_DELAY_MS;
+    if (frame.type === "event") {
+      if (frame.seq <= this.seq) return;
+      this.seq = frame.seq;
+      this.listener.onEvent(frame);
+    } else if (frame.type === "delta") {
+      this.listener.onDelta(frame);
+    } else if (frame.type === "caught_up") {
+      this.listener.onLink("open");
+    } else if (frame.type === "end") {
+      this.isDone = true;
+      this.listener.onLink("open");
+      this.listener.onEnd();
+    }
+  }
+
+  /** @param {number} code */
+  lost(code) {
+    if (this.isDone) return;
+    if (REFUSED.has(code)) {
+      this.isDone = true;
+      this.listener.onLink("refused");
+      return;
+    }
+    this.listener.onLink("lost");
+    const jitter = 0.75 + Math.random() / 2;
+    this.timer = setTimeout(() => this.connect(), this.delay * jitter);
+    this.delay = Math.min(this.delay * 2, LONGEST_DELAY_MS);
+  }
+
+  close() {
+    this.isDone = true;
+    clearTimeout(this.timer);
+    this.socket.close();
+  }
+}

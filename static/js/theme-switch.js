@@ -1,0 +1,31 @@
+/** The theme switch: automatic, light, dark; remembered on this device. */
+
+/** @type {readonly string[]} */
+const THEMES = ["auto", "light", "dark"];
+const WORDS = { auto: "automatic", light: "light", dark: "dark" };
+
+/** @param {HTMLButtonElement} button */
+export function setUpThemeSwitch(button) {
+  const show = () => {
+    const theme = document.documentElement.dataset.theme ?? "auto";
+    button.setAttribute("aria-label", `Theme: ${WORDS[theme]}`);
+    button.title = `Theme: ${WORDS[theme]}`;
+    for (const icon of button.querySelectorAll("[data-theme-icon]")) {
+      icon.hidden = icon.dataset.themeIcon !== theme;
+    }
+  };
+  button.addEventListener("click", () => {
+    const now = document.documentElement.dataset.theme ?? "auto";
+    const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length];
+    if (next === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = next;
+    try {
+      localStorage.setItem("theme", next);
+    } catch {
+      // Storage may be forbidden: the choice holds for this page.
+    }
+    show();
+  });
+  button.hidden = false;
+  show();
+}

@@ -1,0 +1,27 @@
+/** Times in the viewer's zone (the exact UTC stays in the title), and running clocks. */
+
+const FORMAT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
+/** Rewrite every server-rendered UTC time below `root`. @param {ParentNode} root */
+export function localiseTimes(root) {
+  for (const element of root.querySelectorAll("time[datetime]:not([data-local])")) {
+    element.textContent = FORMAT.format(new Date(element.dateTime));
+    element.dataset.local = "";
+  }
+}
+
+/** @param {number} milliseconds @returns {string} the same words as the server's filter */
+export function duration(milliseconds) {
+  if (milliseconds < 59950) return `${(Math.max(0, milliseconds) / 1000).toFixed(1)} s`;
+  const seconds = Math.round(milliseconds / 1000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** Keep all elapsed times of the page going. */
+export function startClocks() {
+  setInterval(() => {
+    for (const element of document.querySelectorAll("[data-since]")) {
+      element.textContent = duration(Date.now() - Date.parse(element.dataset.since));
+    }
+  }, 200);
+}

@@ -1,0 +1,260 @@
+"""Runs as they are recorded, told event by event, for tests and previews."""
+
+from __future__ import annotations
+
+import orjson
+
+from datetime import UTC, datetime, timedelta
+
+from apps.engine.events import (
+    Event,
+    PlanAccepted,
+    PlanRejectedEvent,
+    PlanReplied,
+    PlanRequested,
+    RunCancelled,
+    RunCompleted,
+    RunCreated,
+    RunFailed,
+    StepAttemptFailed,
+    StepCompleted,
+    StepFailed,
+    StepSkipped,
+    StepStarted,
+)
+from apps.engine.usage import Usage
+from apps.runs.types import RecordedEvent
+
+START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
+PROMPT = "Compare PostgreSQL and SQLite for a team of ten, and recommend one."
+REASONING = (
+    "The question needs facts about two databases, which are independent of each "
+    "other, and then a judgement. Two strong workers gather in parallel; a third one "
+    "weighs both and writes the recommendation."
+)
+ANSWER = """**Use PostgreSQL** if more than one person writes at the same time.
+
+| | PostgreSQL | SQLite |
+|---|---|---|
+| Writers | many | one at a time |
+| Operations | a server to run | a file |
+
+1. Start with SQLite for prototypes.
+2. Move when you need *concurrent writes*:
+
+```python
+DATABASES = {"default": env.db("DATABASE_URL")}
+```
+
+See the [documentation](https://www.postgresql.org/docs/)."""
+
+
+class Recording:
+    """Collects events with sequence numbers and times."""
+
+    def __init__(self) -> None:
+        self.entries: list[RecordedEvent] = []
+        self.first_seq = 40
+
+    def at(self, milliseconds: int, *events: Event) -> Recording:
+        """Record `events` so many milliseconds after the run began."""
+        for event in events:
+            seq = self.first_seq + len(self.entries)
+            moment = START + timedelta(milliseconds=milliseconds)
+            self.entries.append(RecordedEvent(seq, moment, event))
+        return self
+
+
+def messages(text: str) -> str:
+    """Return one user message as the ledger keeps it."""
+    return orjson.dumps([{"role": "user", "content": text}]).decode()
+
+
+def created(prompt: str = PROMPT) -> RunCreated:
+    """Return the first event of a run."""
+    limits: dict[str, int | None] = {"max_steps": 5, "wall_time_ms": 900_000}
+    return RunCreated(prompt, "ultra", "default", 3, "llm", True, limits)
+
+
+def replied(
+    attempt: int = 1, *, output: str = REASONING, round_: int = 0, ms: int = 840
+) -> PlanReplied:
+    """Return a complete answer of the conductor."""
+    usage = Usage(1240, 210)
+    return PlanReplied(
+        round_, attempt, output, "stop", "conductor-7b", usage, 412, ms
+    )
+
+
+def accepted(
+    *access: tuple[int, ...],
+    workers: tuple[str, ...] = ("claude-sonnet-4", "gpt-5", "gemini-2.5-pro"),
+    skipped: tuple[int, ...] = (),
+    planner: str = "llm",
+    round_: int = 0,
+) -> PlanAccepted:
+    """Return a plan with one step per access list."""
+    tasks = (
+        "List the strengths and limits of PostgreSQL for a team of ten: concurrency, "
+        "operations, backups, cost.",
+        "List the strengths and limits of SQLite for a team of ten: concurrency, "
+        "operations, backups, cost.",
+        "Weigh both lists and recommend one, with a short table.",
+        "Check the recommendation against the question.",
+        "Write the final answer.",
+    )
+    size = len(access)
+    names = tuple(workers[i % len(workers)] for i in range(size))
+    return PlanAccepted(
+        round_, planner, names, access, skipped, tasks[:size], REASONING
+    )
+
+
+def started(step: int, worker: str, attempt: int = 1, round_: int = 0) -> StepStarted:
+    """Return the start of a call."""
+    sent = messages(f"{PROMPT}\n\nYour subtask: step {step + 1}")
+    return StepStarted(round_, step, attempt, worker, sent)
+
+
+def completed(
+    step: int,
+    worker: str,
+    text: str = "Done.",
+    *,
+    ms: int = 3000,
+    cost: int | None = 5400,
+    attempt: int = 1,
+    reasoning: str = "",
+    round_: int = 0,
+) -> StepCompleted:
+    """Return the complete answer of a worker."""
+    return StepCompleted(
+        round_, step, attempt, worker, text, reasoning, "stop", worker,
+        Usage(620, 480), cost, ms, 380,
+    )  # fmt: skip
+
+
+def attempt_failed(
+    step: int, worker: str, attempt: int = 1, fault: str = "rate_limited"
+) -> StepAttemptFailed:
+    """Return a call that did not end in an answer."""
+    message = f"worker {worker!r} answered 429; asked to wait 2 s"
+    return StepAttemptFailed(0, step, attempt, worker, fault, message, Usage(), 0, 210)
+
+
+def run_completed(answer: str = ANSWER, *, unknown: bool = False) -> RunCompleted:
+    """Return the good end."""
+    usage = Usage(3100, 1650)
+    return RunCompleted(answer, "stop", usage, 16_612, unknown, 7920, 61)
+
+
+def planning() -> list[RecordedEvent]:
+    """The conductor is being asked for the first plan."""
+    return Recording().at(0, created()).at(
+        12, PlanRequested(0, 1, messages("Plan."))
+    ).entries
+
+
+def parallel() -> list[RecordedEvent]:
+    """Two independent steps run, the third waits for both."""
+    recording = Recording().at(0, created())
+    recording.at(12, PlanRequested(0, 1, messages("Plan."))).at(852, replied())
+    recording.at(860, accepted((), (), (0, 1)))
+    return recording.at(
+        866, started(0, "claude-sonnet-4"), started(1, "gpt-5")
+    ).entries
+
+
+def finished(*, unknown: bool = False) -> list[RecordedEvent]:
+    """A run of three steps ended well."""
+    recording = Recording()
+    recording.entries = parallel()
+    recording.at(
+        3900,
+        completed(1, "gpt-5", "SQLite is a file: **no server**.", ms=3030,
+                  cost=None if unknown else 5400, reasoning="First, concurrency."),
+    )  # fmt: skip
+    recording.at(4700, completed(0, "claude-sonnet-4", "- MVCC\n- Roles", ms=3830))
+    recording.at(4706, started(2, "gemini-2.5-pro"))
+    recording.at(7900, completed(2, "gemini-2.5-pro", ANSWER, ms=3190))
+    return recording.at(7920, run_completed(unknown=unknown)).entries
+
+
+def rescued() -> list[RecordedEvent]:
+    """A step was retried, then handed to the fallback worker, and ended well."""
+    recording = Recording().at(0, created())
+    recording.at(10, PlanRequested(0, 1, messages("Plan."))).at(700, replied(ms=680))
+    recording.at(705, accepted((), (0,), workers=("gpt-5", "qwen3-32b")))
+    recording.at(710, started(0, "gpt-5")).at(920, attempt_failed(0, "gpt-5"))
+    recording.at(2950, started(0, "gpt-5", 2))
+    recording.at(4100, attempt_failed(0, "gpt-5", 2, "server_error"))
+    recording.at(4110, started(0, "qwen3-32b", 3))
+    recording.at(6400, completed(0, "qwen3-32b", "Facts.", attempt=3, ms=2290))
+    recording.at(6410, started(1, "qwen3-32b"))
+    recording.at(8800, completed(1, "qwen3-32b", ANSWER, ms=2390))
+    return recording.at(8810, run_completed()).entries
+
+
+def failed() -> list[RecordedEvent]:
+    """All attempts of a step failed, so the run did, too."""
+    recording = Recording().at(0, created())
+    recording.at(10, PlanRequested(0, 1, messages("Plan."))).at(700, replied(ms=680))
+    recording.at(705, accepted((), (), (0, 1), (2,)))
+    recording.at(710, started(0, "claude-sonnet-4"), started(1, "gpt-5"))
+    recording.at(920, attempt_failed(1, "gpt-5"))
+    recording.at(2950, started(1, "gpt-5", 2))
+    recording.at(3160, attempt_failed(1, "gpt-5", 2, "connect"))
+    recording.at(3170, StepFailed(0, 1, "connect", "no connection within 5 s"))
+    recording.at(4540, completed(0, "claude-sonnet-4", "- MVCC\n- Roles", ms=3830))
+    for step in (2, 3):
+        recording.at(4550, StepSkipped(0, step, "It reads a step that failed."))
+    end = RunFailed(
+        "worker_failed", "step 2 failed: no connection to worker 'gpt-5'",
+        "- MVCC\n- Roles", Usage(1860, 690), 5812, False, 4560, 44,
+    )  # fmt: skip
+    return recording.at(4560, end).entries
+
+
+def cancelled() -> list[RecordedEvent]:
+    """Somebody stopped the run while two steps were running."""
+    recording = Recording()
+    recording.entries = parallel()
+    end = RunCancelled("stopped by alice", Usage(1240, 210), 412, True, 2400, 20)
+    return recording.at(2400, end).entries
+
+
+def rejected() -> list[RecordedEvent]:
+    """The first plan was refused; the second one has a step nobody needs."""
+    recording = Recording().at(0, created())
+    recording.at(10, PlanRequested(0, 1, messages("Plan.")))
+    recording.at(700, replied(ms=680, output="model_id = [0, 9]\nsubtasks = ['a', 'b']"))
+    recording.at(
+        702, PlanRejectedEvent(0, "unknown_worker", "step 1 names worker 9 of 3")
+    )
+    recording.at(705, PlanRequested(0, 2, messages("Plan again.")))
+    recording.at(1500, replied(2, ms=790))
+    recording.at(1510, accepted((), (), (0,), (0, 2), (0, 1, 2, 3), skipped=()))
+    recording.at(1515, started(0, "claude-sonnet-4"), started(1, "gpt-5"))
+    return recording.entries
+
+
+def chained() -> list[RecordedEvent]:
+    """Five steps, each reading all before it; the second is not needed."""
+    recording = Recording().at(0, created())
+    recording.at(10, PlanRequested(0, 1, messages("Plan."))).at(700, replied(ms=680))
+    plan = accepted((), (0,), (0,), (0, 2), (0, 2, 3), skipped=(1,))
+    recording.at(710, plan).at(715, started(0, "claude-sonnet-4"))
+    recording.at(2000, completed(0, "claude-sonnet-4", "Facts.", ms=1280))
+    return recording.at(2010, started(2, "gemini-2.5-pro")).entries
+
+
+ALL = {
+    "planning": planning,
+    "parallel": parallel,
+    "finished": finished,
+    "rescued": rescued,
+    "failed": failed,
+    "cancelled": cancelled,
+    "rejected": rejected,
+    "chained": chained,
+}
