@@ -222,6 +222,14 @@ BAD = {
     "unclosed thinking": (f"<think>Hm.\n{TWO_LISTS}", F.UNPARSEABLE),
     "unclosed thinking after": (f"{TWO_LISTS}\n<THINK> or rather", F.UNPARSEABLE),
     "only in thinking": (f"<thinking>{TWO_LISTS}</thinking> Done.", F.UNPARSEABLE),
+    "only in thinking that the template opened": (
+        f"{TWO_LISTS}\n</think> Done.",
+        F.UNPARSEABLE,
+    ),
+    "string right after a list": (
+        TWO_LISTS.replace('"all"', '[0] "all"'),
+        F.UNPARSEABLE,
+    ),
     "python without brackets": (
         'model_id = 0\nsubtasks = "Solve."\naccess_list = "all"',
         F.UNPARSEABLE,
