@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 DONE = b"data: [DONE]\n\n"
-END = b"\n\n"
+CLOSE = b"}\n\n"
 
 
 class ChunkWriter:
@@ -54,11 +54,9 @@ class ChunkWriter:
         """Return the chunk that says why the answer ends."""
         choices = b'},"logprobs":null,"finish_reason":' + orjson.dumps(reason) + b"}]"
         extra = b"" if conductor is None else b',"conductor":' + orjson.dumps(conductor)
-        return self._choice + choices + extra + b"}" + END
+        return self._choice + choices + extra + CLOSE
 
     def usage(self, usage: dict[str, Any], conductor: dict[str, Any]) -> bytes:
         """Return the chunk that tells what the run used."""
         numbers = b',"choices":[],"usage":' + orjson.dumps(usage)
-        return (
-            self._head + numbers + b',"conductor":' + orjson.dumps(conductor) + b"}\n\n"
-        )
+        return self._head + numbers + b',"conductor":' + orjson.dumps(conductor) + CLOSE
