@@ -9,8 +9,10 @@ with their own transaction do it in that order too: so neither waits for the oth
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -116,34 +118,39 @@ def _seal_body(
 
 def _prepare_entry(draft: EntryDraft, bodies: dict[str, Any]) -> PreparedEntry:
     entry_id = new_id()
-    # Keys sort as: what is encoded here, then `recorded`, then `targets` and `v`.
-    head = canonical_bytes(
-        {
-            "action": draft.action,
-            "actor": _actor(draft.actor),
-            "bodies": bodies,
-            "context": dict(draft.context),
-            "data": dict(draft.data),
-            "id": str(entry_id),
-            "outcome": draft.outcome,
-        }
+    # Put together by hand, in the order of the keys, since most parts come again.
+    head = (
+        b'{"action":%b,"actor":%b,"bodies":%b,"context":%b,"data":%b,"id":"%b"'
+        b',"outcome":%b,"recorded":"'
+    ) % (
+        _word(draft.action),
+        _actor(draft.actor),
+        canonical_bytes(bodies) if bodies else b"{}",
+        canonical_bytes(dict(draft.context)) if draft.context else b"{}",
+        canonical_bytes(dict(draft.data)),
+        str(entry_id).encode(),
+        _word(draft.outcome),
     )
-    target = {"id": str(draft.subject_id), "type": draft.subject_type}
+    tail = b'","targets":[{"id":"%b","type":%b}],"v":1}' % (
+        str(draft.subject_id).encode(),
+        _word(draft.subject_type),
+    )
     return PreparedEntry(
-        entry_id,
-        draft.action,
-        draft.subject_type,
-        draft.subject_id,
-        head[:-1] + b',"recorded":"',
-        b'","targets":[' + canonical_bytes(target) + b'],"v":1}',
+        entry_id, draft.action, draft.subject_type, draft.subject_id, head, tail
     )
 
 
-def _actor(actor: Actor) -> dict[str, str]:
+@lru_cache(maxsize=1024, typed=True)
+def _word(text: str) -> bytes:
+    return canonical_bytes(text)
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _actor(actor: Actor) -> bytes:
     values = {"display": actor.display, "id": actor.id, "type": actor.type}
     if actor.on_behalf_of:
         values["on_behalf_of"] = actor.on_behalf_of
-    return values
+    return canonical_bytes(values)
 
 
 def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> Appended:
@@ -154,11 +161,12 @@ def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> A
         heads = lock_heads(cursor, dialect, {batch.team_id for batch in group})
         cursor.execute(dialect.clock)
         recorded: str = cursor.fetchone()[0]
+        time = recorded.encode(), dialect.adapt(recorded_time(recorded))
         rows: list[tuple[Any, ...]] = []
         seqs = []
         for batch in group:
             head = heads[batch.team_id]
-            end = _link(batch, head, recorded, dialect, rows)
+            end = _link(batch, head, time, dialect, rows)
             seqs.append(range(head.seq + 1, end.seq + 1))
             heads[batch.team_id] = end
         _insert(cursor, _INSERT_ENTRIES, rows)
@@ -212,17 +220,17 @@ def _select_heads(
 def _link(
     batch: PreparedBatch,
     head: chain.Position,
-    recorded: str,
+    time: tuple[bytes, Any],
     dialect: Dialect,
     rows: list[tuple[Any, ...]],
 ) -> chain.Position:
     """Add the batch's rows to `rows` and return the new end of the chain."""
     seq, previous = head
-    adapt, time = dialect.adapt, recorded.encode()
-    team, recorded_at = adapt(batch.team_id), adapt(recorded_time(recorded))
+    adapt, (recorded, recorded_at) = dialect.adapt, time
+    team = adapt(batch.team_id)
     for entry in batch.entries:
         seq += 1
-        canonical = entry.head + time + entry.tail
+        canonical = entry.head + recorded + entry.tail
         previous = chain.entry_hash(batch.team_id, seq, previous, canonical)
         rows.append(
             (
@@ -249,11 +257,17 @@ def _run_writes(cursor: CursorWrapper, group: Sequence[PreparedBatch]) -> None:
     for (_, sql, must_change_row), rows in sorted(
         statements.items(), key=lambda item: item[0][0]
     ):
+        values = _ONE_ROW.search(sql)
+        if values and not must_change_row:
+            _insert(cursor, sql[: values.start()], rows)
+            continue
         cursor.executemany(sql, rows)
         if must_change_row and cursor.rowcount != len(rows):
             raise StaleWrite("a row was not in the state this write expects")
 
 
+_ONE_ROW = re.compile(r"(?<=VALUES )\((%s, )*%s\)$")
+"""The end of an INSERT that can as well take many rows."""
 _INSERT_ENTRIES = (
     "INSERT INTO audit_entry (team_id, seq, id, action, subject_type, subject_id, "
     "recorded_at, canonical, hash) VALUES "

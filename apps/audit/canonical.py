@@ -34,22 +34,18 @@ def canonical_bytes(value: Any) -> bytes:
 
 
 def _refuse_ambiguous(value: Any) -> None:
+    # Runs for every entry: most containers are settled by two calls into C.
     rest = [value]
-    while rest:
-        item = rest.pop()
-        kind = type(item)
-        if kind in _PLAIN:
+    for item in rest:
+        if isinstance(item, dict):
+            if not "".join(item).isascii():
+                raise NotCanonical(f"keys must be ASCII: {', '.join(item)!r}")
+            values: Any = item.values()
+        elif isinstance(item, (list, tuple)):
+            values = item
+        elif isinstance(item, (str, int)):
             continue
-        if kind is dict:
-            _refuse_keys(item)
-            rest.extend(item.values())
-        elif kind is list or kind is tuple:
-            rest.extend(item)
-        elif not isinstance(item, (str, int)):
-            raise NotCanonical(f"{kind.__name__} has no canonical JSON: {item!r}")
-
-
-def _refuse_keys(item: dict[Any, Any]) -> None:
-    for key in item:
-        if type(key) is not str or not key.isascii():
-            raise NotCanonical(f"key {key!r}: expected ASCII text")
+        else:
+            raise NotCanonical(f"{item!r} has no canonical JSON")
+        if not _PLAIN.issuperset(map(type, values)):
+            rest += [part for part in values if type(part) not in _PLAIN]

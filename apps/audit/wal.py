@@ -14,56 +14,53 @@ from django.db import OperationalError, connections
 
 logger = logging.getLogger(__name__)
 
-CHECKPOINT_BYTES = 4 << 20
-"""SQLite's own habit: 1000 pages of 4 KiB."""
+INTERVAL_S = 0.1
+"""Often enough that no single copy holds up the disk for long."""
 CAP_BYTES = 64 << 20
 """A log of this size is emptied even if writers have to wait for it."""
 
 
 class WalCheckpointer:
-    """A thread that copies the log of one SQLite database when it has grown."""
+    """A thread that copies the log of one SQLite database while it is written to."""
 
-    def __init__(self, using: str) -> None:
+    def __init__(self, using: str, *, cap_bytes: int = CAP_BYTES) -> None:
         self._using = using
+        self._cap_bytes = cap_bytes
         self._path = f"{connections[using].settings_dict['NAME']}-wal"
-        self._due = threading.Event()
-        self._is_closed = False
+        self._has_commits = False
+        self._stop = threading.Event()
         self._thread = threading.Thread(
             target=self._run, name="ledger-checkpoints", daemon=True
         )
         self._thread.start()
 
     def notice_commit(self) -> None:
-        """Wake the thread if the log is large. Called after each commit."""
-        if self._size() > CHECKPOINT_BYTES:
-            self._due.set()
+        """Tell that there is something to copy."""
+        self._has_commits = True
 
     def close(self) -> None:
         """Stop the thread."""
-        self._is_closed = True
-        self._due.set()
+        self._stop.set()
         self._thread.join()
+
+    def checkpoint(self) -> None:
+        """Copy what the log holds; empty it if it has outgrown the cap."""
+        try:
+            with connections[self._using].cursor() as cursor:
+                # Waits for nobody, so under load it never quite reaches the end.
+                cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                if os.stat(self._path).st_size > self._cap_bytes:
+                    # Holds up writers, but only for what has come since.
+                    cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except (OperationalError, FileNotFoundError) as exc:
+            logger.warning("write-ahead log was not checkpointed: %s", exc)
 
     def _run(self) -> None:
         connection = connections[self._using]
         try:
-            while self._due.wait() and not self._is_closed:
-                self._due.clear()
-                self._checkpoint()
+            while not self._stop.wait(INTERVAL_S):
+                if self._has_commits:
+                    self._has_commits = False
+                    self.checkpoint()
         finally:
             connection.close()
-
-    def _checkpoint(self) -> None:
-        # PASSIVE waits for nobody; TRUNCATE for readers and writers, up to the timeout.
-        mode = "TRUNCATE" if self._size() > CAP_BYTES else "PASSIVE"
-        try:
-            with connections[self._using].cursor() as cursor:
-                cursor.execute(f"PRAGMA wal_checkpoint({mode})")
-        except OperationalError as exc:
-            logger.warning("write-ahead log was not checkpointed: %s", exc)
-
-    def _size(self) -> int:
-        try:
-            return os.stat(self._path).st_size
-        except FileNotFoundError:
-            return 0
