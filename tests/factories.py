@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import factory
+from factory.declarations import SelfAttribute, Sequence, SubFactory
+from factory.django import DjangoModelFactory, Password
 
 from apps.accounts.models import ApiKey, Membership, Role, Team, User
 from apps.accounts.services import api_key_issue
@@ -23,70 +24,70 @@ BASE_URL = "http://127.0.0.1:9/v1"
 """Nothing listens there."""
 
 
-class UserFactory(factory.django.DjangoModelFactory):
+class UserFactory(DjangoModelFactory[User]):
     """A person who can sign in with `PASSWORD`."""
 
     class Meta:
         model = User
 
-    email = factory.Sequence(lambda n: f"person{n}@example.org")
-    name = factory.Sequence(lambda n: f"Person {n}")
-    password = factory.django.Password(PASSWORD)
+    email = Sequence(lambda n: f"person{n}@example.org")
+    name = Sequence(lambda n: f"Person {n}")
+    password = Password(PASSWORD)
 
 
-class TeamFactory(factory.django.DjangoModelFactory):
+class TeamFactory(DjangoModelFactory[Team]):
     """A team without members."""
 
     class Meta:
         model = Team
 
-    name = factory.Sequence(lambda n: f"Team {n}")
-    slug = factory.Sequence(lambda n: f"team-{n}")
+    name = Sequence(lambda n: f"Team {n}")
+    slug = Sequence(lambda n: f"team-{n}")
 
 
-class MembershipFactory(factory.django.DjangoModelFactory):
+class MembershipFactory(DjangoModelFactory[Membership]):
     """A member of a team; both new unless given."""
 
     class Meta:
         model = Membership
 
-    team = factory.SubFactory(TeamFactory)
-    user = factory.SubFactory(UserFactory)
+    team = SubFactory(TeamFactory)
+    user = SubFactory(UserFactory)
     role = Role.MEMBER
 
 
-class WorkerFactory(factory.django.DjangoModelFactory):
+class WorkerFactory(DjangoModelFactory[Worker]):
     """A worker that needs no key and has no known price."""
 
     class Meta:
         model = Worker
 
-    team = factory.SubFactory(TeamFactory)
-    name = factory.Sequence(lambda n: f"worker-{n}")
+    team = SubFactory(TeamFactory)
+    name = Sequence(lambda n: f"worker-{n}")
     base_url = BASE_URL
-    model = factory.SelfAttribute("name")
+    model = SelfAttribute("name")
 
 
-class ConductorFactory(factory.django.DjangoModelFactory):
+class ConductorFactory(DjangoModelFactory[Conductor]):
     """A conductor that needs no key and has no known price."""
 
     class Meta:
         model = Conductor
 
-    team = factory.SubFactory(TeamFactory)
-    name = factory.Sequence(lambda n: f"conductor-{n}")
+    team = SubFactory(TeamFactory)
+    name = Sequence(lambda n: f"conductor-{n}")
     base_url = BASE_URL
-    model = factory.SelfAttribute("name")
+    model = SelfAttribute("name")
 
 
-class PriceFactory(factory.django.DjangoModelFactory):
+class PriceFactory(DjangoModelFactory[Price]):
     """A price of one dollar in and two dollars out per million tokens."""
 
     class Meta:
         model = Price
 
-    team = factory.SelfAttribute("worker.team")
-    worker = factory.SubFactory(WorkerFactory)
+    team = SelfAttribute("worker.team")
+    worker = SubFactory(WorkerFactory)
     valid_from = "2025-01-01"
     input_micros = 1_000_000
     output_micros = 2_000_000
@@ -103,10 +104,10 @@ class IssuedKey:
 def issue_key(team: Team | None = None, **values: Any) -> IssuedKey:
     """Issue an API key for `team`, or for a new one."""
     values = {"name": "a key", "actor": ACTOR, **values}
-    return IssuedKey(*api_key_issue(team=team or TeamFactory(), **values))
+    return IssuedKey(*api_key_issue(team=team or TeamFactory.create(), **values))
 
 
-class PoolFactory(factory.django.DjangoModelFactory):
+class PoolFactory(DjangoModelFactory[Pool]):
     """A team's default pool: three workers, a conductor, both tiers.
 
     `base_url` is where all of its models are served, `workers` are the names of new
@@ -116,22 +117,22 @@ class PoolFactory(factory.django.DjangoModelFactory):
     class Meta:
         model = Pool
 
-    team = factory.SubFactory(TeamFactory)
-    name = factory.Sequence(lambda n: f"pool-{n}")
+    team = SubFactory(TeamFactory)
+    name = Sequence(lambda n: f"pool-{n}")
     is_default = True
     base_url = BASE_URL
     workers = ("alpha", "beta", "gamma")
-    conductor = factory.SubFactory(
+    conductor = SubFactory(
         ConductorFactory,
-        team=factory.SelfAttribute("..team"),
-        base_url=factory.SelfAttribute("..base_url"),
+        team=SelfAttribute("..team"),
+        base_url=SelfAttribute("..base_url"),
     )
 
     @classmethod
     def _create(cls, model_class: type[Pool], *args: Any, **values: Any) -> Pool:
         team, base_url = values["team"], values.pop("base_url")
         workers = [
-            WorkerFactory(team=team, name=name, base_url=base_url)
+            WorkerFactory.create(team=team, name=name, base_url=base_url)
             for name in values.pop("workers")
         ]
         pool = Pool.objects.create(**{"fallback": workers[0], **values})

@@ -22,7 +22,7 @@ def run(*arguments: str) -> tuple[str, str]:
 
 
 def test_team_is_created_with_its_owner():
-    user = UserFactory(email="ann@example.org")
+    user = UserFactory.create(email="ann@example.org")
     out, _ = run("team_create", "Blue Whales", "--owner", "Ann@example.org")
     team = Team.objects.get(slug="blue-whales")
     assert str(team.id) in out
@@ -36,20 +36,20 @@ def test_team_of_an_unknown_owner_is_not_created():
 
 
 def test_second_team_of_a_slug_is_refused():
-    TeamFactory(slug="blue")
+    TeamFactory.create(slug="blue")
     with pytest.raises(CommandError, match="already"):
         run("team_create", "Blue")
 
 
 def test_key_alone_goes_to_standard_output():
-    team = TeamFactory(slug="blue")
+    team = TeamFactory.create(slug="blue")
     out, err = run("api_key_issue", "--team", "blue", "--name", "ci", "--days", "7")
     assert api_key_resolve(out.strip(), now=timezone.now()).team_id == team.id
     assert out.strip() not in err
 
 
 def test_key_gets_only_the_scopes_asked_for():
-    team = TeamFactory(slug="blue")
+    team = TeamFactory.create(slug="blue")
     run("api_key_issue", "--team", "blue", "--name", "ci", "--scope", "runs:read")
     assert ApiKey.objects.for_team(team.id).get().scopes == ["runs:read"]
 
@@ -63,6 +63,6 @@ def test_key_gets_only_the_scopes_asked_for():
     ],
 )
 def test_bad_key_request_is_refused(arguments: tuple[str, ...], complaint: str):
-    TeamFactory(slug="blue")
+    TeamFactory.create(slug="blue")
     with pytest.raises(CommandError, match=complaint):
         run("api_key_issue", *arguments)

@@ -21,8 +21,14 @@ from tests.factories import MembershipFactory, TeamFactory, UserFactory
 
 @pytest.mark.parametrize(
     ("role", "expected"),
-    [("owner", True), ("admin", True), ("member", True), ("reviewer", False),
-     ("viewer", False), ("nobody", False)],
+    [
+        ("owner", True),
+        ("admin", True),
+        ("member", True),
+        ("reviewer", False),
+        ("viewer", False),
+        ("nobody", False),
+    ],
 )
 def test_role_may_run(role: str, expected: bool):
     assert can_run(role) is expected
@@ -38,17 +44,17 @@ class TestTeams:
     """Reads that need rows."""
 
     def test_member_reaches_the_team_by_slug_and_by_id(self):
-        member = MembershipFactory()
+        member = MembershipFactory.create()
         for wanted in (member.team.slug, member.team.id, str(member.team.id)):
             assert access_team(user=member.user, team_slug_or_id=wanted) == member.team
 
     def test_outsider_gets_404(self):
-        member, outsider = MembershipFactory(), MembershipFactory()
+        member, outsider = MembershipFactory.create(), MembershipFactory.create()
         with pytest.raises(NotFound):
             access_team(user=outsider.user, team_slug_or_id=member.team.slug)
 
     def test_unknown_team_reads_like_a_foreign_one(self):
-        team, user = TeamFactory(slug="known"), UserFactory()
+        team, user = TeamFactory.create(slug="known"), UserFactory.create()
         messages = []
         for slug in (team.slug, "nowhere"):
             with pytest.raises(NotFound) as caught:
@@ -57,23 +63,23 @@ class TestTeams:
         assert messages[0] == messages[1]
 
     def test_anonymous_visitor_has_no_team(self):
-        team = TeamFactory()
+        team = TeamFactory.create()
         assert list(team_list(AnonymousUser())) == []
         assert membership_of(AnonymousUser(), team.id) is None
 
     def test_deactivated_member_has_no_team(self):
-        member = MembershipFactory(user__is_active=False)
+        member = MembershipFactory.create(user__is_active=False)
         assert list(team_list(member.user)) == []
         assert membership_of(member.user, member.team_id) is None
 
     def test_membership_is_of_that_team_only(self):
-        member = MembershipFactory()
+        member = MembershipFactory.create()
         assert membership_of(member.user, member.team_id) == member
         assert membership_of(member.user, uuid.uuid4()) is None
 
     def test_teams_are_listed_by_name(self):
-        user = UserFactory()
+        user = UserFactory.create()
         for name in ("b", "a"):
-            MembershipFactory(user=user, team__name=name)
-        MembershipFactory()
+            MembershipFactory.create(user=user, team__name=name)
+        MembershipFactory.create()
         assert [team.name for team in team_list(user)] == ["a", "b"]

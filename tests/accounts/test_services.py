@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def actions(team: Team) -> list[str]:
 
 
 def test_team_gets_its_first_owner():
-    user = UserFactory()
+    user = UserFactory.create()
     team = team_create(name="Blue Whales", owner=user, actor=ACTOR)
     assert team.slug == "blue-whales"
     assert Membership.objects.for_team(team.id).get().role == Role.OWNER
@@ -56,13 +57,13 @@ def test_name_without_letters_needs_a_slug():
 
 
 def test_slug_is_taken_once():
-    TeamFactory(slug="taken")
+    TeamFactory.create(slug="taken")
     with pytest.raises(InvalidInput, match="already"):
         team_create(name="Taken", actor=ACTOR)
 
 
 def test_member_is_added_once():
-    team, user = TeamFactory(), UserFactory()
+    team, user = TeamFactory.create(), UserFactory.create()
     member_add(team=team, user=user, role=Role.VIEWER, actor=ACTOR)
     with pytest.raises(InvalidInput, match="already"):
         member_add(team=team, user=user, role=Role.OWNER, actor=ACTOR)
@@ -70,7 +71,7 @@ def test_member_is_added_once():
 
 
 def test_member_is_removed():
-    membership = MembershipFactory()
+    membership = MembershipFactory.create()
     team = membership.team
     member_remove(team=team, user=membership.user, actor=ACTOR)
     assert not Membership.objects.for_team(team.id).exists()
@@ -79,11 +80,11 @@ def test_member_is_removed():
 
 def test_stranger_cannot_be_removed():
     with pytest.raises(InvalidInput, match="is not in team"):
-        member_remove(team=TeamFactory(), user=UserFactory(), actor=ACTOR)
+        member_remove(team=TeamFactory.create(), user=UserFactory.create(), actor=ACTOR)
 
 
 def test_last_owner_stays():
-    owner = MembershipFactory(role=Role.OWNER)
+    owner = MembershipFactory.create(role=Role.OWNER)
     with pytest.raises(InvalidInput, match="last owner"):
         member_remove(team=owner.team, user=owner.user, actor=ACTOR)
 
@@ -102,8 +103,8 @@ def test_key_lives_ninety_days():
         ({"lifetime": timedelta()}, "lifetime"),
     ],
 )
-def test_bad_key_request_is_refused(values: dict, param: str):
-    team = TeamFactory()
+def test_bad_key_request_is_refused(values: dict[str, Any], param: str):
+    team = TeamFactory.create()
     with pytest.raises(InvalidInput) as caught:
         api_key_issue(**{"team": team, "name": "n", "actor": ACTOR, **values})
     assert caught.value.param == param
@@ -111,7 +112,7 @@ def test_bad_key_request_is_refused(values: dict, param: str):
 
 
 def test_entries_of_a_key_hold_no_secret():
-    team = TeamFactory()
+    team = TeamFactory.create()
     key = issue_key(team)
     api_key_revoke(api_key=key.row, actor=ACTOR)
     recorded = repr([entry.__dict__ for entry in entries(team)])
@@ -132,7 +133,7 @@ def test_failed_entry_undoes_the_change(monkeypatch: pytest.MonkeyPatch):
     def refuse(**kwargs: object) -> None:
         raise RuntimeError("the ledger is away")
 
-    team = TeamFactory()
+    team = TeamFactory.create()
     monkeypatch.setattr("apps.accounts.services.entries_append", refuse)
     with pytest.raises(RuntimeError):
         issue_key(team)
@@ -141,7 +142,11 @@ def test_failed_entry_undoes_the_change(monkeypatch: pytest.MonkeyPatch):
 
 def test_key_of_another_team_is_not_found():
     key = issue_key()
-    assert not ApiKey.objects.for_team(TeamFactory().id).filter(pk=key.row.pk).exists()
+    assert (
+        not ApiKey.objects.for_team(TeamFactory.create().id)
+        .filter(pk=key.row.pk)
+        .exists()
+    )
 
 
 @pytest.mark.parametrize("model", [ApiKey, Membership])

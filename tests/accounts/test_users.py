@@ -16,7 +16,7 @@ def test_address_is_kept_in_lower_case():
 
 
 def test_same_address_in_another_case_is_refused():
-    UserFactory(email="ann@example.org")
+    UserFactory.create(email="ann@example.org")
     with pytest.raises(IntegrityError):
         User.objects.create_user("ANN@example.org")
 
@@ -27,7 +27,7 @@ def test_row_cannot_hold_upper_case():
 
 
 def test_address_is_found_in_any_case():
-    user = UserFactory(email="ann@example.org")
+    user = UserFactory.create(email="ann@example.org")
     assert User.objects.get_by_natural_key("Ann@Example.org") == user
 
 
@@ -41,4 +41,7 @@ def test_operator_may_use_the_admin():
 
 
 def test_person_without_a_name_is_called_by_address():
-    assert UserFactory(email="a@example.org", name="").get_full_name() == "a@example.org"
+    assert (
+        UserFactory.create(email="a@example.org", name="").get_full_name()
+        == "a@example.org"
+    )

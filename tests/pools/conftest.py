@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -19,11 +19,13 @@ Import = Callable[..., ImportReport]
 
 @pytest.fixture
 def team(db: None) -> Team:
-    return TeamFactory()
+    return TeamFactory.create()
 
 
 @pytest.fixture
-def import_file(team: Team, django_capture_on_commit_callbacks: Any) -> Import:
+def import_file(
+    team: Team, django_capture_on_commit_callbacks: Any
+) -> Iterator[Import]:
     """Import the usual file, with changes, and let the commit be felt."""
 
     def run(*, environ: dict[str, str] | None = None, **changes: Any) -> ImportReport:

@@ -22,7 +22,9 @@ def test_authority_always_has_a_port(base_url: str, expected: str):
 
 
 def test_final_slashes_go():
-    assert base_url_clean("https://api.example.com/v1//") == "https://api.example.com/v1"
+    assert (
+        base_url_clean("https://api.example.com/v1//") == "https://api.example.com/v1"
+    )
 
 
 @pytest.mark.parametrize(

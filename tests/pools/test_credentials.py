@@ -27,9 +27,15 @@ URL = "https://api.example.com/v1"
 HOST = "api.example.com:443"
 
 
-def store(team: Team | None = None, name: str = "KEY", secret: str = CANARY) -> Credential:
+def store(
+    team: Team | None = None, name: str = "KEY", secret: str = CANARY
+) -> Credential:
     return credential_set(
-        team=team or TeamFactory(), name=name, host=HOST, secret=secret, actor=ACTOR
+        team=team or TeamFactory.create(),
+        name=name,
+        host=HOST,
+        secret=secret,
+        actor=ACTOR,
     )
 
 
@@ -40,7 +46,11 @@ def test_secret_opens_in_its_own_row():
 
 @pytest.mark.parametrize(
     "base_url",
-    ["https://evil.example/v1", "http://api.example.com/v1", "https://api.example.com:8/"],
+    [
+        "https://evil.example/v1",
+        "http://api.example.com/v1",
+        "https://api.example.com:8/",
+    ],
 )
 def test_secret_goes_to_no_other_host(base_url: str):
     with pytest.raises(CredentialMismatch) as caught:
@@ -49,7 +59,7 @@ def test_secret_goes_to_no_other_host(base_url: str):
 
 
 def test_sealed_bytes_do_not_open_in_another_row():
-    team = TeamFactory()
+    team = TeamFactory.create()
     row, other = store(team), store(team, "OTHER", "sk-other")
     other.sealed = row.sealed
     with pytest.raises(SecretUnreadable):
@@ -58,7 +68,7 @@ def test_sealed_bytes_do_not_open_in_another_row():
 
 def test_row_does_not_open_under_another_team():
     row = store()
-    row.team = TeamFactory()
+    row.team = TeamFactory.create()
     with pytest.raises(SecretUnreadable):
         credential_open(row, base_url=URL)
 
@@ -71,7 +81,7 @@ def test_row_does_not_open_when_its_host_was_changed():
 
 
 def test_same_secret_again_records_nothing():
-    team = TeamFactory()
+    team = TeamFactory.create()
     store(team)
     store(team)
     assert Entry.objects.for_team(team.id).count() == 1
@@ -79,7 +89,7 @@ def test_same_secret_again_records_nothing():
 
 def test_row_that_does_not_open_holds_nothing():
     row = store()
-    row.team = TeamFactory()
+    row.team = TeamFactory.create()
     assert not credential_holds(row, CANARY)
 
 

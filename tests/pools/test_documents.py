@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -76,12 +77,15 @@ def test_python_float_is_refused_as_a_price():
         ({"conductor__temperature": "3"}, "conductor.temperature: "),
         ({"tiers__mega": {}}, "tiers.mega: "),
         ({"tiers__ultra__max_steps": 0}, "tiers.ultra.max_steps: "),
-        ({"tiers__mini__max_calls": 3, "tiers__mini__max_steps": 4}, "tiers.mini.max_c"),
+        (
+            {"tiers__mini__max_calls": 3, "tiers__mini__max_steps": 4},
+            "tiers.mini.max_c",
+        ),
         ({"tiers__ultra__max_cost_usd": "0"}, "tiers.ultra.max_cost_usd: "),
         ({"unknown": 1}, "unknown: there is no such field"),
     ],
 )
-def test_fault_names_its_path(changes: dict, expected: str):
+def test_fault_names_its_path(changes: dict[str, Any], expected: str):
     found = faults(text(**changes))
     assert len(found) == 1
     assert expected in found[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_import_is_recorded_once_with_its_credentials(team: Team, import_file: I
     ],
 )
 def test_real_change_counts_up_the_version(
-    import_file: Import, changes: dict, label: str
+    import_file: Import, changes: dict[str, Any], label: str
 ):
     import_file()
     report = import_file(**changes)
@@ -159,7 +160,9 @@ def test_every_missing_variable_is_named(team: Team, import_file: Import):
 
 
 @pytest.mark.parametrize("spoiled", [f"{CANARY}\nx: y", f"{CANARY} x", f"{CANARY}é"])
-def test_unusable_key_is_refused_without_repeating_it(import_file: Import, spoiled: str):
+def test_unusable_key_is_refused_without_repeating_it(
+    import_file: Import, spoiled: str
+):
     with pytest.raises(PoolDocumentInvalid, match="no key can have") as caught:
         import_file(environ={**ENVIRON, "PROVIDER_KEY": spoiled})
     assert CANARY not in caught.value.message
@@ -167,7 +170,7 @@ def test_unusable_key_is_refused_without_repeating_it(import_file: Import, spoil
 
 def test_team_is_not_touched_by_the_import_of_another(team: Team, import_file: Import):
     import_file()
-    assert not Worker.objects.for_team(TeamFactory().id).exists()
+    assert not Worker.objects.for_team(TeamFactory.create().id).exists()
 
 
 def test_failed_entry_undoes_the_import(

@@ -58,51 +58,53 @@ def test_timeouts_are_the_workers_or_else_the_sites(
 
 
 def test_price_in_force_is_the_latest_that_has_begun(team: Team):
-    pool = PoolFactory(team=team)
+    pool = PoolFactory.create(team=team)
     worker = pool.fallback
     tomorrow = dt.datetime.now(dt.UTC).date() + dt.timedelta(days=1)
     for day, micros in (("2025-01-01", 1), ("2025-02-01", 2), (tomorrow, 3)):
-        PriceFactory(worker=worker, valid_from=day, input_micros=micros)
+        PriceFactory.create(worker=worker, valid_from=day, input_micros=micros)
     price = pool_snapshot(team.id).workers[0].price
     assert price is not None
     assert price.input_micros == 2
 
 
 def test_no_name_means_the_default_pool(team: Team):
-    PoolFactory(team=team, name="first", workers=("a",))
-    PoolFactory(team=team, name="other", workers=("b",), is_default=False)
+    PoolFactory.create(team=team, name="first", workers=("a",))
+    PoolFactory.create(team=team, name="other", workers=("b",), is_default=False)
     assert pool_snapshot(team.id).name == "first"
 
 
 def test_pool_of_another_team_is_not_found(team: Team):
-    pool = PoolFactory()
+    pool = PoolFactory.create()
     with pytest.raises(NotFound):
         pool_snapshot(team.id, pool.name)
 
 
 def test_team_without_a_default_pool_is_told_so(team: Team):
-    PoolFactory(team=team, is_default=False)
+    PoolFactory.create(team=team, is_default=False)
     with pytest.raises(NotFound, match="default pool"):
         pool_snapshot(team.id)
 
 
 def test_disabled_worker_is_left_out_and_the_first_one_falls_back(team: Team):
-    pool = PoolFactory(team=team)
-    Worker.objects.for_team(team.id).filter(id=pool.fallback_id).update(is_enabled=False)
+    pool = PoolFactory.create(team=team)
+    Worker.objects.for_team(team.id).filter(id=pool.fallback_id).update(
+        is_enabled=False
+    )
     snapshot = pool_snapshot(team.id)
     assert [worker.name for worker in snapshot.workers] == ["beta", "gamma"]
     assert snapshot.fallback == "beta"
 
 
 def test_pool_of_disabled_workers_is_unusable(team: Team):
-    PoolFactory(team=team)
+    PoolFactory.create(team=team)
     Worker.objects.for_team(team.id).update(is_enabled=False)
     with pytest.raises(PoolUnusable):
         pool_snapshot(team.id)
 
 
 def test_snapshot_is_frozen(team: Team):
-    PoolFactory(team=team)
+    PoolFactory.create(team=team)
     snapshot = pool_snapshot(team.id)
     with pytest.raises(FrozenInstanceError):
         snapshot.version = 2  # type: ignore[misc]
@@ -111,7 +113,7 @@ def test_snapshot_is_frozen(team: Team):
 
 
 def test_cached_snapshot_costs_no_query(team: Team, django_assert_num_queries):
-    PoolFactory(team=team)
+    PoolFactory.create(team=team)
     first = pool_snapshot(team.id)
     with django_assert_num_queries(0):
         assert pool_snapshot(team.id) is first
@@ -119,7 +121,7 @@ def test_cached_snapshot_costs_no_query(team: Team, django_assert_num_queries):
 
 
 def test_peek_at_an_unread_pool_asks_nobody(team: Team, django_assert_num_queries):
-    PoolFactory(team=team)
+    PoolFactory.create(team=team)
     with django_assert_num_queries(0):
         assert peek_snapshot(team.id) is None
 
@@ -127,7 +129,7 @@ def test_peek_at_an_unread_pool_asks_nobody(team: Team, django_assert_num_querie
 def test_number_of_queries_does_not_grow_with_the_pool(
     team: Team, django_assert_max_num_queries
 ):
-    PoolFactory(team=team, workers=tuple(f"w{n}" for n in range(20)))
+    PoolFactory.create(team=team, workers=tuple(f"w{n}" for n in range(20)))
     with django_assert_max_num_queries(6):
         pool_snapshot(team.id)
 
@@ -141,8 +143,8 @@ def test_import_is_seen_at_once(team: Team, import_file: Import):
 
 
 def test_list_holds_the_pools_of_the_team(team: Team):
-    pool = PoolFactory(team=team)
-    PoolFactory()
+    pool = PoolFactory.create(team=team)
+    PoolFactory.create()
     assert [row.name for row in pool_list(team.id)] == [pool.name]
 
 
@@ -157,7 +159,7 @@ class TestCache:
 
     @pytest.fixture
     def snapshot(self) -> PoolSnapshot:
-        return pool_snapshot(PoolFactory(team=TeamFactory()).team_id)
+        return pool_snapshot(PoolFactory.create(team=TeamFactory.create()).team_id)
 
     def test_entry_is_gone_after_five_seconds(self, snapshot: PoolSnapshot):
         now = [0.0]
