@@ -3,8 +3,11 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from apps.core.views import healthz
+
 urlpatterns = [
     path("accounts/", include("allauth.account.urls")),
+    path("healthz", healthz),
     path("admin/", admin.site.urls),
     path("", include("apps.playground.urls")),
 ]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
-from datetime import datetime
 
 import orjson
 from channels.db import database_sync_to_async
@@ -17,24 +15,10 @@ from apps.engine import events as ev
 from apps.engine.codec import Record, decode, is_run_event
 from apps.engine.ports import CallParams
 from apps.runs.models import Run, RunState
-from apps.runs.types import RecordedEvent, RunOrder
+from apps.runs.types import RecordedEvent, RunFilters, RunOrder
 
 MAX_ENTRIES = 2_000
 """A run has at most some hundred entries: its calls are limited."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunFilters:
-    """What a list of runs is narrowed to; empty means all."""
-
-    state: str = ""
-    model: str = ""
-    actor: str = ""
-    """A part of the name of the person or key."""
-    query: str = ""
-    """A part of the title."""
-    since: datetime | None = None
-    until: datetime | None = None
 
 
 def run_list(*, team_id: uuid.UUID, filters: RunFilters) -> QuerySet[Run]:

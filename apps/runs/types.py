@@ -113,3 +113,17 @@ class RecordedEvent:
     seq: int
     recorded_at: datetime
     event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilters:
+    """What a list of runs is narrowed to; empty means all."""
+
+    state: str = ""
+    model: str = ""
+    actor: str = ""
+    """A part of the name of the person or key."""
+    query: str = ""
+    """A part of the title."""
+    since: datetime | None = None
+    until: datetime | None = None

@@ -1,0 +1,76 @@
+"""What `make demo` finds in the database: a team with a pool, a person and a key.
+
+Safe to repeat: what is there stays, and the demo's file is written again.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+
+from apps.accounts.keys import key_parse
+from apps.accounts.models import ApiKey, Role, Team, User
+from apps.accounts.services import api_key_issue, member_add, team_create
+from apps.audit.types import Actor
+from apps.pools.documents import document_parse
+from apps.pools.services import pool_import
+
+TEAM_SLUG = "demo"
+EMAIL = "demo@conductor.example"
+POOL_FILE = Path("docs/pools/simulated.yaml")
+SIMULATOR_URL = "http://127.0.0.1:8100/v1"
+"""As the pool file has it; the demo may run its simulator elsewhere."""
+ACTOR = Actor("service", "demo", "make demo")
+
+
+@dataclass(frozen=True, slots=True)
+class DemoAccess:
+    """How to get in; written to `var/demo.json`."""
+
+    url: str
+    email: str
+    password: str
+    api_key: str
+
+
+def demo_prepare(*, url: str, simulator_url: str) -> DemoAccess:
+    """Make or complete the demo's team and return how to get in."""
+    path = settings.VAR_DIR / "demo.json"
+    known = json.loads(path.read_text()) if path.exists() else {}
+    with transaction.atomic():
+        team = Team.objects.filter(slug=TEAM_SLUG).first()
+        team = team or team_create(name="Demo", slug=TEAM_SLUG, actor=ACTOR)
+        text = (settings.BASE_DIR / POOL_FILE).read_text(encoding="utf-8")
+        document = document_parse(text.replace(SIMULATOR_URL, simulator_url))
+        pool_import(team=team, document=document, actor=ACTOR, environ={})
+        user, password = _user(team, known.get("password", ""))
+        api_key = _key(team, user, known.get("api_key", ""))
+    access = DemoAccess(url, EMAIL, password, api_key)
+    path.write_text(json.dumps(asdict(access), indent=2) + "\n", encoding="utf-8")
+    path.chmod(0o600)
+    return access
+
+
+def _user(team: Team, password: str) -> tuple[User, str]:
+    user = User.objects.filter(email=EMAIL).first()
+    if user is None:
+        user = User.objects.create_user(EMAIL, name="Demo")
+        member_add(team=team, user=user, role=Role.OWNER, actor=ACTOR)
+    if not password or not user.check_password(password):
+        password = secrets.token_urlsafe(9)
+        user.set_password(password)
+        user.save(update_fields=["password"])
+    return user, password
+
+
+def _key(team: Team, user: User, raw: str) -> str:
+    parsed = key_parse(raw)
+    if parsed and ApiKey.objects.for_team(team.id).filter(prefix=parsed.lookup):
+        return raw
+    _, secret = api_key_issue(team=team, name="Demo", actor=ACTOR, created_by=user)
+    return secret

@@ -1,0 +1,117 @@
+"""Starts the demo: database, simulated models and the site, until Ctrl-C.
+
+Run by `make demo`. Everything lives in `var/`; nothing listens beyond this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+READY_S = 60.0
+
+
+def main() -> int:
+    """Prepare, start both processes, wait; end both when one ends."""
+    port = int(os.environ.get("PORT", "8000"))
+    simulator_port = _free_port(int(os.environ.get("SIMULATOR_PORT", "8100")))
+    if not _is_free(port):
+        print(f"Port {port} is taken. Choose another one: make demo PORT=8001")
+        return 1
+    url = f"http://127.0.0.1:{port}"
+    environment = {**os.environ, "CONDUCTOR_URL": url}
+    simulator_url = f"http://127.0.0.1:{simulator_port}"
+    for command in (
+        ["migrate", "--verbosity", "0"],
+        ["collectstatic", "--noinput", "--verbosity", "0"],
+    ):
+        subprocess.run(_manage(*command), cwd=ROOT, env=environment, check=True)
+    processes = [
+        _start(["-m", "apps.simulator", "--port", str(simulator_port)], environment),
+        _start(["-m", "conductor_site", "--port", str(port)], environment),
+    ]
+    try:
+        ready = f"{simulator_url}/healthz", f"{url}/healthz"
+        if not all(_wait_until_ready(address, processes) for address in ready):
+            return 1
+        prepare = _manage("demo_prepare", "--simulator-url", f"{simulator_url}/v1")
+        subprocess.run(prepare, cwd=ROOT, env=environment, check=True)
+        print("  Press Ctrl-C to stop.", flush=True)
+        while all(process.poll() is None for process in processes):
+            time.sleep(0.3)
+        print("A process ended on its own; stopping the other one.")
+        return 1
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        _stop(processes)
+
+
+def _manage(*arguments: str) -> list[str]:
+    return [sys.executable, "manage.py", *arguments]
+
+
+def _start(
+    arguments: list[str], environment: dict[str, str]
+) -> subprocess.Popen[bytes]:
+    # Their own sessions: Ctrl-C reaches this process alone, which stops them in order.
+    return subprocess.Popen(
+        [sys.executable, *arguments], cwd=ROOT, env=environment, start_new_session=True
+    )
+
+
+def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
+    for process in reversed(processes):
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _wait_until_ready(url: str, processes: list[subprocess.Popen[bytes]]) -> bool:
+    deadline = time.monotonic() + READY_S
+    while time.monotonic() < deadline:
+        if any(process.poll() is not None for process in processes):
+            print("A process ended while starting; see the messages above.")
+            return False
+        try:
+            with urllib.request.urlopen(url, timeout=2):
+                return True
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    print(f"{url} did not answer within {READY_S:.0f} s")
+    return False
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _free_port(wanted: int) -> int:
+    if _is_free(wanted):
+        return wanted
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    sys.exit(main())
