@@ -271,7 +271,8 @@ def document_parse(text: str) -> PoolDocument:
             [f"the file is longer than {MAX_DOCUMENT_BYTES} bytes"]
         )
     try:
-        values = yaml.load(text, Loader=_Loader)  # nosec B506: a SafeLoader
+        # Safe: `_Loader` is a SafeLoader.
+        values = yaml.load(text, Loader=_Loader)  # nosec B506
     except yaml.MarkedYAMLError as exc:
         mark = exc.problem_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""

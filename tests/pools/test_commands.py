@@ -90,7 +90,7 @@ def test_unknown_team_is_refused(tmp_path: Path):
 
 
 def test_there_are_examples():
-    assert len(EXAMPLES) == 6
+    assert len(EXAMPLES) >= 6
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
