@@ -9,7 +9,7 @@ from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
 
 RUN_SCOPE = Scope.RUN.value
-DIRECT_SCOPE = "workers:direct"
+DIRECT_SCOPE = Scope.DIRECT.value
 """Needed on top to call one worker without a plan."""
 BEARER = b"bearer "
 MAX_KEY_BYTES = 200

@@ -87,7 +87,6 @@ class AnswerStream:
                 self._changed.clear()
                 if body := self._take():
                     await self._send(body)
-            watcher.cancel()
             await self._finish(finished.result())
         finally:
             self._timer.cancel()

@@ -56,7 +56,7 @@ def holder(*scopes: str, always_include_usage: bool = False) -> KeyHolder:
         team_id=TEAM_ID,
         key_id=uuid.UUID(int=7),
         display="laptop",
-        scopes=frozenset(scopes or ("runs:write", "workers:direct")),
+        scopes=frozenset(scopes or ("runs:create", "workers:direct")),
         always_include_usage=always_include_usage,
         created_by_id=None,
         expires_at=datetime(2100, 1, 1, tzinfo=UTC),

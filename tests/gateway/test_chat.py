@@ -203,7 +203,7 @@ async def test_key_without_the_scope_may_not_run(client: Client) -> None:
 
 
 async def test_direct_call_needs_its_own_scope(client: Client) -> None:
-    client.backend.caller = holder("runs:write")
+    client.backend.caller = holder("runs:create")
     answer = await client.chat(model="worker/writer")
     assert (answer.status, client.backend.orders) == (403, [])
 

@@ -17,7 +17,7 @@ async def test_all_names_are_listed(client: Client) -> None:
 
 
 async def test_workers_are_listed_for_keys_that_may_call_them(client: Client) -> None:
-    client.backend.caller = holder("runs:write")
+    client.backend.caller = holder("runs:create")
     listed = (await client.ask("GET", "/v1/models")).json["data"]
     assert not any(item["id"].startswith("worker/") for item in listed)
 

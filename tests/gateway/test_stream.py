@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -114,7 +115,7 @@ async def test_usage_chunk_comes_last_when_asked_for(client: Client) -> None:
 
 
 async def test_key_can_ask_for_usage_always(client: Client) -> None:
-    client.backend.caller = holder("runs:write", always_include_usage=True)
+    client.backend.caller = holder("runs:create", always_include_usage=True)
     client.run.plays(completed())
     assert (await client.chat(stream=True)).chunks[-1]["usage"]["total_tokens"] == 150
 
@@ -199,6 +200,16 @@ async def test_client_that_leaves_cancels_the_run(client: Client) -> None:
     assert not client.run.has_listeners
 
 
+async def test_client_that_leaves_after_the_end_cancels_nothing(
+    client: Client,
+) -> None:
+    client.run.plays(completed())
+    answer = await client.chat(stream=True)
+    answer.leave()
+    await client.done()
+    assert client.run.cancelled_for == []
+
+
 async def test_closed_socket_cancels_the_run(client: Client) -> None:
     answer = await _begin(client)
     answer.breaks = OSError("gone")
@@ -214,7 +225,8 @@ async def test_slow_client_gets_what_piled_up_as_one_chunk(client: Client) -> No
     answer = await _begin(client)
     answer.gate.clear()
     client.run.say(answer_piece("0 "))
-    await answer.blocked.wait()
+    async with asyncio.timeout(5):
+        await answer.blocked.wait()
     later = [f"{number} " for number in range(1, 500)]
     client.run.say(*map(answer_piece, later), completed("0 " + "".join(later)))
     answer.gate.set()
@@ -245,7 +257,8 @@ async def test_client_that_takes_nothing_for_long_loses_its_run(
     answer = await _begin(client)
     answer.gate.clear()
     client.run.say(answer_piece("4"))
-    await client.run.cancelled.wait()
+    async with asyncio.timeout(5):
+        await client.run.cancelled.wait()
     assert client.run.cancelled_for[0] == "client_stalled"
 
 
