@@ -49,7 +49,7 @@ def team_view(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
 
     @wraps(view)
     def inner(
-        request: HttpRequest, *args: P.args, **kwargs: P.kwargs
+        request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponseBase:
         teams = list(team_list(request.user))
         if not teams:

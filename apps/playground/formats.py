@@ -39,5 +39,5 @@ def duration(milliseconds: int | None) -> str:
         return f"{milliseconds / 1000:.1f} s"
     minutes, seconds = divmod(round(milliseconds / 1000), 60)
     if minutes < 60:
-        return f"{minutes} min {seconds} s"
+        return f"{minutes} min {seconds} s" if seconds else f"{minutes} min"
     return f"{minutes // 60} h {minutes % 60} min"

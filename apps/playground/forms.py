@@ -1,4 +1,4 @@
-"""Shape of what people send: a prompt with its settings, and the filters of the list."""
+"""Shape of what people send: a prompt with its settings, the filters of the list."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from django import forms
 from django.conf import settings
 from django.utils import timezone
 
-from apps.pools.models import TierName
 from apps.playground.choices import PoolChoice, worker_names
+from apps.pools.models import TierName
 from apps.runs.models import RunState
 from apps.runs.types import RunFilters
 
@@ -26,7 +26,9 @@ PERIODS = {
 class RunForm(forms.Form):
     """A prompt, and who shall work on it."""
 
-    prompt = forms.CharField(strip=False, error_messages={"required": "Write a prompt."})
+    prompt = forms.CharField(
+        strip=False, error_messages={"required": "Write a prompt."}
+    )
     tier = forms.ChoiceField(choices=TierName.choices, required=False)
     pool = forms.ChoiceField(required=False)
     worker = forms.ChoiceField(required=False)
@@ -82,7 +84,10 @@ class RunFilterForm(forms.Form):
     model = forms.CharField(required=False, max_length=200)
     who = forms.CharField(required=False, max_length=200)
     period = forms.ChoiceField(
-        choices=[("", "Any time"), *((key, word) for key, (word, _) in PERIODS.items())],
+        choices=[
+            ("", "Any time"),
+            *((key, word) for key, (word, _) in PERIODS.items()),
+        ],
         required=False,
     )
 

@@ -27,7 +27,7 @@ class Scale:
 
 
 FULL = Scale(184, 62, 56, 18, 4, 14)
-MINI = Scale(9, 9, 11, 5, 2, 2)
+MINI = Scale(11, 11, 13, 4, 1, 2)
 
 
 @dataclass(frozen=True, slots=True)

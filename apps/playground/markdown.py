@@ -11,8 +11,11 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
 TAGS = frozenset(
-    "p br hr h1 h2 h3 h4 h5 h6 strong em s code pre blockquote ul ol li a "
-    "table thead tbody tr th td".split()
+    {
+        *("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6"),
+        *("strong", "em", "s", "code", "pre", "blockquote", "a"),
+        *("ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td"),
+    }
 )
 _PARSER = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(
     ["table", "strikethrough"]

@@ -16,9 +16,7 @@ TEMPLATES = {400: "400.html", 403: "403.html", 404: "404.html"}
 class DomainErrorMiddleware:
     """Answers a ConductorError raised by a view as a page, or as JSON if asked for."""
 
-    def __init__(
-        self, get_response: Callable[[HttpRequest], HttpResponseBase]
-    ) -> None:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:

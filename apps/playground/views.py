@@ -30,6 +30,7 @@ from apps.playground.forms import RunFilterForm, RunForm
 from apps.playground.middleware import wants_json
 from apps.playground.samples import SAMPLES
 from apps.playground.story import Call, RunStory
+from apps.playground.verdict import verdict_of
 from apps.runs.models import Run
 from apps.runs.selectors import access_run, run_events, run_list
 from apps.runs.services import run_cancel, run_submit
@@ -167,9 +168,13 @@ def run_cancel_view(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase
 def run_verify(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     """Re-derive the run's part of the chain and say what was found."""
     run = access_run(team_id=request.team.id, run_id=run_id)
-    result = verify_subject(request.team.id, run.id)
-    context = {"run": run, "result": result, "verified_at": timezone.now()}
-    return page(request, "playground/_verification.html", context)
+    context = {
+        "section": "runs",
+        "run": run,
+        "verdict": verdict_of(verify_subject(request.team.id, run.id)),
+        "verified_at": timezone.now(),
+    }
+    return page(request, _part_or_page(request, "verification"), context)
 
 
 @require_GET
@@ -217,8 +222,6 @@ def _context_page(
     request: TeamRequest, run: Run, title: str, anchor: str, calls: list[Call]
 ) -> HttpResponse:
     sent = [(call, orjson.loads(call.messages or "[]")) for call in calls]
-    is_part = request.headers.get("X-Partial") == "true"
-    template = "playground/_context.html" if is_part else "playground/context.html"
     context = {
         "section": "runs",
         "run": run,
@@ -226,7 +229,13 @@ def _context_page(
         "anchor": anchor,
         "sent": sent,
     }
-    return page(request, template, context)
+    return page(request, _part_or_page(request, "context"), context)
+
+
+def _part_or_page(request: TeamRequest, name: str) -> str:
+    """Return the template for the page's script, or the page for a plain link."""
+    is_part = request.headers.get("X-Partial") == "true"
+    return f"playground/_{name}.html" if is_part else f"playground/{name}.html"
 
 
 def _run_in_query(request: TeamRequest, name: str) -> uuid.UUID | None:
@@ -247,6 +256,3 @@ def _settings_of(story: RunStory, pools: list[PoolChoice]) -> dict[str, Any]:
     names = [pool.name for pool in pools]
     pool = story.pool if story.pool in names else next(iter(names), "")
     return {"tier": story.tier if story.tier in TIERS else "ultra", "pool": pool}
-
-
-

@@ -26,26 +26,26 @@ export class LiveText {
     this.frame = 0;
   }
 
-  /** @param {import("./socket.js").DeltaFrame} delta */
-  add(delta) {
-    const key = `${delta.round}-${delta.step ?? ""}`;
+  /** @param {import("./socket.js").Piece} piece */
+  add(piece) {
+    const key = `${piece.round}-${piece.step ?? ""}`;
     let buffer = this.buffers.get(key);
-    if (!buffer || buffer.attempt < delta.attempt) {
-      buffer = { attempt: delta.attempt, text: "", reasoning: "", hasGap: false };
+    if (!buffer || buffer.attempt < piece.attempt) {
+      buffer = { attempt: piece.attempt, text: "", reasoning: "", hasGap: false };
       this.buffers.set(key, buffer);
     }
-    if (delta.attempt < buffer.attempt) return;
+    if (piece.attempt < buffer.attempt) return;
     // Offset 0 with text repeats all so far: it heals every gap, and doubles are dropped.
     const known = buffer.text.length;
-    if (delta.offset === 0 && known > 0) {
-      if (delta.text.length >= known) Object.assign(buffer, { text: delta.text, hasGap: false });
-      if (delta.reasoning.length >= buffer.reasoning.length) buffer.reasoning = delta.reasoning;
-    } else if (delta.offset <= known) {
-      buffer.text += delta.text.slice(known - delta.offset);
-      if (delta.offset === known) buffer.reasoning += delta.reasoning;
+    if (piece.offset === 0 && known > 0) {
+      if (piece.text.length >= known) Object.assign(buffer, { text: piece.text, hasGap: false });
+      if (piece.reasoning.length >= buffer.reasoning.length) buffer.reasoning = piece.reasoning;
+    } else if (piece.offset <= known) {
+      buffer.text += piece.text.slice(known - piece.offset);
+      if (piece.offset === known) buffer.reasoning += piece.reasoning;
     } else {
       // A piece is missing. The finished text comes from the server anyway.
-      buffer.text += `\n[…]\n${delta.text}`;
+      buffer.text += `\n[…]\n${piece.text}`;
       buffer.hasGap = true;
     }
     this.touch(key);

@@ -41,7 +41,7 @@ export class RunView {
     if (!this.body || this.isOver) return;
     this.socket = new RunSocket(this.body.dataset.runId, Number(this.body.dataset.seq), {
       onEvent: () => this.refreshSoon(),
-      onDelta: (delta) => this.live.add(delta),
+      onPiece: (piece) => this.live.add(piece),
       onEnd: () => this.refreshSoon(),
       onLink: (state) => this.showLink(state),
     });
@@ -57,11 +57,11 @@ export class RunView {
     this.follow();
   }
 
+  /** Stop following. */
   leave() {
-    this.isLeft = true;
     this.socket?.close();
     clearTimeout(this.timer);
-    this.isLeft = false;
+    this.timer = 0;
   }
 
   /** @returns {Promise<void>} */

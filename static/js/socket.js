@@ -3,9 +3,9 @@
  * until the run has ended. Knows frames, not the page.
  *
  * @typedef {{type: "event", seq: number, action: string}} EventFrame
- * @typedef {{type: "delta", round: number, step: number | null, attempt: number,
- *            offset: number, text: string, reasoning: string}} DeltaFrame
- * @typedef {{onEvent: (frame: EventFrame) => void, onDelta: (frame: DeltaFrame) => void,
+ * @typedef {{round: number, step: number | null, attempt: number,
+ *            offset: number, text: string, reasoning: string}} Piece
+ * @typedef {{onEvent: (frame: EventFrame) => void, onPiece: (piece: Piece) => void,
  *            onEnd: () => void, onLink: (state: "open" | "lost" | "refused") => void}} Listener
  */
 
@@ -39,8 +39,8 @@ export class RunSocket {
       if (frame.seq <= this.seq) return;
       this.seq = frame.seq;
       this.listener.onEvent(frame);
-    } else if (frame.type === "delta") {
-      this.listener.onDelta(frame);
+    } else if (frame.type === "pieces") {
+      frame.pieces.forEach(this.listener.onPiece);
     } else if (frame.type === "caught_up") {
       this.listener.onLink("open");
     } else if (frame.type === "end") {

@@ -1,11 +1,13 @@
 /** Times in the viewer's zone (the exact UTC stays in the title), and running clocks. */
 
-const FORMAT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
 /** Rewrite every server-rendered UTC time below `root`. @param {ParentNode} root */
 export function localiseTimes(root) {
   for (const element of root.querySelectorAll("time[datetime]:not([data-local])")) {
-    element.textContent = FORMAT.format(new Date(element.dateTime));
+    const format = element.dataset.format === "time" ? TIME : MOMENT;
+    element.textContent = format.format(new Date(element.dateTime));
     element.dataset.local = "";
   }
 }
@@ -14,7 +16,9 @@ export function localiseTimes(root) {
 export function duration(milliseconds) {
   if (milliseconds < 59950) return `${(Math.max(0, milliseconds) / 1000).toFixed(1)} s`;
   const seconds = Math.round(milliseconds / 1000);
-  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return seconds % 60 ? `${minutes} min ${seconds % 60} s` : `${minutes} min`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 /** Keep all elapsed times of the page going. */

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import orjson
-
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import orjson
 
 from apps.engine.events import (
     Event,
@@ -25,6 +26,7 @@ from apps.engine.events import (
 from apps.engine.usage import Usage
 from apps.runs.types import RecordedEvent
 
+RUN_ID = UUID(int=7)
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 PROMPT = "Compare PostgreSQL and SQLite for a team of ten, and recommend one."
 REASONING = (
@@ -81,9 +83,7 @@ def replied(
 ) -> PlanReplied:
     """Return a complete answer of the conductor."""
     usage = Usage(1240, 210)
-    return PlanReplied(
-        round_, attempt, output, "stop", "conductor-7b", usage, 412, ms
-    )
+    return PlanReplied(round_, attempt, output, "stop", "conductor-7b", usage, 412, ms)
 
 
 def accepted(
@@ -150,9 +150,12 @@ def run_completed(answer: str = ANSWER, *, unknown: bool = False) -> RunComplete
 
 def planning() -> list[RecordedEvent]:
     """The conductor is being asked for the first plan."""
-    return Recording().at(0, created()).at(
-        12, PlanRequested(0, 1, messages("Plan."))
-    ).entries
+    return (
+        Recording()
+        .at(0, created())
+        .at(12, PlanRequested(0, 1, messages("Plan.")))
+        .entries
+    )
 
 
 def parallel() -> list[RecordedEvent]:
@@ -160,9 +163,7 @@ def parallel() -> list[RecordedEvent]:
     recording = Recording().at(0, created())
     recording.at(12, PlanRequested(0, 1, messages("Plan."))).at(852, replied())
     recording.at(860, accepted((), (), (0, 1)))
-    return recording.at(
-        866, started(0, "claude-sonnet-4"), started(1, "gpt-5")
-    ).entries
+    return recording.at(866, started(0, "claude-sonnet-4"), started(1, "gpt-5")).entries
 
 
 def finished(*, unknown: bool = False) -> list[RecordedEvent]:
@@ -227,7 +228,9 @@ def rejected() -> list[RecordedEvent]:
     """The first plan was refused; the second one has a step nobody needs."""
     recording = Recording().at(0, created())
     recording.at(10, PlanRequested(0, 1, messages("Plan.")))
-    recording.at(700, replied(ms=680, output="model_id = [0, 9]\nsubtasks = ['a', 'b']"))
+    recording.at(
+        700, replied(ms=680, output="model_id = [0, 9]\nsubtasks = ['a', 'b']")
+    )
     recording.at(
         702, PlanRejectedEvent(0, "unknown_worker", "step 1 names worker 9 of 3")
     )

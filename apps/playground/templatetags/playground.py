@@ -51,6 +51,12 @@ def fault_word(fault: str) -> str:
 
 
 @register.filter
+def short_hash(text: str) -> str:
+    """Return the first characters of a hash, without the name of its algorithm."""
+    return text.rpartition(":")[2][:8]
+
+
+@register.filter
 def clip(text: str, length: int) -> str:
     """Return `text` cut to `length` characters, with an ellipsis if it was longer."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
@@ -81,14 +87,18 @@ def total_tokens(run: Any) -> str:
 
 
 @register.simple_tag
-def when(moment: datetime | None) -> SafeString | str:
-    """Return a time in UTC; the page's script turns it into the viewer's zone."""
+def when(moment: datetime | None, form: str = "moment") -> SafeString | str:
+    """Return a time in UTC; the page's script turns it into the viewer's zone.
+
+    `form` says what the script shows: "moment" is day and time, "time" the time alone.
+    """
     if moment is None:
         return "–"
     exact = moment.astimezone(UTC)
     return format_html(
-        '<time datetime="{}" title="{} UTC">{} UTC</time>',
+        '<time datetime="{}" data-format="{}" title="{} UTC">{} UTC</time>',
         exact.isoformat(),
+        form,
         exact.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3],
         exact.strftime("%d %b %Y, %H:%M:%S"),
     )
@@ -117,6 +127,5 @@ def mini_graph(plan: Sequence[dict[str, Any]] | None) -> dict[str, Any]:
     """Return a thumbnail of a plan: `[{"worker": …, "access": […]}, …]`."""
     steps = plan or []
     layout = graph.lay_out([step.get("access", ()) for step in steps], graph.MINI)
-    half = graph.MINI.node_width / 2
     workers = [str(step.get("worker", "")) for step in steps]
-    return {"layout": layout, "half": half, "workers": workers}
+    return {"layout": layout, "workers": workers}

@@ -1,0 +1,36 @@
+"""Says in words what a verification found. Never more than was checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.audit.verify import VerifyReport
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The result of a verification, for people."""
+
+    is_intact: bool
+    words: str
+    detail: str = ""
+
+
+def verdict_of(report: VerifyReport) -> Verdict:
+    """Return what `report` says."""
+    if report.fault is not None:
+        kind = str(report.fault.kind).replace("_", " ")
+        return Verdict(
+            is_intact=False,
+            words=f"Entry #{report.fault.seq} is not what was recorded: {kind}",
+            detail=report.fault.detail,
+        )
+    if not report.entries:
+        return Verdict(False, "The ledger holds no entry of this run")
+    noun = "entry" if report.entries == 1 else "entries"
+    erased = f"{report.erased} erased on record." if report.erased else ""
+    return Verdict(
+        is_intact=True,
+        words=f"{report.entries} {noun} verified, chain intact",
+        detail=f"{report.bodies} texts match their digests. {erased}".strip(),
+    )

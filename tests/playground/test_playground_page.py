@@ -1,0 +1,140 @@
+"""The playground's page and starting a run."""
+
+import uuid
+
+import pytest
+
+from apps.accounts.models import Role
+from apps.playground import views
+from apps.runs.types import RunOrder
+from tests.factories import MembershipFactory, PoolFactory
+from tests.playground import stories
+from tests.playground.conftest import record_run, signed_in
+
+CREATE = "/playground/runs/"
+JSON = {"Accept": "application/json"}
+
+
+@pytest.fixture
+def orders(monkeypatch) -> list[RunOrder]:
+    """Orders that reach the run service, which answers as if they had begun."""
+    taken: list[RunOrder] = []
+
+    def submit(order: RunOrder) -> uuid.UUID:
+        taken.append(order)
+        return uuid.UUID(int=7)
+
+    monkeypatch.setattr(views, "run_submit", submit)
+    return taken
+
+
+def test_anonymous_signs_in_first(client, db):
+    assert client.get("/")["Location"].startswith("/accounts/login/")
+
+
+def test_member_can_run(bob, team):
+    PoolFactory.create(team=team)
+    page = bob.get("/").content.decode()
+    assert 'id="start">' in page
+
+
+def test_viewer_reads_why_they_cannot_run(vera, team):
+    PoolFactory.create(team=team)
+    page = vera.get("/").content.decode()
+    assert 'id="start" disabled' in page
+    assert "Your role may read runs, not start them" in page
+
+
+def test_team_without_a_pool_is_told_so(bob):
+    assert "This team has no pool yet" in bob.get("/").content.decode()
+
+
+def test_person_without_a_team_is_told_so(client, django_user_model):
+    client.force_login(django_user_model.objects.create_user("new@example.org"))
+    response = client.get("/")
+    assert response.status_code == 403
+    assert b"You are in no team yet" in response.content
+
+
+def test_run_in_the_address_is_shown_in_place(bob, run):
+    page = bob.get(f"/?run={run.id}").content.decode()
+    assert f'data-run-id="{run.id}"' in page
+
+
+def test_run_of_another_team_in_the_address_is_404(mallory, run):
+    assert mallory.get(f"/?run={run.id}").status_code == 404
+
+
+def test_rerun_fills_the_prompt_only(bob, run):
+    page = bob.get(f"/?from={run.id}").content.decode()
+    assert stories.PROMPT in page
+    assert "data-run-id" not in page
+
+
+def test_script_gets_the_new_run_as_json(bob, orders):
+    response = bob.post(CREATE, {"prompt": "Hi"}, headers=JSON)
+    assert response.status_code == 201
+    assert response.json()["url"] == f"/runs/{uuid.UUID(int=7)}/"
+
+
+def test_plain_form_is_redirected_to_the_run(bob, orders):
+    response = bob.post(CREATE, {"prompt": "Hi"})
+    assert response["Location"] == f"/runs/{uuid.UUID(int=7)}/"
+
+
+def test_order_names_who_asks_and_from_where(bob, team, orders):
+    bob.post(CREATE, {"prompt": "Hi", "tier": "mini"})
+    (order,) = orders
+    assert (order.team_id, order.source) == (team.id, "playground")
+    assert order.model == "conductor-mini"
+    assert order.user_id is not None
+
+
+def test_direct_worker_becomes_the_model(bob, team, orders):
+    pool = PoolFactory.create(team=team)
+    worker = pool.workers.first().name
+    bob.post(CREATE, {"prompt": "Hi", "worker": worker})
+    assert orders[0].model == f"worker/{worker}"
+
+
+@pytest.mark.parametrize("prompt", ["", "  \n "])
+def test_blank_prompt_is_refused(bob, orders, prompt):
+    response = bob.post(CREATE, {"prompt": prompt}, headers=JSON)
+    assert response.status_code == 400
+    assert response.json()["error"]["param"] == "prompt"
+
+
+def test_too_long_prompt_is_refused(bob, orders, settings):
+    settings.MAX_PROMPT_BYTES = 10
+    response = bob.post(CREATE, {"prompt": "é" * 6}, headers=JSON)
+    assert "12 bytes" in response.json()["error"]["message"]
+
+
+def test_viewer_cannot_start_a_run(vera, orders):
+    assert vera.post(CREATE, {"prompt": "Hi"}, headers=JSON).status_code == 403
+    assert orders == []
+
+
+def test_start_needs_a_post(bob):
+    assert bob.get(CREATE).status_code == 405
+
+
+def test_member_of_two_teams_can_change_between_them(team, client):
+    first = MembershipFactory.create(team=team, role=Role.MEMBER)
+    second = MembershipFactory.create(user=first.user, role=Role.MEMBER)
+    client.force_login(first.user)
+    theirs = record_run(second.team, stories.finished())
+    client.post("/team/", {"team": str(second.team_id)})
+    assert client.get(f"/runs/{theirs.id}/").status_code == 200
+
+
+@pytest.mark.parametrize("team_id", ["no-id", str(uuid.UUID(int=1))])
+def test_no_other_team_can_be_chosen(bob, team_id):
+    assert bob.post("/team/", {"team": team_id}).status_code in {400, 404}
+
+
+def test_removed_member_loses_the_chosen_team(team):
+    client = signed_in(team, Role.MEMBER)
+    client.post("/team/", {"team": str(team.id)})
+    team.memberships.all().delete()
+    assert client.get("/runs/").status_code == 403

@@ -1,0 +1,66 @@
+"""The list of runs and its filters."""
+
+import pytest
+
+from apps.runs.models import RunState
+from tests.playground import stories
+from tests.playground.conftest import record_run
+
+URL = "/runs/"
+
+
+def test_runs_of_the_team_are_listed(bob, run):
+    assert str(run.id) in bob.get(URL).content.decode()
+
+
+def test_outsider_sees_none_of_them(mallory, run):
+    assert str(run.id) not in mallory.get(URL).content.decode()
+
+
+def test_anonymous_signs_in_first(client, db):
+    assert client.get(URL).status_code == 302
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["state=failed", "q=unheard", "model=other", "who=Zoe", "period=hour"],
+)
+def test_filter_that_fits_nothing_says_so(bob, run, query):
+    page = bob.get(f"{URL}?{query}").content.decode()
+    assert "No run matches these filters" in page
+
+
+@pytest.mark.parametrize(
+    "query", ["state=completed", "q=PostgreSQL", "model=conductor-ultra", "who=Ali"]
+)
+def test_filter_that_fits_keeps_the_run(bob, run, query):
+    assert str(run.id) in bob.get(f"{URL}?{query}").content.decode()
+
+
+def test_filters_are_kept_in_the_fields(bob, run):
+    page = bob.get(f"{URL}?q=PostgreSQL&state=completed").content.decode()
+    assert 'value="PostgreSQL"' in page
+    assert '<option value="completed" selected>' in page
+
+
+def test_unknown_filter_value_is_ignored(bob, run):
+    assert str(run.id) in bob.get(f"{URL}?state=bogus").content.decode()
+
+
+def test_empty_list_says_what_to_do(bob):
+    assert "Start the first run" in bob.get(URL).content.decode()
+
+
+def test_second_page_holds_the_rest(bob, team):
+    for _ in range(26):
+        record_run(team, stories.planning(), state=RunState.RUNNING)
+    assert bob.get(f"{URL}?page=2").content.decode().count("data-run-id") == 1
+
+
+def test_query_budget_does_not_grow_with_the_runs(
+    bob, team, django_assert_max_num_queries
+):
+    for _ in range(10):
+        record_run(team, stories.planning())
+    with django_assert_max_num_queries(8):
+        bob.get(URL)

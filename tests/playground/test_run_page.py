@@ -1,0 +1,109 @@
+"""One run's page, its parts, its entries."""
+
+import json
+
+import pytest
+from django.db import connection
+from django.urls import reverse
+
+from apps.core.ids import new_id
+
+PAGES = ["run_detail", "run_body", "run_export"]
+
+
+def address(name, run, *args):
+    return reverse(f"playground:{name}", args=[run.id, *args])
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_member_sees_the_run(bob, run, name):
+    assert bob.get(address(name, run)).status_code == 200
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_viewer_sees_the_run(vera, run, name):
+    assert vera.get(address(name, run)).status_code == 200
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_outsider_gets_404(mallory, run, name):
+    assert mallory.get(address(name, run)).status_code == 404
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_anonymous_signs_in_first(client, run, name):
+    response = client.get(address(name, run))
+    assert response.status_code == 302
+    assert response["Location"].startswith("/accounts/login/")
+
+
+@pytest.mark.parametrize("name", ["run_verify", "run_cancel"])
+def test_outsider_cannot_act_on_the_run(mallory, run, name):
+    assert mallory.post(address(name, run)).status_code == 404
+
+
+def test_unknown_run_is_404(bob, run):
+    url = reverse("playground:run_detail", args=[new_id()])
+    assert bob.get(url).status_code == 404
+
+
+def test_page_shows_every_entry(bob, run):
+    page = bob.get(address("run_detail", run)).content.decode()
+    assert page.count('class="entry"') == 11
+    assert "run.completed" in page
+
+
+def test_body_of_the_playground_leaves_the_entries_out(bob, run):
+    body = bob.get(address("run_body", run))
+    assert b'id="run-entries"' not in body.content
+    assert body["Cache-Control"] == "no-store"
+
+
+def test_pages_hold_no_inline_style_or_script(bob, run):
+    page = bob.get(address("run_detail", run)).content.decode()
+    assert " style=" not in page
+    assert "<script>" not in page
+    assert "onclick" not in page
+
+
+def test_step_context_shows_exactly_what_was_sent(bob, run):
+    page = bob.get(address("step_context", run, 0, 2)).content.decode()
+    assert "Your subtask: step 3" in page
+
+
+def test_plan_context_shows_the_raw_output(bob, run):
+    page = bob.get(address("plan_context", run, 0)).content.decode()
+    assert "answer, as it came" in page
+
+
+def test_script_gets_only_the_part(bob, run):
+    url = address("step_context", run, 0, 0)
+    part = bob.get(url, headers={"X-Partial": "true"}).content
+    assert b"<html" not in part
+
+
+@pytest.mark.parametrize("args", [(0, 9), (4, 0)])
+def test_unknown_step_is_404(bob, run, args):
+    assert bob.get(address("step_context", run, *args)).status_code == 404
+
+
+def test_export_holds_one_entry_a_line(bob, run):
+    lines = bob.get(address("run_export", run)).content.decode().splitlines()
+    assert json.loads(lines[0])["action"] == "run.created"
+    assert len(lines) == 11
+
+
+def test_verification_of_an_untouched_run(bob, run):
+    page = bob.post(address("run_verify", run)).content.decode()
+    assert "11 entries verified, chain intact" in page
+
+
+def test_verification_names_the_altered_entry(bob, run):
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE audit_entry SET hash = %s WHERE seq = 3", ["sha256:00"])
+    page = bob.post(address("run_verify", run)).content.decode()
+    assert "Entry #3 is not what was recorded" in page
+
+
+def test_viewer_cannot_stop_a_run(vera, run):
+    assert vera.post(address("run_cancel", run)).status_code == 403

@@ -1,0 +1,44 @@
+"""The calls of a run over time."""
+
+from datetime import timedelta
+
+from apps.playground.body import compose
+from apps.playground.story import RunStory, tell
+from apps.playground.timeline import lay_out
+from tests.playground import stories
+
+SECOND = timedelta(seconds=1)
+
+
+def test_bars_stand_where_the_calls_were():
+    story = tell(stories.finished())
+    conductor, first, *_ = lay_out(story, stories.START).bars
+    assert (conductor.start_ms, conductor.duration_ms) == (12, 840)
+    assert (first.start_ms, first.duration_ms) == (866, 3830)
+
+
+def test_running_call_reaches_to_now():
+    story = tell(stories.parallel())
+    line = lay_out(story, stories.START + 2 * SECOND)
+    running = [bar for bar in line.bars if bar.state == "running"]
+    assert all(bar.start + bar.width == 100 for bar in running)
+
+
+def test_every_attempt_has_a_bar():
+    line = lay_out(tell(stories.rescued()), stories.START)
+    assert [bar.state for bar in line.bars].count("failed") == 2
+
+
+def test_bars_never_leave_the_line():
+    for make in stories.ALL.values():
+        line = lay_out(tell(make()), stories.START + 3 * SECOND)
+        assert all(b.start >= 0 and b.start + b.width <= 100.01 for b in line.bars)
+
+
+def test_story_without_events_has_no_bars():
+    assert lay_out(RunStory(), stories.START).bars == ()
+
+
+def test_parallel_calls_are_counted(run_id=stories.RUN_ID):
+    assert compose(run_id, stories.finished(), stories.START).parallel == 2
+    assert compose(run_id, stories.rescued(), stories.START).parallel == 1
