@@ -43,7 +43,7 @@ def _refuse_ambiguous(value: Any) -> None:
             values: Any = item.values()
         elif isinstance(item, (list, tuple)):
             values = item
-        elif isinstance(item, (str, int)):
+        elif item is None or isinstance(item, (str, int)):
             continue
         else:
             raise NotCanonical(f"{item!r} has no canonical JSON")
