@@ -20,6 +20,7 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from django.conf import settings  # noqa: E402
+from django.contrib.staticfiles.finders import get_finders  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
 
 from apps.gateway.app import create_app  # noqa: E402
@@ -33,7 +34,12 @@ Send = Callable[[Message], Awaitable[None]]
 
 gateway = create_app()
 pages = ServeStaticASGI(django_application, autorefresh=settings.DEBUG)
-pages.add_files(str(settings.STATIC_ROOT), prefix=settings.STATIC_URL)
+if settings.IS_PRODUCTION:
+    pages.add_files(str(settings.STATIC_ROOT), prefix=settings.STATIC_URL)
+else:  # straight from the source folders: no collectstatic on a laptop
+    for finder in get_finders():
+        for storage in finder.storages.values():
+            pages.add_files(storage.location, prefix=settings.STATIC_URL)
 rest = ProtocolTypeRouter(
     {
         "http": pages,

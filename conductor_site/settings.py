@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from pathlib import Path
 
 import environ
@@ -24,6 +25,8 @@ IS_PRODUCTION = read_text("CONDUCTOR_ENV", "development") == "production"
 DEBUG = read_bool("DEBUG", default=False)
 DEVELOPMENT_SECRET = "development-only-not-a-secret"  # nosec B105
 SECRET_KEY = read_text("SECRET_KEY", DEVELOPMENT_SECRET)
+SECRET_KEY_FALLBACKS = read_list("SECRET_KEY_FALLBACKS")
+"""Former secrets: sessions and API keys made with them go on working."""
 ENCRYPTION_KEYS = read_list("CONDUCTOR_ENCRYPTION_KEYS")
 """`id:base64` of 32 bytes each; the first encrypts, all decrypt."""
 ALLOWED_HOSTS = read_list("ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]"))
@@ -118,7 +121,8 @@ if _database["ENGINE"].endswith("sqlite3"):
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
-    _database["TEST"] = {"NAME": str(VAR_DIR / "test.sqlite3")}
+    # Named for the process, so that two test runs at once leave each other alone.
+    _database["TEST"] = {"NAME": str(VAR_DIR / f"test-{os.getpid()}.sqlite3")}
 else:
     _database["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 10}}
     _database["CONN_MAX_AGE"] = 0
@@ -165,6 +169,7 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_ADAPTER = "apps.accounts.adapters.ClosedSignupAdapter"
 EMAIL_BACKEND = read_text(
     "EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend"

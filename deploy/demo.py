@@ -29,11 +29,8 @@ def main() -> int:
     url = f"http://127.0.0.1:{port}"
     environment = {**os.environ, "CONDUCTOR_URL": url}
     simulator_url = f"http://127.0.0.1:{simulator_port}"
-    for command in (
-        ["migrate", "--verbosity", "0"],
-        ["collectstatic", "--noinput", "--verbosity", "0"],
-    ):
-        subprocess.run(_manage(*command), cwd=ROOT, env=environment, check=True)
+    migrate = _manage("migrate", "--verbosity", "0")
+    subprocess.run(migrate, cwd=ROOT, env=environment, check=True)
     processes = [
         _start(["-m", "apps.simulator", "--port", str(simulator_port)], environment),
         _start(["-m", "conductor_site", "--port", str(port)], environment),

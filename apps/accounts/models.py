@@ -143,10 +143,12 @@ class Membership(models.Model):
 class Scope(models.TextChoices):
     """What a program may do with an API key."""
 
-    RUN = "runs:write", "Start and cancel runs"
+    RUN = "runs:create", "Start and cancel runs"
     """Includes the OpenAI-compatible endpoint."""
     READ = "runs:read", "Read runs"
     """Every run of the team, with its steps."""
+    DIRECT = "workers:direct", "Call single workers"
+    """`worker/<name>`: a run without a plan."""
 
 
 class ApiKey(models.Model):

@@ -20,12 +20,12 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from apps.accounts import keys
-from apps.accounts.key_cache import KeyCache
 from apps.accounts.models import ApiKey, Membership, Role, Scope, Team, User
 from apps.accounts.types import KeyHolder
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import InvalidInput, NotAuthenticated
+from apps.core.recent import Recent
 
 KEY_LIFETIME = timedelta(days=90)
 LAST_USED_PRECISION = timedelta(minutes=1)
@@ -33,7 +33,8 @@ LAST_USED_PRECISION = timedelta(minutes=1)
 ECHO_LENGTH = 8
 """How much of a refused key a message may repeat: the prefix and four more."""
 
-_cache = KeyCache()
+_cache: Recent[str, KeyHolder] = Recent()
+"""By digest of the key; never the key itself."""
 
 
 # --- teams and members ---------------------------------------------------------------
@@ -108,7 +109,7 @@ def api_key_issue(
     name: str,
     actor: Actor,
     created_by: User | None = None,
-    scopes: Iterable[str] = (Scope.RUN, Scope.READ),
+    scopes: Iterable[str] = tuple(Scope),
     lifetime: timedelta = KEY_LIFETIME,
     always_include_usage: bool = False,
 ) -> tuple[ApiKey, str]:
@@ -151,7 +152,9 @@ def api_key_revoke(*, api_key: ApiKey, actor: Actor) -> ApiKey:
         api_key.revoked_at = now
         facts = {"name": api_key.name, "prefix": api_key.prefix}
         _record(api_key.team, "api_key.revoked", "api_key", api_key.id, actor, facts)
-    transaction.on_commit(lambda: _cache.drop(api_key.id))
+    transaction.on_commit(
+        lambda: _cache.drop(lambda _, holder: holder.key_id == api_key.id)
+    )
     return api_key
 
 

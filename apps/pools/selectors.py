@@ -12,11 +12,11 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.core.errors import NotFound
+from apps.core.recent import Recent
 from apps.llm.types import Endpoint, Timeouts
 from apps.pools.credentials import credential_open
 from apps.pools.errors import PoolUnusable
 from apps.pools.models import Conductor, Pool, Price, Tier, Worker
-from apps.pools.snapshot_cache import snapshots
 from apps.pools.types import (
     ConductorSnapshot,
     PoolSnapshot,
@@ -24,6 +24,14 @@ from apps.pools.types import (
     TierSnapshot,
     WorkerSnapshot,
 )
+
+_snapshots: Recent[tuple[uuid.UUID, str | None], PoolSnapshot] = Recent()
+"""By team and name of the pool; None: the team's default."""
+
+
+def snapshots_forget(team_id: uuid.UUID) -> None:
+    """Forget what is remembered of a team's pools, after a change."""
+    _snapshots.drop(lambda key, _: key[0] == team_id)
 
 
 def pool_list(team_id: uuid.UUID) -> QuerySet[Pool]:
@@ -37,7 +45,7 @@ def peek_snapshot(team_id: uuid.UUID, name: str | None = None) -> PoolSnapshot |
     For the event loop: never blocks. None says nothing about the pool; ask
     `pool_snapshot` in a thread.
     """
-    return snapshots.get((team_id, name))
+    return _snapshots.get((team_id, name))
 
 
 def pool_snapshot(team_id: uuid.UUID, name: str | None = None) -> PoolSnapshot:
@@ -49,9 +57,9 @@ def pool_snapshot(team_id: uuid.UUID, name: str | None = None) -> PoolSnapshot:
     found = peek_snapshot(team_id, name)
     if found is not None:
         return found
-    generation = snapshots.generation
+    generation = _snapshots.generation
     snapshot = _read_snapshot(team_id, name)
-    snapshots.put((team_id, name), snapshot, generation=generation)
+    _snapshots.put((team_id, name), snapshot, generation=generation)
     return snapshot
 
 

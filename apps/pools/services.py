@@ -18,7 +18,7 @@ from apps.audit.types import Actor, Batch, EntryDraft
 from apps.pools.documents import PoolDocument
 from apps.pools.importing import PoolImport, credential_put, secrets_read
 from apps.pools.models import Credential, Pool
-from apps.pools.snapshot_cache import snapshots
+from apps.pools.selectors import snapshots_forget
 from apps.pools.types import ImportReport
 
 
@@ -138,4 +138,4 @@ def _append(team: Team, drafts: list[EntryDraft]) -> None:
 
 
 def _forget_snapshots(team: Team) -> None:
-    transaction.on_commit(lambda: snapshots.drop(team.id))
+    transaction.on_commit(lambda: snapshots_forget(team.id))

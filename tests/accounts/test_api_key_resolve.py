@@ -36,7 +36,7 @@ def test_key_speaks_for_its_team():
     holder = api_key_resolve(key.secret, now=timezone.now())
     assert (holder.team_id, holder.key_id) == (team.id, key.row.id)
     assert (holder.created_by_id, holder.always_include_usage) == (user.id, True)
-    assert holder.scopes == {"runs:read", "runs:write"}
+    assert holder.scopes == {"runs:read", "runs:create", "workers:direct"}
 
 
 def test_missing_key_says_how_to_send_one(django_assert_num_queries):

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import Team
+from apps.pools.selectors import snapshots_forget
 from apps.pools.services import pool_import
-from apps.pools.snapshot_cache import snapshots
 from apps.pools.types import ImportReport
 from tests.factories import ACTOR, TeamFactory
 from tests.pools.files import ENVIRON, document
@@ -38,4 +38,4 @@ def import_file(
             )
 
     yield run
-    snapshots.drop(team.id)
+    snapshots_forget(team.id)

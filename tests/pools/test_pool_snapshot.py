@@ -10,13 +10,11 @@ import pytest
 from apps.accounts.models import Team
 from apps.core.errors import NotFound
 from apps.core.scoping import UnscopedQuery
-from apps.pools import snapshot_cache
 from apps.pools.errors import PoolUnusable
 from apps.pools.models import Conductor, Pool, PoolWorker, Price, Tier, Worker
 from apps.pools.selectors import peek_snapshot, pool_list, pool_snapshot
-from apps.pools.snapshot_cache import CACHE_SECONDS, SnapshotCache
-from apps.pools.types import PoolSnapshot, PriceSnapshot
-from tests.factories import PoolFactory, PriceFactory, TeamFactory
+from apps.pools.types import PriceSnapshot
+from tests.factories import PoolFactory, PriceFactory
 from tests.pools.conftest import Import
 from tests.pools.files import CANARY
 
@@ -152,37 +150,3 @@ def test_list_holds_the_pools_of_the_team(team: Team):
 def test_query_without_a_team_is_refused(model: type[Pool]):
     with pytest.raises(UnscopedQuery):
         list(model.objects.all())
-
-
-class TestCache:
-    """The cache itself, with a clock that stands still."""
-
-    @pytest.fixture
-    def snapshot(self) -> PoolSnapshot:
-        return pool_snapshot(PoolFactory.create(team=TeamFactory.create()).team_id)
-
-    def test_entry_is_gone_after_five_seconds(self, snapshot: PoolSnapshot):
-        now = [0.0]
-        cache = SnapshotCache(lambda: now[0])
-        key = (snapshot.team_id, None)
-        cache.put(key, snapshot, generation=cache.generation)
-        assert cache.get(key) is snapshot
-        now[0] = CACHE_SECONDS
-        assert cache.get(key) is None
-
-    def test_snapshot_read_before_a_drop_is_not_kept(self, snapshot: PoolSnapshot):
-        cache, key = SnapshotCache(), (snapshot.team_id, None)
-        generation = cache.generation
-        cache.drop(snapshot.team_id)
-        cache.put(key, snapshot, generation=generation)
-        assert cache.get(key) is None
-
-    def test_cache_is_bounded(
-        self, snapshot: PoolSnapshot, monkeypatch: pytest.MonkeyPatch
-    ):
-        monkeypatch.setattr(snapshot_cache, "MAX_ENTRIES", 1)
-        cache = SnapshotCache()
-        for name in ("a", "b"):
-            cache.put((snapshot.team_id, name), snapshot, generation=cache.generation)
-        assert cache.get((snapshot.team_id, "a")) is None
-        assert cache.get((snapshot.team_id, "b")) is snapshot

@@ -1,0 +1,147 @@
+"""What all tests share: the cast, a running site, simulated models, a closed network."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from apps.accounts.models import Membership, Role, Team, User
+from apps.simulator.app import create_app
+from tests.factories import (
+    IssuedKey,
+    MembershipFactory,
+    PoolFactory,
+    PriceFactory,
+    TeamFactory,
+    UserFactory,
+    WorkerFactory,
+    issue_key,
+)
+from tests.serving import serving
+
+WORKERS = ("alpha", "beta", "gamma")
+
+
+@pytest.fixture(autouse=True)
+def _closed_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse every connection that would leave this machine."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        if self.family in {socket.AF_INET, socket.AF_INET6}:
+            host = address[0]
+            if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
+                raise AssertionError(f"a test tried to reach {host}")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture(scope="session")
+def simulator_url() -> Iterator[str]:
+    """Simulated models that never wait, on a real socket."""
+    with serving(create_app(speed=0), ws="none") as url:
+        yield f"{url}/v1"
+
+
+@dataclass(frozen=True)
+class Cast:
+    """alice owns, bob is a member, vera only views; mallory is of another team."""
+
+    team: Team
+    other_team: Team
+    alice: User
+    bob: User
+    vera: User
+    mallory: User
+    key: IssuedKey
+    """A key of the team, with every scope."""
+
+
+@pytest.fixture
+def cast(transactional_db: None) -> Cast:
+    team = TeamFactory.create(name="Orchestra", slug="orchestra")
+    other = TeamFactory.create(name="Others", slug="others")
+    people = {
+        name: UserFactory.create(email=f"{name}@example.org", name=name.title())
+        for name in ("alice", "bob", "vera", "mallory")
+    }
+    for name, of, role in (
+        ("alice", team, Role.OWNER),
+        ("bob", team, Role.MEMBER),
+        ("vera", team, Role.VIEWER),
+        ("mallory", other, Role.OWNER),
+    ):
+        MembershipFactory.create(team=of, user=people[name], role=role)
+    key = issue_key(team, name="Build server", created_by=people["alice"])
+    return Cast(team, other, **people, key=key)
+
+
+@dataclass(frozen=True)
+class Site:
+    """The whole product, serving on a real socket."""
+
+    url: str
+    cast: Cast
+    simulator_url: str
+
+    @property
+    def api_url(self) -> str:
+        return f"{self.url}/v1"
+
+    @property
+    def key(self) -> str:
+        return self.cast.key.secret
+
+    def add_worker(self, model: str, *, team: Team | None = None) -> None:
+        """Serve a simulated model as a worker of the default pool."""
+        add_worker(team or self.cast.team, self.simulator_url, model)
+
+    def set_conductor(self, model: str) -> None:
+        """Let another simulated model plan."""
+        pool = self.cast.team.pools.get(is_default=True)
+        conductor = pool.conductor
+        assert conductor is not None
+        conductor.model = model
+        conductor.save()
+
+
+def add_worker(team: Team, base_url: str, model: str) -> None:
+    pool = team.pools.get(is_default=True)
+    worker = WorkerFactory.create(team=team, name=model, base_url=base_url, model=model)
+    PriceFactory.create(worker=worker)
+    pool.places.create(team=team, worker=worker, position=pool.places.count())
+
+
+def make_pool(team: Team, simulator_url: str) -> None:
+    """Give a team a pool of simulated models, with prices."""
+    pool = PoolFactory.create(
+        team=team, base_url=simulator_url, workers=("sim-delta", "sim-birch")
+    )
+    for place in pool.places.all():
+        PriceFactory.create(worker=place.worker)
+    assert pool.conductor is not None
+    pool.conductor.model = "sim-conductor"
+    pool.conductor.save()
+    PriceFactory.create(team=team, worker=None, conductor=pool.conductor)
+
+
+@pytest.fixture
+def site(cast: Cast, simulator_url: str) -> Iterator[Site]:
+    """The product with its executor and ledger writer, started anew for this test."""
+    from conductor_site.asgi import application
+
+    make_pool(cast.team, simulator_url)
+    with serving(application) as url:
+        yield Site(url, cast, simulator_url)
+    connections.close_all()
+
+
+def membership(team: Team, user: User) -> Membership:
+    return Membership.objects.for_team(team.id).get(user=user)

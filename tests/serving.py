@@ -1,0 +1,42 @@
+"""Real servers for tests: on a free port of this machine, in a thread of their own."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+START_S = 15
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_ready = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self.is_ready.set()
+
+
+@contextmanager
+def serving(app: Any, **options: Any) -> Iterator[str]:
+    """Serve an ASGI application and give its address."""
+    settings = {"access_log": False, "log_level": "error", **options}
+    config = uvicorn.Config(app, timeout_graceful_shutdown=1, **settings)
+    server = _Server(config)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            assert server.is_ready.wait(START_S), "the server did not start"
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.should_exit = True
+            thread.join(START_S)
