@@ -42,7 +42,8 @@ def encode(event: Event) -> Record:
     for field in _SHAPES[event.action]:
         value = field.encode(getattr(event, field.name))
         if field.is_body:
-            bodies[field.name] = value
+            if value:  # an empty text needs no keeping
+                bodies[field.name] = value
         else:
             data[field.name] = value
     return Record(event.action, data, bodies)
@@ -51,7 +52,7 @@ def encode(event: Event) -> Record:
 def decode(record: Record) -> Event:
     """Return the event that `encode` made `record` from.
 
-    A body that has been erased reads as an empty text. Raises: KeyError for an action
+    A missing body reads as an empty text: it was empty, or has been erased. Raises: KeyError for an action
     that is no event of a run.
     """
     values = {

@@ -36,7 +36,8 @@ class RunCreated:
     is_streamed: bool
     limits: dict[str, int | None]
     """The limits in force; times in milliseconds."""
-    params: Json = "{}"
+    params: Json = ""
+    """What the caller asked for beside the prompt, as a JSON object."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import asyncio
 import random
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import orjson
 
@@ -165,14 +165,10 @@ class Execution:
 
 def opening_event(order: RunOrder, resolved: Resolved) -> ev.RunCreated:
     """Return the first event of a run."""
-    params = order.params
     given = {
-        "max_tokens": params.max_tokens,
-        "temperature": params.temperature,
-        "top_p": params.top_p,
-        "stop": params.stop or None,
-        "seed": params.seed,
-        "response_format": params.response_format,
+        field.name: value
+        for field in fields(order.params)
+        if (value := getattr(order.params, field.name)) not in (None, ())
     }
     return ev.RunCreated(
         prompt=order.prompt,
@@ -182,7 +178,7 @@ def opening_event(order: RunOrder, resolved: Resolved) -> ev.RunCreated:
         planner=resolved.planner.name,
         is_streamed=order.is_streamed,
         limits=_limits_on_record(resolved.limits),
-        params=orjson.dumps({k: v for k, v in given.items() if v is not None}).decode(),
+        params=orjson.dumps(given).decode() if given else "",
     )
 
 

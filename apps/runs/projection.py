@@ -126,10 +126,7 @@ class RunProjection:
 
     def _changing(self) -> tuple[object, ...]:
         tally, end = self.tally, self.tally.end
-        steps = tally.steps.values()
-        usage, cost = tally.orchestration_usage, tally.orchestration_cost
-        for step in steps:
-            usage, cost = usage + step.usage, cost + step.cost
+        steps, usage, cost = tally.steps.values(), tally.usage, tally.cost
         failed = end if isinstance(end, ev.RunFailed) else None
         return (
             RunState.RUNNING if end is None else _STATES[type(end)],

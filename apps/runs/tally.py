@@ -46,7 +46,11 @@ class RunTally:
         self.steps: dict[tuple[int, int], StepTally] = {}
         self.planner = ""
         self.rounds = 0
+        self.usage = Usage()
+        """Of all calls."""
+        self.cost = Cost()
         self.orchestration_usage = Usage()
+        """The conductor's part."""
         self.orchestration_cost = Cost()
         self.end: ev.RunCompleted | ev.RunFailed | ev.RunCancelled | None = None
 
@@ -56,8 +60,9 @@ class RunTally:
             case ev.PlanAccepted():
                 self._accept(event)
             case ev.PlanReplied() | ev.PlanCallFailed():
+                cost = self._count(event)
                 self.orchestration_usage += event.usage
-                self.orchestration_cost += _cost(event)
+                self.orchestration_cost += cost
             case ev.RunCompleted() | ev.RunFailed() | ev.RunCancelled():
                 self.end = event
                 self._close_open_steps()
@@ -130,7 +135,7 @@ class RunTally:
                 step.attempts = event.attempt
             case ev.StepAttemptFailed() | ev.StepCompleted():
                 step.usage += event.usage
-                step.cost += _cost(event)
+                step.cost += self._count(event)
                 step.latency_ms += event.latency_ms
                 if isinstance(event, ev.StepCompleted):
                     step.state = "completed"
@@ -140,13 +145,14 @@ class RunTally:
                 step.state = "skipped"
         return step
 
+    def _count(self, event: Outcome) -> Cost:
+        micros = event.cost_micros
+        cost = Cost(0, has_unknown=True) if micros is None else Cost(micros)
+        self.usage += event.usage
+        self.cost += cost
+        return cost
+
     def _close_open_steps(self) -> None:
         for step in self.steps.values():
             if not step.is_over:
                 step.state = "cancelled"
-
-
-def _cost(event: Outcome) -> Cost:
-    if event.cost_micros is None:
-        return Cost(0, has_unknown=True)
-    return Cost(event.cost_micros)
