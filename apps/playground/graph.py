@@ -26,7 +26,7 @@ class Scale:
     margin: float
 
 
-FULL = Scale(184, 62, 56, 18, 4, 14)
+FULL = Scale(168, 62, 44, 18, 4, 14)
 MINI = Scale(11, 11, 13, 4, 1, 2)
 
 

@@ -31,3 +31,11 @@ SAMPLES = (
         "have it reviewed for blame and unclear wording, and give the final text.",
     ),
 )
+
+SIMULATED_SAMPLES = (
+    Sample("A calculation", "What is 17 * 23 + 4?"),
+    Sample("Two questions", "What is 12*12, and what is the capital of Italy?"),
+    Sample("Code", "Write a Python function that returns the nth Fibonacci number"),
+    Sample("A date", "How many days are between 2024-01-15 and 2024-03-01?"),
+)
+"""What simulated workers can answer: one plan of each shape."""

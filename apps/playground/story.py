@@ -38,6 +38,8 @@ from apps.runs.types import RecordedEvent
 
 _THINKING = re.compile(r"(?:\A|<think>)((?:(?!<think>).)*?)</think>", re.DOTALL)
 """A block of thinking; some servers swallow the first opening tag."""
+CLOSED_BY_US = "cancelled"
+"""Fault of a call that was in flight when its run was stopped."""
 OVER = frozenset({"completed", "failed", "cancelled"})
 """States of a run, and of a step, in which nothing more will happen to it."""
 
@@ -260,6 +262,11 @@ def tell(recorded: Sequence[RecordedEvent]) -> RunStory:
     return teller.story
 
 
+def _ending(fault: str) -> str:
+    """Return how a call without an answer ended: closed by us is no failure."""
+    return "stopped" if fault == CLOSED_BY_US else "failed"
+
+
 def part_cost(usage: Usage, micros: int | None) -> Cost:
     """Return the cost of one call; unknown only if there was something to pay for."""
     if micros is None:
@@ -324,7 +331,7 @@ class _Teller:
     @_hear.register
     def _(self, event: PlanCallFailed) -> None:
         call = self._plan_call(event.round, event.attempt)
-        call.end("failed", event.usage, event.cost_micros, event.latency_ms)
+        call.end(_ending(event.fault), event.usage, event.cost_micros, event.latency_ms)
         call.fault, call.message = event.fault, event.message
         self._add(call)
 
@@ -369,7 +376,7 @@ class _Teller:
     @_hear.register
     def _(self, event: StepAttemptFailed) -> None:
         call = self._step_call(event.round, event.step)
-        call.end("failed", event.usage, event.cost_micros, event.latency_ms)
+        call.end(_ending(event.fault), event.usage, event.cost_micros, event.latency_ms)
         call.fault, call.message = event.fault, event.message
         self._step(event.round, event.step).state = "retrying"
         self._add(call)

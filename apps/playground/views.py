@@ -28,7 +28,7 @@ from apps.playground.choices import PoolChoice, pool_choices
 from apps.playground.entries import entry_lines, entry_rows
 from apps.playground.forms import RunFilterForm, RunForm
 from apps.playground.middleware import wants_json
-from apps.playground.samples import SAMPLES
+from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES
 from apps.playground.story import Call, RunStory
 from apps.playground.verdict import verdict_of
 from apps.runs.models import Run
@@ -51,7 +51,7 @@ def index(request: TeamRequest) -> HttpResponseBase:
         "section": "playground",
         "pools": pools,
         "chosen": _settings_of(source.story if source else RunStory(), pools),
-        "samples": SAMPLES,
+        "samples": SIMULATED_SAMPLES if _is_simulated(pools) else SAMPLES,
         "languages": ("curl", "python", "javascript"),
         "prompt": source.story.prompt if source else "",
         "body": body,
@@ -250,6 +250,10 @@ def _body(request: TeamRequest, run_id: uuid.UUID | None) -> RunBody | None:
         return None
     run = access_run(team_id=request.team.id, run_id=run_id)
     return compose(run.id, run_events(run), timezone.now())
+
+
+def _is_simulated(pools: list[PoolChoice]) -> bool:
+    return bool(pools) and pools[0].is_simulated
 
 
 def _settings_of(story: RunStory, pools: list[PoolChoice]) -> dict[str, Any]:

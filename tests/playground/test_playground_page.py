@@ -56,6 +56,13 @@ def test_person_without_a_team_is_told_so(client, django_user_model):
     assert b"You are in no team yet" in response.content
 
 
+@pytest.mark.parametrize(("tags", "is_shown"), [(["simulated"], True), ([], False)])
+def test_pool_of_simulated_workers_is_labelled(bob, team, tags, is_shown):
+    pool = PoolFactory.create(team=team)
+    pool.workers.update(tags=tags)
+    assert ("Simulated pool." in bob.get("/").content.decode()) is is_shown
+
+
 def test_run_in_the_address_is_shown_in_place(bob, run):
     page = bob.get(f"/?run={run.id}").content.decode()
     assert f'data-run-id="{run.id}"' in page
@@ -92,7 +99,7 @@ def test_order_names_who_asks_and_from_where(bob, team, orders):
 
 def test_direct_worker_becomes_the_model(bob, team, orders):
     pool = PoolFactory.create(team=team)
-    worker = pool.workers.first().name
+    worker = pool.fallback.name
     bob.post(CREATE, {"prompt": "Hi", "worker": worker})
     assert orders[0].model == f"worker/{worker}"
 

@@ -64,6 +64,15 @@ def test_cancelled_run_stops_its_steps():
     assert tell(recorded).steps[0].calls[0].state == "stopped"
 
 
+def test_call_closed_with_its_run_is_no_failure():
+    recording = stories.Recording()
+    recording.entries = stories.parallel()
+    recording.at(900, stories.attempt_failed(0, "claude-sonnet-4", fault="cancelled"))
+    step = tell(recording.entries).steps[0]
+    assert step.calls[0].state == "stopped"
+    assert step.failed_calls == []
+
+
 def test_every_attempt_is_told():
     step = tell(stories.rescued()).steps[0]
     assert [call.state for call in step.calls] == ["failed", "failed", "completed"]

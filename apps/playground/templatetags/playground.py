@@ -45,9 +45,9 @@ def state_word(state: str) -> str:
 
 
 @register.filter
-def fault_word(fault: str) -> str:
-    """Return a fault's stable word with spaces, for people."""
-    return fault.replace("_", " ")
+def plain_word(word: str) -> str:
+    """Return a stable word of the ledger with spaces, for people."""
+    return word.replace("_", " ")
 
 
 @register.filter
