@@ -288,9 +288,8 @@ def test_process_has_one_writer(transactional_db: None, team: uuid.UUID) -> None
 def test_commits_survive_a_power_loss(
     writer: LedgerWriter, team: uuid.UUID, probe: None
 ) -> None:
-    copy = "INSERT INTO audit_probe SELECT %s, {0}, NULL FROM pragma_{0}"
-    writes = [RowWrite(copy.format(n), (n,)) for n in ("synchronous",)]
-    outcomes(writer, [batch(team, writes=tuple(writes))])
+    sql = "INSERT INTO audit_probe SELECT %s, synchronous, NULL FROM pragma_synchronous"
+    outcomes(writer, [batch(team, writes=(RowWrite(sql, ("here",)),))])
     full = 2
     assert execute("SELECT count FROM audit_probe") == [(full,)]
 
