@@ -52,8 +52,8 @@ def encode(event: Event) -> Record:
 def decode(record: Record) -> Event:
     """Return the event that `encode` made `record` from.
 
-    A missing body reads as an empty text: it was empty, or has been erased. Raises: KeyError for an action
-    that is no event of a run.
+    A missing body reads as an empty text: it was empty, or has been erased.
+    Raises: KeyError for an action that is no event of a run.
     """
     values = {
         field.name: field.decode(

@@ -1,0 +1,132 @@
+"""What the house looks like, checked on the source itself.
+
+Who may import whom is the import-linter's part (`make check`); here are sizes, the
+public surface of apps, and the words the repository must not hold.
+"""
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = sorted(
+    path
+    for folder in ("apps", "conductor_site", "deploy")
+    for path in (ROOT / folder).rglob("*.py")
+    if "migrations" not in path.parts
+)
+PURE = {"engine", "llm", "planners", "simulator"}
+OPEN_MODULES = {"services", "selectors", "models", "errors", "types"}
+"""What an app that is not pure shows to the others."""
+ALSO_OPEN = {
+    "apps.accounts.keys",  # the shape of a key, for the demo
+    "apps.audit.verify",  # verification is a read with a report of its own
+    "apps.audit.writer",  # the ledger's hot path
+    "apps.pools.documents",  # pool files
+    "apps.runs.executor",  # opened and closed by the process
+    "apps.runs.consumers",
+    "apps.runs.routing",
+    "apps.runs.resolution",  # model names
+    "apps.gateway.app",
+}
+MAX_FILE, MAX_FUNCTION = 500, 60
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+def app_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).parts
+    return parts[1] if parts[0] == "apps" and len(parts) > 2 else ""
+
+
+def imports_of_apps() -> Iterator[tuple[Path, ast.ImportFrom, list[str]]]:
+    """Yield every `from apps.… import …` with the parts of its module."""
+    for path in SOURCES:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                parts = node.module.split(".")
+                if parts[0] == "apps" and len(parts) > 2:
+                    yield path, node, parts
+
+
+def test_files_stay_small():
+    sizes = {relative(p): len(p.read_text("utf-8").splitlines()) for p in SOURCES}
+    assert {p: n for p, n in sizes.items() if n > MAX_FILE} == {}
+
+
+def test_functions_stay_small():
+    long = [
+        f"{relative(path)}:{node.lineno} {node.name}"
+        for path in SOURCES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= MAX_FUNCTION
+    ]
+    assert long == []
+
+
+def test_modules_say_what_they_own():
+    silent = [
+        relative(path)
+        for path in SOURCES
+        if path.name != "apps.py"
+        and path.read_text("utf-8").strip()
+        and not ast.get_docstring(tree(path))
+    ]
+    assert silent == []
+
+
+def test_apps_use_each_other_through_their_open_modules():
+    trespasses = [
+        f"{relative(path)} imports {node.module}"
+        for path, node, (_, app, module, *_) in imports_of_apps()
+        if app != app_of(path)
+        and app not in PURE | {"core"}
+        and module not in OPEN_MODULES
+        and node.module not in ALSO_OPEN
+    ]
+    assert trespasses == []
+
+
+def test_no_module_takes_another_ones_private_names():
+    private = [
+        f"{relative(path)}: {alias.name}"
+        for path, node, _ in imports_of_apps()
+        for alias in node.names
+        if alias.name.startswith("_")
+    ]
+    assert private == []
+
+
+def test_pure_packages_are_no_django_apps():
+    for name in PURE:
+        assert not (ROOT / "apps" / name / "apps.py").exists()
+
+
+def test_requirements_are_locked_with_hashes():
+    for lock in ("requirements.txt", "requirements/dev.txt"):
+        text = (ROOT / lock).read_text("utf-8")
+        pins = [line for line in text.splitlines() if line and line[0].isalnum()]
+        assert pins
+        assert all("==" in pin and pin.endswith("\\") for pin in pins)
+
+
+def test_no_tracked_file_names_a_registry_or_a_local_path():
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    suspicious = [
+        name
+        for name in tracked
+        if (ROOT / name).suffix in {".py", ".txt", ".in", ".md", ".toml", ".sh"}
+        for line in (ROOT / name).read_text("utf-8").splitlines()
+        if "index-url" in line.replace("--no-emit-index-url", "") and "http" in line
+    ]
+    assert not suspicious

@@ -1,0 +1,69 @@
+"""Settings come from the environment alone, and production refuses to be unsafe."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SAFE = {
+    "CONDUCTOR_ENV": "production",
+    "SECRET_KEY": "a-long-random-text-for-this-test-only-0123456789-abcdefghij",
+    "CONDUCTOR_ENCRYPTION_KEYS": "k1:" + "A" * 43 + "=",
+    "ALLOWED_HOSTS": "conductor.example",
+}
+
+
+def check(tmp_path: Path, **changes: str) -> subprocess.CompletedProcess[str]:
+    values = {**SAFE, "CONDUCTOR_VAR_DIR": str(tmp_path), **changes}
+    kept = {k: v for k, v in os.environ.items() if k in {"PATH", "HOME", "LANG"}}
+    environment = {**kept, **{k: v for k, v in values.items() if v}}
+    return subprocess.run(
+        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_safe_production_settings_pass_the_deployment_check(tmp_path):
+    result = check(tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"DEBUG": "true"}, "DEBUG is on"),
+        ({"SECRET_KEY": ""}, "SECRET_KEY is not set"),
+        ({"CONDUCTOR_ENCRYPTION_KEYS": ""}, "CONDUCTOR_ENCRYPTION_KEYS is not set"),
+        ({"ALLOWED_HOSTS": "*"}, "ALLOWED_HOSTS contains *"),
+    ],
+)
+def test_unsafe_production_is_refused_by_name(tmp_path, change, complaint):
+    result = check(tmp_path, **change)
+    assert result.returncode != 0
+    assert complaint in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"DEBUG": "maybe"}, "DEBUG='maybe': expected true or false"),
+        ({"MAX_LIVE_RUNS": "-1"}, "MAX_LIVE_RUNS='-1': expected a whole number"),
+        ({"SECRET_KEY_FILE": "/nowhere"}, "SECRET_KEY_FILE='/nowhere' cannot be read"),
+    ],
+)
+def test_a_bad_value_is_named(tmp_path, change, complaint):
+    assert complaint in check(tmp_path, **change).stderr
+
+
+def test_a_secret_may_come_from_a_file(tmp_path):
+    (tmp_path / "secret").write_text(SAFE["SECRET_KEY"] + "\n")
+    change = {"SECRET_KEY": "", "SECRET_KEY_FILE": str(tmp_path / "secret")}
+    assert check(tmp_path, **change).returncode == 0
