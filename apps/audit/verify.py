@@ -212,9 +212,9 @@ def _head(team_id: UUID) -> tuple[int, str] | None:
 
 def _rows(team_id: UUID, after_seq: int, subject_id: UUID | None = None) -> list[_Row]:
     dialect = dialect_of(connection)
-    sql = (  # nosec B608: only a column expression of the dialect
-        "SELECT seq, canonical, hash, id, action, subject_type, subject_id, "
-        f"{dialect.time_text} FROM audit_entry WHERE team_id = %s AND seq > %s"
+    sql = (
+        "SELECT seq, canonical, hash, id, action, subject_type, "  # nosec B608
+        f"subject_id, {dialect.time_text} FROM audit_entry WHERE team_id = %s AND seq > %s"
     )
     params = [dialect.adapt(team_id), after_seq]
     if subject_id is not None:
