@@ -12,6 +12,7 @@ const stop = document.querySelector("#stop");
 const error = document.querySelector("#composer-error");
 const mayRun = !start.disabled;
 let lastPrompt = prompt.value;
+let shown = location.search;
 const view = new RunView(document.querySelector("#run"), { onState: showButtons });
 
 function showButtons() {
@@ -89,7 +90,8 @@ async function run() {
 
 /** @param {{id: string, url: string}} created */
 async function show(created) {
-  history.pushState({ run: created.id }, "", `/?run=${created.id}`);
+  shown = `?run=${created.id}`;
+  history.pushState({}, "", `/${shown}`);
   document.querySelector("#first-steps").hidden = true;
   document.querySelector("#run-actions").hidden = false;
   document.querySelector("#open-run").href = created.url;
@@ -129,7 +131,8 @@ document.querySelector("#rerun").addEventListener("click", () => {
 document.querySelector("#share").addEventListener("click", (event) => {
   copyAndSay(event.currentTarget, new URL(view.body.dataset.pageUrl, location.href).href);
 });
-window.addEventListener("popstate", () => location.reload());
+// A link to a card changes only the fragment; another run needs its own page.
+window.addEventListener("popstate", () => { if (location.search !== shown) location.reload(); });
 
 // --- Code -------------------------------------------------------------------------
 
