@@ -214,7 +214,8 @@ def _rows(team_id: UUID, after_seq: int, subject_id: UUID | None = None) -> list
     dialect = dialect_of(connection)
     sql = (
         "SELECT seq, canonical, hash, id, action, subject_type, "  # nosec B608
-        f"subject_id, {dialect.time_text} FROM audit_entry WHERE team_id = %s AND seq > %s"
+        f"subject_id, {dialect.time_text} FROM audit_entry "
+        "WHERE team_id = %s AND seq > %s"
     )
     params = [dialect.adapt(team_id), after_seq]
     if subject_id is not None:
