@@ -89,7 +89,7 @@ def encode_request(job: dict[str, Any]) -> bytes:
 
 
 def cpu_s(pids: list[int]) -> float:
-    """Return the seconds of processor time the processes have used, threads included."""
+    """Return the processor time the processes have used, threads included."""
     ticks = 0
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

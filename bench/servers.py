@@ -178,8 +178,7 @@ def manage(env: dict[str, str], *arguments: str) -> str:
         cwd=ROOT,
         env={**os.environ, **env},
         check=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
     )
     return done.stdout.decode().strip()
 
