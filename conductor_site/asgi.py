@@ -7,6 +7,7 @@ executor and takes up interrupted runs; closing it leaves no call half recorded.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -20,7 +21,10 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from django.conf import settings  # noqa: E402
-from django.contrib.staticfiles.finders import get_finders  # noqa: E402
+from django.contrib.staticfiles.finders import (  # noqa: E402
+    AppDirectoriesFinder,
+    FileSystemFinder,
+)
 from servestatic import ServeStaticASGI  # noqa: E402
 
 from apps.gateway.app import create_app  # noqa: E402
@@ -32,12 +36,14 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
+SWITCH_INTERVAL_S = 0.0002
+"""How soon a waiting thread gets its turn."""
 gateway = create_app()
 pages = ServeStaticASGI(django_application, autorefresh=settings.DEBUG)
 if settings.IS_PRODUCTION:
     pages.add_files(str(settings.STATIC_ROOT), prefix=settings.STATIC_URL)
 else:  # straight from the source folders: no collectstatic on a laptop
-    for finder in get_finders():
+    for finder in (FileSystemFinder(), AppDirectoriesFinder()):
         for storage in finder.storages.values():
             pages.add_files(storage.location, prefix=settings.STATIC_URL)
 rest = ProtocolTypeRouter(
@@ -62,6 +68,9 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
 
 async def _lifespan(receive: Receive, send: Send) -> None:
     await receive()
+    # The ledger's writer shares the interpreter with a busy event loop; at the usual
+    # 5 ms a full loop starves it.
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     executor = await open_executor()
     await runs_resume(executor)
     await send({"type": "lifespan.startup.complete"})

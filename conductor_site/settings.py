@@ -63,11 +63,9 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
-    "django.contrib.humanize",
     "allauth",
     "allauth.account",
     "channels",
-    "django_htmx",
     "apps.core",
     "apps.audit",
     "apps.accounts",
@@ -87,7 +85,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
+    "apps.playground.middleware.DomainErrorMiddleware",
 ]
 
 ROOT_URLCONF = "conductor_site.urls"
@@ -126,6 +124,8 @@ if _database["ENGINE"].endswith("sqlite3"):
 else:
     _database["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 10}}
     _database["CONN_MAX_AGE"] = 0
+    # Without it every dead connection of the pool costs one failure after a restart.
+    _database["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = read_text("REDIS_URL")

@@ -1,4 +1,4 @@
-"""What all tests share: the cast, a running site, simulated models, a closed network."""
+"""What all tests share: the cast, a running site, simulated models, no network."""
 
 from __future__ import annotations
 

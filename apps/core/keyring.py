@@ -36,14 +36,15 @@ def unseal(sealed: bytes, *, context: bytes) -> bytes:
     Raises: SecretUnreadable if the key is gone, the bytes were changed or the
     context is another one.
     """
-    key_id, rest = sealed[1 : 1 + sealed[0]], sealed[1 + sealed[0] :]
+    end = 1 + sealed[0] if sealed else 0
+    key_id, rest = sealed[1:end], sealed[end:]
     cipher = _ring(tuple(settings.ENCRYPTION_KEYS)).get(key_id)
     if cipher is None:
         name = key_id.decode("ascii", "replace")
         raise SecretUnreadable(f"encryption key {name!r} is not among the settings")
     try:
         return cipher.decrypt(rest[:NONCE_BYTES], rest[NONCE_BYTES:], context)
-    except InvalidTag as exc:
+    except (InvalidTag, ValueError) as exc:  # ValueError: cut off within the nonce
         raise SecretUnreadable(
             "a stored value does not open with its encryption key"
         ) from exc

@@ -123,7 +123,7 @@ class Caller:
         except asyncio.CancelledError:
             failure = _closed()
         attempt.latency_ms = _ms(asyncio.get_running_loop().time() - started)
-        attempt.usage = usage or _estimate(call, attempt, failure)
+        attempt.usage = usage or _estimate(call, attempt, failure, held)
         if failure is not None:
             raise self._settled(failure, attempt, held, target)
         self._settle(attempt, held, target)
@@ -175,14 +175,17 @@ def _closed() -> CallFailed:
     return CallFailed(CallFault.CANCELLED, "the call was closed by us")
 
 
-def _estimate(call: Call, attempt: Attempt, failure: CallFailed | None) -> Usage:
+def _estimate(
+    call: Call, attempt: Attempt, failure: CallFailed | None, held: Reservation
+) -> Usage:
     """Estimate the usage of a call for which the provider gave none."""
     wrote = bool(attempt.text or attempt.reasoning)
     if failure and not wrote and failure.fault not in _BILLED_WITHOUT_TEXT:
         return Usage()
     read = estimate_tokens(*(m["content"] for m in call.messages))
     written = estimate_tokens(attempt.text + attempt.reasoning) if wrote else 0
-    return Usage(read, written, is_estimated=True)
+    # The model could not write more than it was allowed to.
+    return Usage(read, min(written, held.output_tokens), is_estimated=True)
 
 
 def _ms(seconds: float) -> int:

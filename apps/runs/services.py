@@ -7,6 +7,7 @@ threads and return when what they did is durable.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import uuid
 from collections.abc import Coroutine
@@ -106,7 +107,10 @@ async def _wait_for(live: LiveRun) -> None:
 
 
 def _on_loop(executor: Executor, work: Coroutine[Any, Any, ResultT]) -> ResultT:
-    future = asyncio.run_coroutine_threadsafe(work, executor.loop)
+    # In a context of its own: asgiref's would send the work's database calls to the
+    # very thread that waits here.
+    submit = asyncio.run_coroutine_threadsafe
+    future = contextvars.Context().run(submit, work, executor.loop)
     try:
         return future.result(SUBMIT_TIMEOUT_S)
     except TimeoutError as exc:

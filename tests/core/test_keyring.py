@@ -28,6 +28,12 @@ def test_a_changed_byte_does_not_open():
         unseal(bytes(sealed), context=b"here")
 
 
+@pytest.mark.parametrize("length", [0, 1, 3, 8, 20])
+def test_a_cut_off_value_does_not_open(length):
+    with pytest.raises(SecretUnreadable):
+        unseal(seal(b"secret", context=b"here")[:length], context=b"here")
+
+
 def test_a_rotated_key_still_opens_what_it_sealed(settings):
     settings.ENCRYPTION_KEYS = [OLD]
     sealed = seal(b"secret", context=b"here")

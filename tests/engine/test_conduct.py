@@ -1,6 +1,7 @@
 """The engine, through `conduct`: order, parallelism, failures, limits, stopping."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -94,7 +95,9 @@ def test_a_direct_question_goes_out_unchanged_in_two_commits():
 def test_no_call_leaves_before_its_entry_is_durable():
     class Watching(ScriptedCaller):
         async def stream(self, call):
-            started = [e.worker for e in recorder.events if e.action == "step.started"]
+            started = [
+                e.worker for e in recorder.events if isinstance(e, ev.StepStarted)
+            ]
             assert call.worker in started
             async for item in super().stream(call):
                 yield item
@@ -106,7 +109,7 @@ def test_no_call_leaves_before_its_entry_is_durable():
 
 @pytest.mark.parametrize("commit", [0, 1, 2])
 def test_a_failed_commit_means_no_call(commit):
-    ports = make_ports(
+    ports: Any = make_ports(
         planner=ScriptedPlanner(DIAMOND), recorder=MemoryRecorder(fails_at=commit)
     )
     with pytest.raises(OSError, match="disk full"):
@@ -381,7 +384,9 @@ async def cancelled_run(ports, after_s):
 
 @pytest.mark.parametrize("after_s", [0.0, 0.0005, 0.03, 0.06, 0.1015, 0.15])
 def test_a_cancelled_run_closes_its_calls_and_says_so(after_s):
-    ports = make_ports(planner=ScriptedPlanner(DIAMOND), stop_reason=lambda: "user")
+    ports: Any = make_ports(
+        planner=ScriptedPlanner(DIAMOND), stop_reason=lambda: "user"
+    )
     task = run_virtual(cancelled_run(ports, after_s))
     assert task.cancelled()
     assert ports.caller.in_flight == 0
@@ -390,7 +395,7 @@ def test_a_cancelled_run_closes_its_calls_and_says_so(after_s):
 
 
 def test_a_stopping_process_leaves_the_run_unended():
-    ports = make_ports(planner=ScriptedPlanner(DIAMOND), stop_reason=lambda: None)
+    ports: Any = make_ports(planner=ScriptedPlanner(DIAMOND), stop_reason=lambda: None)
     run_virtual(cancelled_run(ports, 0.05))
     assert not of(ports, ev.RunCancelled)
     assert of(ports, ev.StepStarted)

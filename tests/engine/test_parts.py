@@ -135,7 +135,7 @@ def test_hostile_text_cannot_leave_its_section():
     assert message["content"].lower().count("<question") == 1
 
 
-EXAMPLES = [
+EXAMPLES: list[ev.Event] = [
     ev.RunCreated("prompt", "ultra", "default", 3, "language_model", True, {"a": None}),
     ev.RunResumed(2),
     ev.PlanRequested(0, 1, "[]"),

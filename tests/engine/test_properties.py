@@ -1,6 +1,7 @@
 """Promises that hold for every plan, every timing, every fault and every crash."""
 
 import asyncio
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,7 +66,7 @@ def worlds(draw):
 
 
 def conducted(plan, caller, limits=None, history=(), **ports):
-    made = make_ports(planner=ScriptedPlanner(plan), caller=caller, **ports)
+    made: Any = make_ports(planner=ScriptedPlanner(plan), caller=caller, **ports)
     run = conduct(TASK, POOL, made, limits or Limits(), history=history)
     return run_virtual(run), made.recorder.events
 
@@ -183,7 +184,7 @@ async def stopped_and_resumed(plan, after_s):
     await asyncio.sleep(after_s)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    fresh = make_ports(planner=ScriptedPlanner(plan))
+    fresh: Any = make_ports(planner=ScriptedPlanner(plan))
     end = await conduct(TASK, POOL, fresh, Limits(), history=tuple(recorder.events))
     return recorder.events, fresh.recorder.events, end
 

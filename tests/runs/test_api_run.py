@@ -4,6 +4,7 @@ import openai
 import pytest
 from django.core.management import call_command
 
+from apps.engine.events import RunCompleted
 from apps.runs.models import Run
 from apps.runs.selectors import run_events
 
@@ -36,6 +37,7 @@ def test_a_stream_says_the_same_as_the_ledger(client, site):
     text = "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
     run = Run.objects.for_team(site.cast.team.id).get()
     end = run_events(run)[-1].event
+    assert isinstance(end, RunCompleted)
     assert text == end.answer
     assert chunks[-1].usage.total_tokens == end.usage.total_tokens
 
