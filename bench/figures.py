@@ -1,0 +1,61 @@
+"""Rounds, medians and where figures are kept between measuring and reporting."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from bench.servers import ROOT
+
+KEPT = ROOT / "var" / "bench" / "figures"
+Seen = Mapping[str, Any]
+
+
+def alternate(
+    names: Iterable[str], measure: Callable[[str], Seen], rounds: int
+) -> dict[str, dict[str, Any]]:
+    """Measure each in turn, `rounds` times, and return the medians of each.
+
+    In turn, so that whatever else the machine does falls on all alike.
+    """
+    names = list(names)
+    seen: dict[str, list[Seen]] = {name: [] for name in names}
+    for number in range(rounds):
+        for name in names:
+            seen[name].append(measure(name))
+            say(f"  round {number + 1}/{rounds} {name}: {_short(seen[name][-1])}")
+    return {name: medians(rows) for name, rows in seen.items()}
+
+
+def medians(rows: list[Seen]) -> dict[str, Any]:
+    """Return the median of each number over the rounds."""
+    numbers = [key for key, value in rows[0].items() if isinstance(value, int | float)]
+    return {key: statistics.median(row[key] for row in rows) for key in numbers}
+
+
+def keep(name: str, figures: Mapping[str, Any]) -> None:
+    """Store figures for the report, with how busy the machine was."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    document = {"load_average": os.getloadavg()[0], **figures}
+    (KEPT / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n")
+
+
+def kept(name: str) -> dict[str, Any] | None:
+    """Return stored figures, None if there are none."""
+    path = KEPT / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def say(line: str) -> None:
+    """Tell the person at the terminal."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def _short(seen: Seen) -> str:
+    if "per_s" in seen:
+        return f"{seen['per_s']:.0f}/s, median {seen['median_ms']:.1f} ms"
+    return f"p99 {seen['delay_p99_ms']:.1f} ms"
