@@ -23,7 +23,7 @@ from apps.audit import chain
 from apps.audit.canonical import canonical_bytes
 from apps.audit.dialects import Dialect, dialect_of
 from apps.audit.errors import NotCanonical, StaleWrite
-from apps.audit.types import Actor, Batch, EntryDraft
+from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
 from apps.core.errors import InvalidInput
 from apps.core.ids import new_id
 from apps.core.keyring import seal
@@ -32,6 +32,10 @@ GENESIS_HASH = chain.tagged(chain.GENESIS)
 ROWS_PER_INSERT = 32
 """Rows of one INSERT. Each statement gives up the interpreter lock and has to win it
 back from a busy event loop, so a few long ones beat many short ones."""
+
+
+PLAIN_TYPES = frozenset({str, int, bool, bytes, type(None)})
+"""Parameters that every driver takes as they are: nearly all of them."""
 
 
 class PreparedEntry(NamedTuple):
@@ -95,12 +99,16 @@ def prepare(batch: Batch, dialect: Dialect) -> PreparedBatch:
             contents.append(row)
             bodies[name] = {"bytes": row[4], "digest": digest}
         entries.append(_prepare_entry(draft, bodies))
-    adapt = dialect.adapt
     writes = [
-        ((w.phase, w.sql, w.must_change_row), tuple([adapt(p) for p in w.params]))
+        ((w.phase, w.sql, w.must_change_row), _parameters(w, dialect))
         for w in batch.writes
     ]
     return PreparedBatch(batch.team_id, entries, contents, writes)
+
+
+def _parameters(write: RowWrite, dialect: Dialect) -> tuple[Any, ...]:
+    plain, adapt = PLAIN_TYPES, dialect.adapt
+    return tuple([p if type(p) in plain else adapt(p) for p in write.params])
 
 
 def _seal_body(

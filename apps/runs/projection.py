@@ -65,10 +65,11 @@ INSERT_STEP = (
     "prompt_tokens, completion_tokens, cost_micros, latency_ms) "
     "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 )
+RUNNING = RunState.RUNNING.value
 _STATES = {
-    ev.RunCompleted: RunState.COMPLETED,
-    ev.RunFailed: RunState.FAILED,
-    ev.RunCancelled: RunState.CANCELLED,
+    ev.RunCompleted: RunState.COMPLETED.value,
+    ev.RunFailed: RunState.FAILED.value,
+    ev.RunCancelled: RunState.CANCELLED.value,
 }
 
 
@@ -129,7 +130,7 @@ class RunProjection:
         steps, usage, cost = tally.steps.values(), tally.usage, tally.cost
         failed = end if isinstance(end, ev.RunFailed) else None
         return (
-            RunState.RUNNING if end is None else _STATES[type(end)],
+            RUNNING if end is None else _STATES[type(end)],
             tally.planner,
             _plan_json(tally.newest_plan),
             sum(1 for s in steps if s.state != "skipped"),
