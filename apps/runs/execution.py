@@ -64,6 +64,7 @@ class Execution:
         self._listeners: list[Listener] = []
         self._stop_reason: str | None = None
         self._task: asyncio.Task[None] | None = None
+        self._ended = asyncio.Event()
         self.drafts: dict[Place, list[str]] = {}
         """Text of the calls in flight, for those who come late."""
 
@@ -96,14 +97,11 @@ class Execution:
 
         Raises: RunInterrupted if this process could not finish it.
         """
-        if self._task is None:
-            raise RuntimeError("finished() before start()")
-        await asyncio.wait([self._task])
-        failure = None if self._task.cancelled() else self._task.exception()
-        if failure is not None or self._projection.tally.end is None:
+        await self._ended.wait()
+        if self._projection.tally.end is None:
             raise RunInterrupted(
                 f"run {self.id} was interrupted; it stays on record", retry_after_s=5
-            ) from failure
+            )
         return self._projection.tally.summary(self.id)
 
     # --- for the executor ------------------------------------------------------------
@@ -113,6 +111,7 @@ class Execution:
     ) -> asyncio.Task[None]:
         """Begin on the running loop and return the task."""
         self._task = asyncio.create_task(self._run(equipment, history))
+        self._task.add_done_callback(lambda _: self._ended.set())
         return self._task
 
     async def _run(self, equipment: Equipment, history: Sequence[ev.Event]) -> None:
