@@ -23,14 +23,15 @@ from apps.core.errors import NotFound
 from apps.runs.broadcast import group_name, piece_frame
 from apps.runs.executor import get_executor
 from apps.runs.models import Run
-from apps.runs.selectors import access_run, run_entries
+from apps.runs.selectors import MAX_ENTRIES, access_run, run_entries
 
 NOT_SIGNED_IN = 4401
 NO_SUCH_RUN = 4404
 NORMAL = 1000
 CHECK_S = 5.0
 """A doorbell that got lost is made up for within this time."""
-ENDS = frozenset({"run.completed", "run.failed", "run.cancelled"})
+MAX_SEQ = 2**63 - 1
+"""The largest number the database knows; nothing comes after it."""
 KEPT_BACK = frozenset({"messages"})
 """Bodies that pages fetch when somebody wants to read them."""
 
@@ -45,6 +46,7 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._reading = asyncio.Lock()
         self._run_id: uuid.UUID = self.scope["url_route"]["kwargs"]["run_id"]
         self._is_watching = False
+        self._is_ended = False
         self._ticker: asyncio.Task[None] | None = None
         await self.accept()
         user = self.scope["user"]
@@ -98,14 +100,17 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _read(self) -> bool:
         """Send new entries; return True if the run is over and the socket closed."""
         async with self._reading:
-            for entry in await _entries(self._run, self._sent_seq):
+            if self._is_ended:
+                return True
+            is_over, entries = await _news(self._run, self._sent_seq)
+            for entry in entries:
                 self._sent_seq = entry.seq
                 await self._send_frame(event_frame(entry))
-                if entry.action in ENDS:
-                    await self._send_frame({"type": "end"})
-                    await self.close(NORMAL)
-                    return True
-        return False
+            if is_over and len(entries) < MAX_ENTRIES:
+                self._is_ended = True
+                await self._send_frame({"type": "end"})
+                await self.close(NORMAL)
+        return self._is_ended
 
     async def _send_drafts(self) -> None:
         execution = get_executor().find(self._run_id)
@@ -147,7 +152,7 @@ def event_frame(entry: EntryView) -> dict[str, Any]:
 def _after(query: bytes) -> int:
     values = parse_qs(query.decode("latin-1")).get("after", ["0"])
     with suppress(ValueError):
-        return max(0, int(values[0]))
+        return min(max(0, int(values[0])), MAX_SEQ)
     return 0
 
 
@@ -161,5 +166,8 @@ def _access(user: Any, run_id: uuid.UUID) -> Run:
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
-def _entries(run: Run, after_seq: int) -> list[EntryView]:
-    return run_entries(run, after_seq=after_seq)
+def _news(run: Run, after_seq: int) -> tuple[bool, list[EntryView]]:
+    """Return whether the run is over, and its next entries."""
+    # In this order: of a run that is over, no entry can come after the reading.
+    is_over = access_run(team_id=run.team_id, run_id=run.id).is_over
+    return is_over, run_entries(run, after_seq=after_seq)
