@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.pools.models import Pool, Tier, TierName
 from apps.pools.selectors import pool_list
+from apps.runs.selectors import run_list
+from apps.runs.types import RunFilters
 
 SIMULATED = "simulated"
 """Tag, or word in the description, of a worker that only pretends to be a model."""
+DIRECT = "worker/"
+"""Begins the model name of a run that asks one worker."""
+RECENT_RUNS = 500
+"""Enough to meet each model a team uses; the filter stays quick in a long history."""
 EXPLANATIONS = {
     TierName.MINI.value: "One worker, picked for the prompt. Quick and cheap.",
     TierName.ULTRA.value: "A plan of several steps; independent ones run in parallel.",
@@ -62,9 +69,25 @@ def pool_choices(team_id: uuid.UUID) -> list[PoolChoice]:
     return sorted((_pool(p) for p in pools), key=lambda pool: not pool.is_default)
 
 
-def worker_names(pools: list[PoolChoice]) -> list[str]:
+def worker_choices(pools: Sequence[PoolChoice]) -> list[WorkerChoice]:
     """Return the workers of all pools, each once, in the order of the pools."""
-    return list(dict.fromkeys(w.name for pool in pools for w in pool.workers))
+    return list({w.name: w for pool in pools for w in pool.workers}.values())
+
+
+def direct_model(worker: str) -> str:
+    """Return the model name that asks one worker, without a plan."""
+    return f"{DIRECT}{worker}"
+
+
+def direct_worker(model: str) -> str:
+    """Return the worker a model name asks directly; empty if it asks for a plan."""
+    return model.removeprefix(DIRECT) if model.startswith(DIRECT) else ""
+
+
+def recent_models(team_id: uuid.UUID) -> list[str]:
+    """Return the models of a team's latest runs, by name."""
+    runs = run_list(team_id=team_id, filters=RunFilters())
+    return sorted(set(runs.values_list("model", flat=True)[:RECENT_RUNS]))
 
 
 def _pool(pool: Pool) -> PoolChoice:

@@ -10,7 +10,7 @@ from django import forms
 from django.conf import settings
 from django.utils import timezone
 
-from apps.playground.choices import PoolChoice, worker_names
+from apps.playground.choices import PoolChoice, direct_model, worker_choices
 from apps.pools.models import TierName
 from apps.runs.models import RunState
 from apps.runs.types import RunFilters
@@ -37,13 +37,10 @@ class RunForm(forms.Form):
         super().__init__(data)
         self._pools = list(pools)
         names = [pool.name for pool in pools]
-        workers = worker_names(self._pools)
         self.fields["pool"] = forms.ChoiceField(
             choices=[(name, name) for name in names], required=False
         )
-        self.fields["worker"] = forms.ChoiceField(
-            choices=[(name, name) for name in workers], required=False
-        )
+        self.fields["worker"] = _worker_field(pools, required=False)
 
     def clean_prompt(self) -> str:
         """Refuse blank prompts and ones longer than the site allows."""
@@ -62,7 +59,7 @@ class RunForm(forms.Form):
         """Return the chosen model in the words of the API."""
         data = self.cleaned_data
         if data.get("worker"):
-            return f"worker/{data['worker']}"
+            return direct_model(data["worker"])
         tier = data.get("tier") or TierName.ULTRA.value
         chosen = [pool for pool in self._pools if pool.name == data.get("pool")]
         return chosen[0].model(tier) if chosen else f"conductor-{tier}"
@@ -70,8 +67,38 @@ class RunForm(forms.Form):
     @property
     def fault(self) -> tuple[str, str]:
         """Return the first field at fault and why."""
-        name, errors = next(iter(self.errors.items()))
-        return name, str(errors[0])
+        return _first_fault(self)
+
+
+class CompareForm(forms.Form):
+    """Which worker shall be asked the same as a run was."""
+
+    worker = forms.ChoiceField()
+
+    def __init__(self, data: Any, pools: Sequence[PoolChoice]) -> None:
+        super().__init__(data)
+        self.fields["worker"] = _worker_field(pools, required=True)
+
+    @property
+    def fault(self) -> tuple[str, str]:
+        """Return the field at fault and why."""
+        return _first_fault(self)
+
+
+def _worker_field(pools: Sequence[PoolChoice], *, required: bool) -> forms.ChoiceField:
+    return forms.ChoiceField(
+        choices=[(worker.name, worker.name) for worker in worker_choices(pools)],
+        required=required,
+        error_messages={
+            "required": "Choose a worker.",
+            "invalid_choice": "This team's pools have no worker “%(value)s”.",
+        },
+    )
+
+
+def _first_fault(form: forms.Form) -> tuple[str, str]:
+    name, errors = next(iter(form.errors.items()))
+    return name, str(errors[0])
 
 
 class RunFilterForm(forms.Form):
@@ -90,6 +117,15 @@ class RunFilterForm(forms.Form):
         ],
         required=False,
     )
+
+    def __init__(self, data: Any, models: Sequence[str]) -> None:
+        super().__init__(data)
+        self._models = models
+
+    @property
+    def model_options(self) -> list[str]:
+        """Return the models to choose from; the chosen one even if it is old."""
+        return sorted({*self._models, self.cleaned_data.get("model", "")} - {""})
 
     @property
     def is_active(self) -> bool:

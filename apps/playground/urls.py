@@ -14,8 +14,15 @@ urlpatterns = [
     path("runs/<uuid:run_id>/", views.run_detail, name="run_detail"),
     path("runs/<uuid:run_id>/body/", views.run_body, name="run_body"),
     path("runs/<uuid:run_id>/cancel/", views.run_cancel_view, name="run_cancel"),
+    path("runs/<uuid:run_id>/compare/", views.run_compare, name="run_compare"),
     path("runs/<uuid:run_id>/verify/", views.run_verify, name="run_verify"),
     path("runs/<uuid:run_id>/export.jsonl", views.run_export, name="run_export"),
+    path("compare/<uuid:left>/<uuid:right>/", views.compare_page, name="compare"),
+    path(
+        "compare/<uuid:left>/<uuid:right>/body/",
+        views.compare_body,
+        name="compare_body",
+    ),
     path(
         "runs/<uuid:run_id>/plans/<int:round>/", views.plan_context, name="plan_context"
     ),

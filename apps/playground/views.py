@@ -24,9 +24,16 @@ from apps.playground.access import (
     team_view,
 )
 from apps.playground.body import RunBody, compose
-from apps.playground.choices import PoolChoice, pool_choices
+from apps.playground.choices import (
+    PoolChoice,
+    WorkerChoice,
+    pool_choices,
+    recent_models,
+    worker_choices,
+)
+from apps.playground.comparison import Comparison, compare, order_for_worker
 from apps.playground.entries import entry_lines, entry_rows
-from apps.playground.forms import RunFilterForm, RunForm
+from apps.playground.forms import CompareForm, RunFilterForm, RunForm
 from apps.playground.middleware import wants_json
 from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES
 from apps.playground.story import Call, RunStory
@@ -56,6 +63,7 @@ def index(request: TeamRequest) -> HttpResponseBase:
         "prompt": source.story.prompt if source else "",
         "body": body,
         "entries": None,
+        "workers": worker_choices(pools),
     }
     return page(request, "playground/index.html", context)
 
@@ -102,7 +110,7 @@ def team_select(request: TeamRequest) -> HttpResponseBase:
 @team_view
 def run_list_page(request: TeamRequest) -> HttpResponseBase:
     """List the team's runs; every filter is in the address."""
-    form = RunFilterForm(request.GET)
+    form = RunFilterForm(request.GET, recent_models(request.team.id))
     form.is_valid()
     runs = run_list(team_id=request.team.id, filters=form.filters)
     found = Paginator(runs, RUNS_PER_PAGE).get_page(request.GET.get("page"))
@@ -122,11 +130,13 @@ def run_list_page(request: TeamRequest) -> HttpResponseBase:
 def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     """Show one run with every ledger entry."""
     run = access_run(team_id=request.team.id, run_id=run_id)
+    body = compose(run.id, run_events(run), timezone.now())
     context = {
         "section": "runs",
         "run": run,
-        "body": compose(run.id, run_events(run), timezone.now()),
+        "body": body,
         "entries": entry_rows(request.team.id, run.id),
+        "workers": _workers(request, body),
     }
     return page(request, "playground/run_detail.html", context)
 
@@ -137,9 +147,11 @@ def run_body(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     """Return the changing part of a run's page, as of now."""
     run = access_run(team_id=request.team.id, run_id=run_id)
     is_detail = request.GET.get("view") == "detail"
+    body = compose(run.id, run_events(run), timezone.now())
     context = {
-        "body": compose(run.id, run_events(run), timezone.now()),
+        "body": body,
         "entries": entry_rows(request.team.id, run.id) if is_detail else None,
+        "workers": _workers(request, body),
     }
     response = page(request, "playground/_run_body.html", context)
     response["Cache-Control"] = "no-store"
@@ -161,6 +173,44 @@ def run_cancel_view(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase
     if wants_json(request):
         return JsonResponse({"is_stopped": is_stopped})
     return redirect("playground:run_detail", run.id)
+
+
+@require_POST
+@team_view
+def run_compare(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
+    """Ask one worker the same, and show both runs side by side."""
+    require_runner(request)
+    run = access_run(team_id=request.team.id, run_id=run_id)
+    form = CompareForm(request.POST, pool_choices(request.team.id))
+    if not form.is_valid():
+        field, reason = form.fault
+        raise InvalidInput(reason, param=field)
+    worker = form.cleaned_data["worker"]
+    actor, user_id = request.actor, request.user.id
+    order = order_for_worker(run, worker, actor=actor, user_id=user_id)
+    return redirect("playground:compare", run.id, run_submit(order))
+
+
+@require_GET
+@team_view
+def compare_page(
+    request: TeamRequest, left: uuid.UUID, right: uuid.UUID
+) -> HttpResponseBase:
+    """Show two runs side by side."""
+    context = {"section": "runs", "pair": _pair(request, left, right)}
+    return page(request, "playground/compare.html", context)
+
+
+@require_GET
+@team_view
+def compare_body(
+    request: TeamRequest, left: uuid.UUID, right: uuid.UUID
+) -> HttpResponseBase:
+    """Return the changing part of a comparison, as of now."""
+    context = {"pair": _pair(request, left, right)}
+    response = page(request, "playground/_comparison.html", context)
+    response["Cache-Control"] = "no-store"
+    return response
 
 
 @require_POST
@@ -250,6 +300,19 @@ def _body(request: TeamRequest, run_id: uuid.UUID | None) -> RunBody | None:
         return None
     run = access_run(team_id=request.team.id, run_id=run_id)
     return compose(run.id, run_events(run), timezone.now())
+
+
+def _pair(request: TeamRequest, left: uuid.UUID, right: uuid.UUID) -> Comparison:
+    left_run = access_run(team_id=request.team.id, run_id=left)
+    right_run = access_run(team_id=request.team.id, run_id=right)
+    return compare(left_run, right_run, timezone.now())
+
+
+def _workers(request: TeamRequest, body: RunBody) -> list[WorkerChoice]:
+    """Return whom the run can be compared with; nobody until it has ended."""
+    if not (body.story.is_over and request.can_run):
+        return []
+    return worker_choices(pool_choices(request.team.id))
 
 
 def _is_simulated(pools: list[PoolChoice]) -> bool:

@@ -70,7 +70,7 @@ export class LiveText {
       const buffer = this.buffers.get(key);
       const area = this.root.querySelector(`[data-live="${key}"]`);
       if (buffer && area && Number(area.dataset.attempt) <= buffer.attempt) fillArea(area, buffer);
-      const answer = this.root.querySelector(`#run-answer[data-final="${key}"]`);
+      const answer = this.root.querySelector(`[data-final="${key}"]`);
       if (buffer && answer) mirror(answer, visibleText(buffer.text));
     }
     this.dirty.clear();

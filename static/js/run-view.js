@@ -5,11 +5,11 @@
 
 import { addCodeButtons } from "./copy.js";
 import { LiveText } from "./live-text.js";
+import { fetchPart, remember, restore } from "./parts.js";
+import { Refresher } from "./refresher.js";
 import { RunSocket } from "./socket.js";
 import { localiseTimes } from "./times.js";
 
-const REFRESH_EVERY_MS = 125;
-const RETRY_MS = 1500;
 const OVER = new Set(["completed", "failed", "cancelled"]);
 const LINK_WORDS = {
   lost: "Connection lost, reconnecting. The run goes on and is on record.",
@@ -25,9 +25,7 @@ export class RunView {
     this.slot = slot;
     this.onState = options.onState ?? (() => {});
     this.live = new LiveText(slot);
-    this.isFetching = false;
-    this.isStale = false;
-    this.lastFetch = 0;
+    this.refresher = new Refresher(() => this.refresh());
   }
 
   /** @returns {HTMLElement | null} */
@@ -40,10 +38,10 @@ export class RunView {
     this.announce();
     if (!this.body || this.isOver) return;
     this.socket = new RunSocket(this.body.dataset.runId, Number(this.body.dataset.seq), {
-      onEvent: () => this.refreshSoon(),
+      onEvent: () => this.refresher.soon(),
       onPiece: (piece) => this.live.add(piece),
-      onEnd: () => this.refreshSoon(),
-      onLink: (state) => this.showLink(state),
+      onEnd: () => this.refresher.soon(),
+      onLink: (state) => showLink(this.slot.querySelector("#run-link"), state),
     });
   }
 
@@ -51,7 +49,7 @@ export class RunView {
   async load(bodyUrl) {
     this.leave();
     this.live = new LiveText(this.slot);
-    const fresh = await fetchBody(bodyUrl);
+    const fresh = await fetchPart(bodyUrl, "#run-body");
     this.slot.replaceChildren(fresh);
     this.dress();
     this.follow();
@@ -60,8 +58,7 @@ export class RunView {
   /** Stop following. */
   leave() {
     this.socket?.close();
-    clearTimeout(this.timer);
-    this.timer = 0;
+    this.refresher.stop();
   }
 
   /** @returns {Promise<void>} */
@@ -73,29 +70,9 @@ export class RunView {
     });
   }
 
-  refreshSoon() {
-    this.isStale = true;
-    if (this.isFetching || this.timer) return;
-    const wait = Math.max(0, this.lastFetch + REFRESH_EVERY_MS - performance.now());
-    this.timer = setTimeout(() => this.refresh(), wait);
-  }
-
   async refresh() {
-    const runId = this.body.dataset.runId;
-    this.timer = 0;
-    this.isFetching = true;
-    this.isStale = false;
-    this.lastFetch = performance.now();
-    try {
-      const fresh = await fetchBody(this.body.dataset.bodyUrl);
-      if (fresh.dataset.runId === this.body?.dataset.runId) this.swap(fresh);
-    } catch {
-      // The server could not be reached; entries are safe there, so ask again.
-      this.timer = setTimeout(() => this.refresh(), RETRY_MS);
-    } finally {
-      this.isFetching = false;
-    }
-    if (this.isStale && !this.timer && runId === this.body?.dataset.runId) this.refreshSoon();
+    const fresh = await fetchPart(this.body.dataset.bodyUrl, "#run-body");
+    if (fresh.dataset.runId === this.body?.dataset.runId) this.swap(fresh);
   }
 
   /** @param {HTMLElement} fresh */
@@ -126,23 +103,13 @@ export class RunView {
     this.onState(this.state);
   }
 
-  /** @param {"open" | "lost" | "refused"} state */
-  showLink(state) {
-    const line = this.slot.querySelector("#run-link");
-    if (!line) return;
-    line.hidden = state === "open";
-    line.textContent = LINK_WORDS[state] ?? "";
-  }
 }
 
-/** @param {string} url @returns {Promise<HTMLElement>} */
-async function fetchBody(url) {
-  const response = await fetch(url, { headers: { Accept: "text/html" } });
-  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  const body = page.querySelector("#run-body");
-  if (!body) throw new Error(`${url} holds no run`);
-  return document.adoptNode(body);
+/** Say on a line of the page how the connection is. @param {HTMLElement | null} line @param {"open" | "lost" | "refused"} state */
+export function showLink(line, state) {
+  if (!line) return;
+  line.hidden = state === "open";
+  line.textContent = LINK_WORDS[state] ?? "";
 }
 
 /** Take new and changed cards; leave the others, and all they hold, alone. @param {HTMLElement} old @param {HTMLElement} fresh */
@@ -159,33 +126,4 @@ function mergeCards(old, fresh) {
       place = known.nextElementSibling;
     }
   }
-}
-
-/** Note what belongs to the reader: open parts, scroll positions, focus. @param {HTMLElement} root */
-function remember(root) {
-  const details = new Map([...root.querySelectorAll("details[id]")].map((d) => [d.id, d.open]));
-  const scrolls = new Map([...root.querySelectorAll(".graph[id]")].map((g) => [g.id, g.scrollLeft]));
-  const focused = document.activeElement;
-  const href = root.contains(focused) ? focused.getAttribute("href") : null;
-  const id = root.contains(focused) ? focused.id : "";
-  const section = focused?.closest?.("[data-swap], [data-card]")?.id;
-  return { details, scrolls, id, href, section };
-}
-
-/** @param {HTMLElement} root @param {ReturnType<typeof remember>} memory */
-function restore(root, memory) {
-  for (const [id, isOpen] of memory.details) {
-    const element = root.querySelector(`#${CSS.escape(id)}`);
-    if (element) element.open = isOpen;
-  }
-  for (const [id, left] of memory.scrolls) {
-    const element = root.querySelector(`#${CSS.escape(id)}`);
-    if (element) element.scrollLeft = left;
-  }
-  if (root.contains(document.activeElement) || !(memory.id || memory.href)) return;
-  const scope = memory.section ? `#${CSS.escape(memory.section)} ` : "";
-  const target = memory.id
-    ? root.querySelector(`#${CSS.escape(memory.id)}`)
-    : root.querySelector(`${scope}[href="${CSS.escape(memory.href)}"]`);
-  target?.focus({ preventScroll: true });
 }

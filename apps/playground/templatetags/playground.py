@@ -124,8 +124,15 @@ def state_badge(state: str) -> SafeString:
 
 @register.inclusion_tag("playground/_mini_graph.html")
 def mini_graph(plan: Sequence[dict[str, Any]] | None) -> dict[str, Any]:
-    """Return a thumbnail of a plan: `[{"worker": …, "access": […]}, …]`."""
+    """Return a thumbnail of a plan: `[{"worker": …, "access": …, "state": …}, …]`."""
     steps = plan or []
     layout = graph.lay_out([step.get("access", ()) for step in steps], graph.MINI)
-    workers = [str(step.get("worker", "")) for step in steps]
-    return {"layout": layout, "workers": workers}
+    states = [str(step.get("state", "")) for step in steps]
+    return {
+        "layout": layout,
+        "nodes": list(zip(layout.nodes, states, strict=True)),
+        "words": [
+            " ".join(filter(None, (step.get("worker", ""), state_word(state).lower())))
+            for step, state in zip(steps, states, strict=True)
+        ],
+    }

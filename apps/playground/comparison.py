@@ -1,0 +1,206 @@
+"""Two runs side by side: how to ask for a fair second one, and the difference in words.
+
+Every ratio comes from the exact whole numbers on record and is rounded once, for
+reading. What is unknown or not finished yet is said to be so, never estimated.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from apps.audit.types import Actor
+from apps.core.errors import InvalidInput
+from apps.engine.events import RunCreated
+from apps.playground import formats
+from apps.playground.body import RunBody, compose
+from apps.playground.choices import direct_model, direct_worker
+from apps.playground.story import RunStory
+from apps.runs.models import Run
+from apps.runs.selectors import order_of, run_events
+from apps.runs.types import RunOrder
+
+ENDINGS = {"failed": "failed", "cancelled": "was stopped"}
+"""How a run ended without an answer, as a verb."""
+SMALLEST_SHOWN_RATIO = Fraction(1, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two runs."""
+
+    run: Run
+    body: RunBody
+    place: str
+    """first or second: its name when nothing else tells the two apart."""
+
+    @property
+    def story(self) -> RunStory:
+        """Return what happened in the run."""
+        return self.body.story
+
+    @property
+    def worker(self) -> str:
+        """Return the worker that was asked directly; empty if there was a plan."""
+        return direct_worker(self.run.model)
+
+    @property
+    def plan(self) -> list[dict[str, Any]]:
+        """Return the last plan as the small drawing takes it."""
+        planned = [round_ for round_ in self.story.rounds if round_.steps]
+        return [
+            {"worker": step.worker, "access": step.access, "state": step.state}
+            for step in (planned[-1].steps if planned else ())
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs and how they differ."""
+
+    left: Side
+    right: Side
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Return both, in reading order."""
+        return self.left, self.right
+
+    @property
+    def is_over(self) -> bool:
+        """Say whether both runs have ended."""
+        return all(side.story.is_over for side in self.sides)
+
+    @property
+    def has_same_prompt(self) -> bool:
+        """Say whether both were asked the same."""
+        return self.left.story.prompt == self.right.story.prompt
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return the difference as sentences."""
+        left, right = _names(self)
+        return difference((left, self.left.story), (right, self.right.story))
+
+
+Named = tuple[str, RunStory]
+"""A run with what it is called in a sentence."""
+
+
+def compare(left: Run, right: Run, now: datetime) -> Comparison:
+    """Return two runs as of `now`, ready to be shown side by side."""
+    return Comparison(_side(left, "first", now), _side(right, "second", now))
+
+
+def _side(run: Run, place: str, now: datetime) -> Side:
+    return Side(run, compose(run.id, run_events(run), now), place)
+
+
+def order_for_worker(
+    run: Run, worker: str, *, actor: Actor, user_id: uuid.UUID
+) -> RunOrder:
+    """Return the order that asks one worker what `run` was asked, settings included.
+
+    Raises: InvalidInput if the prompt has been erased.
+    """
+    created = next((entry.event for entry in run_events(run)), None)
+    if not isinstance(created, RunCreated) or not created.prompt:
+        raise InvalidInput("the prompt of this run has been erased", param="prompt")
+    return replace(
+        order_of(run, created),
+        model=direct_model(worker),
+        source="playground",
+        actor=actor,
+        user_id=user_id,
+        api_key_id=None,
+    )
+
+
+def difference(left: Named, right: Named) -> tuple[str, ...]:
+    """Return how the left run differs from the right one, as sentences."""
+    going = [name for name, story in (left, right) if not story.is_over]
+    if going:
+        verb = "is" if len(going) == 1 else "are"
+        who = _sentence(" and ".join(going))
+        return (f"{who} {verb} still running. The difference follows at the end.",)
+    return (_numbers(left, right), *_unknown_costs(left, right), *_endings(left, right))
+
+
+def _numbers(left: Named, right: Named) -> str:
+    (name, mine), (other_name, other) = left, right
+    parts = [_part(mine.latency_ms or 0, other.latency_ms or 0, "time")]
+    if not (mine.cost.has_unknown or other.cost.has_unknown):
+        parts.append(_part(mine.cost.micros, other.cost.micros, "cost"))
+    parts.append(_part(mine.usage.total_tokens, other.usage.total_tokens, "tokens"))
+    known = [part for part in parts if part]
+    if not known:
+        return f"There is nothing to compare {name} and {other_name} by."
+    return f"{_sentence(name)} took {_listed(known)} of {other_name}."
+
+
+def _part(mine: int, other: int, noun: str) -> str:
+    """Return one number of the sentence; nothing has no ratio, so it has no part."""
+    return f"{times(mine, other)} the {noun}" if mine and other else ""
+
+
+def times(mine: int, other: int) -> str:
+    """Return how many times `other` fits into `mine`, in two digits, with a sign."""
+    if mine == other:
+        return "exactly"
+    ratio = Fraction(mine, other)
+    if ratio < SMALLEST_SHOWN_RATIO:
+        return f"less than {float(SMALLEST_SHOWN_RATIO)} ×"
+    if ratio >= 10:
+        return f"{formats.count(round(ratio))} ×"
+    digits = 1 if ratio >= 1 else 2
+    rounded = round(ratio, digits)
+    return "about" if rounded == 1 else f"{float(rounded):.{digits}f} ×"
+
+
+def _unknown_costs(left: Named, right: Named) -> list[str]:
+    unknown = [name for name, story in (left, right) if story.cost.has_unknown]
+    if not unknown:
+        return []
+    return [
+        f"The cost of {' and of '.join(unknown)} is unknown, so costs are not compared."
+    ]
+
+
+def _endings(left: Named, right: Named) -> list[str]:
+    return [
+        f"{_sentence(name)} {ENDINGS[story.state]}: its numbers go up to that moment."
+        for name, story in (left, right)
+        if story.state in ENDINGS
+    ]
+
+
+def _names(pair: Comparison) -> tuple[str, str]:
+    """Return what each run is called: by its kind if that tells them apart."""
+    sides = pair.sides
+    for call in (_by_kind, _by_model):
+        left, right = (call(side) for side in sides)
+        if left != right:
+            return left, right
+    return "the first run", "the second run"
+
+
+def _by_kind(side: Side) -> str:
+    return f"{side.worker} alone" if side.worker else "the plan"
+
+
+def _by_model(side: Side) -> str:
+    return side.run.model
+
+
+def _listed(parts: Sequence[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _sentence(words: str) -> str:
+    """Return words for the start of a sentence; names of workers stay as they are."""
+    return "T" + words[1:] if words.startswith("the ") else words
