@@ -1,0 +1,132 @@
+"""A real browser: one per test process, one context per visitor, always watched."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+import pytest_asyncio
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.test import Client
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+
+from apps.accounts.models import User
+from apps.simulator.app import create_app
+from tests.browser.guard import Guard
+from tests.conftest import add_worker
+from tests.serving import serving
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PATIENCE_MS = 15_000
+"""Longest wait for anything on a page; a slow machine needs some of it."""
+WIDE = (1440, 900)
+
+
+@pytest.fixture(autouse=True)
+def _quick_passwords(settings: Any) -> None:
+    """Hash cheaply: slow by design is right for a site and not for its tests."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="session")
+def paced_url() -> Iterator[str]:
+    """Simulated models that take their time, so that there is something to watch."""
+    with serving(create_app(speed=1), ws="none") as url:
+        yield f"{url}/v1"
+
+
+@pytest.fixture
+def hire(site: Any, paced_url: str) -> Callable[..., Awaitable[None]]:
+    """Give the default pool exactly these models, and a conductor that obeys."""
+
+    @database_sync_to_async  # type: ignore[untyped-decorator]
+    def only(*models: str) -> None:
+        pool = site.cast.team.pools.get(is_default=True)
+        pool.places.all().delete()
+        for model in models:
+            add_worker(site.cast.team, paced_url, model)
+        pool.fallback = pool.places.order_by("position").first().worker
+        pool.save()
+        site.set_conductor("scripted-conductor")
+
+    return cast(Callable[..., Awaitable[None]], only)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """The system's Chromium. Without one these tests fail: they must not be skipped."""
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.fail(f"no browser found; install one of {', '.join(NAMES)}")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=path, args=list(FLAGS)
+        )
+        yield browser
+        await browser.close()
+
+
+@dataclass
+class Visitor:
+    """Somebody in front of a browser."""
+
+    page: Page
+    context: BrowserContext
+    guard: Guard
+
+
+Visit = Callable[..., Awaitable[Visitor]]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def visit(site: Any, browser: Browser) -> AsyncIterator[Visit]:
+    """Open a browser window for `user` (None: not signed in); faults fail the test."""
+    guards: list[Guard] = []
+    async with AsyncExitStack() as stack:
+
+        async def open_window(
+            user: User | None, size: tuple[int, int] = WIDE, **options: Any
+        ) -> Visitor:
+            context = await browser.new_context(
+                base_url=site.url,
+                viewport={"width": size[0], "height": size[1]},
+                reduced_motion="reduce",
+                **options,
+            )
+            stack.push_async_callback(context.close)
+            context.set_default_timeout(PATIENCE_MS)
+            guard = Guard(site.url)
+            guards.append(guard)
+            await guard.watch(context)
+            if user is not None:
+                session = await _session_of(user)
+                name = settings.SESSION_COOKIE_NAME
+                await context.add_cookies(
+                    [{"name": name, "value": session, "url": site.url}]
+                )
+            return Visitor(await context.new_page(), context, guard)
+
+        yield open_window
+    faults = [fault for guard in guards for fault in guard.faults]
+    assert faults == []
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
+def _session_of(user: User) -> str:
+    client = Client()
+    client.force_login(user)
+    return client.cookies[settings.SESSION_COOKIE_NAME].value

@@ -1,0 +1,65 @@
+"""What tests do with runs: start one on the playground, wait, read its record."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from channels.db import database_sync_to_async
+from playwright.async_api import Page, expect
+
+from apps.accounts.models import Team
+from apps.runs.models import Run
+from apps.runs.selectors import run_events
+
+RUN = "#run-body"
+PATIENCE_S = 15
+
+
+async def start(page: Page, prompt: str) -> None:
+    """Write a prompt on the playground and press Run."""
+    await page.get_by_role("textbox", name="Prompt").fill(prompt)
+    await page.get_by_role("button", name="Run", exact=True).click()
+
+
+async def ask_worker(page: Page, worker: str, prompt: str = "Hello") -> None:
+    """Ask one worker directly, from a fresh playground."""
+    await page.goto("/")
+    await page.get_by_label("Who works").select_option(worker)
+    await start(page, prompt)
+
+
+async def ends(page: Page, state: str = "completed") -> None:
+    """Wait until the run on the page is over and the page says so."""
+    await expect(page.locator(RUN)).to_have_attribute("data-state", state)
+
+
+def card(page: Page, index: int, state: str = "") -> Any:
+    """Return the card of a step of the first round, in a state if one is given."""
+    wanted = f'[data-state="{state}"]' if state else ""
+    return page.locator(f"#step-0-{index}{wanted}")
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
+def only_run(team: Team) -> Run:
+    """Return the only run of a team."""
+    return Run.objects.for_team(team.id).get()
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
+def events_of(run: Run) -> list[Any]:
+    """Return what the ledger says of a run."""
+    return [recorded.event for recorded in run_events(run)]
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
+def in_database(change: Any) -> Any:
+    """Run `change` where the ORM may be used."""
+    return change()
+
+
+def wait_for_end(team: Team) -> None:
+    """Return when the only run of a team is over, going by the database alone."""
+    deadline = time.monotonic() + PATIENCE_S
+    while Run.objects.for_team(team.id).get().finished_at is None:
+        assert time.monotonic() < deadline, "the run did not end"

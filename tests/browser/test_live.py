@@ -1,0 +1,129 @@
+"""While a run goes on: what runs at once, text as it comes, a page that keeps up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from time import monotonic
+
+import openai
+import pytest
+from playwright.async_api import Page, WebSocket, expect
+
+from apps.engine.events import RunCompleted
+from tests.browser import runs
+from tests.browser.plans import question_with
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+TOKENS = 450
+STEPS = 5
+COUNTED = "".join(f"{n} " for n in range(TOKENS))
+"""What a counting worker says."""
+LONGEST_GAP_MS = 500
+MOST_FRAMES_PER_S = 25
+WATCH_FRAMES = """() => {
+  window.longestGap = 0;
+  let last = performance.now();
+  const look = (now) => {
+    window.longestGap = Math.max(window.longestGap, now - last);
+    last = now;
+    window.watching = requestAnimationFrame(look);
+  };
+  window.watching = requestAnimationFrame(look);
+}"""
+
+
+async def test_independent_steps_run_at_the_same_moment(visit, site, hire):
+    await hire("delay-600", "delay-700")
+    page = (await visit(site.cast.alice)).page
+    await page.goto("/")
+    plan = question_with((0, "One.", []), (1, "Two.", []), (0, "Both.", [0, 1]))
+    await runs.start(page, plan)
+    both = '#run-body:has(#step-0-0[data-state="running"])'
+    await expect(
+        page.locator(f'{both} #step-0-1[data-state="running"]')
+    ).to_be_attached()
+    nodes = page.locator('#run-graph a.node[data-state="running"]')
+    await expect(nodes).to_have_count(2)
+    await expect(runs.card(page, 2, "waiting")).to_be_attached()
+    await runs.ends(page)
+
+
+async def test_text_shows_before_the_step_is_over(visit, site, hire):
+    await hire("tokens-200-200")
+    page = (await visit(site.cast.alice)).page
+    await page.goto("/")
+    await runs.start(page, question_with((0, "Count.", [])))
+    live = runs.card(page, 0, "running").locator("[data-live]")
+    await expect(live).to_contain_text("0 1 2 3 4 5")
+    await expect(page.locator("#run-answer [data-mirror]")).to_contain_text("0 1 2 3")
+    await runs.ends(page)
+    await expect(page.locator("#run-answer .prose")).to_contain_text("198 199")
+
+
+async def test_page_keeps_up_with_five_steps_and_thousands_of_tokens(visit, site, hire):
+    await hire(f"tokens-{TOKENS}-180")
+    page = (await visit(site.cast.alice)).page
+    frames = _count_frames(page)
+    await page.goto("/")
+    await page.evaluate(WATCH_FRAMES)
+    steps = [(0, f"Count {n}.", []) for n in range(STEPS - 1)]
+    await runs.start(page, question_with(*steps, (0, "Count.", [0, 1, 2, 3])))
+    await expect(page.locator('.card--step[data-state="running"]')).to_have_count(4)
+    await runs.ends(page)
+    assert await page.evaluate("window.longestGap") < LONGEST_GAP_MS
+    assert len(frames) == 1
+    assert all(max(c.values()) <= MOST_FRAMES_PER_S for c in frames)
+    for index in range(STEPS):
+        text = await runs.card(page, index, "completed").locator(".prose").inner_text()
+        assert text == COUNTED.strip()
+
+
+def _count_frames(page: Page) -> list[Counter[int]]:
+    """Count what each websocket of a page receives, by second."""
+    sockets: list[Counter[int]] = []
+
+    def follow(socket: WebSocket) -> None:
+        counter: Counter[int] = Counter()
+        sockets.append(counter)
+        socket.on("framereceived", lambda _: counter.update([int(monotonic())]))
+
+    page.on("websocket", follow)
+    return sockets
+
+
+async def test_browser_and_client_get_the_same_answer(visit, site):
+    question = "What is 12*12, and what is the capital of Italy?"
+    async with openai.AsyncOpenAI(base_url=site.api_url, api_key=site.key) as client:
+        reply = await client.chat.completions.create(
+            model="conductor-ultra", messages=[{"role": "user", "content": question}]
+        )
+    page = (await visit(site.cast.alice)).page
+    await page.goto("/")
+    await runs.start(page, question)
+    await runs.ends(page)
+    shown = await page.locator("#run-answer-source").input_value()
+    assert shown == reply.choices[0].message.content
+    assert "Rome" in shown
+
+
+async def test_run_of_a_client_can_be_watched(visit, site, hire):
+    await hire("tokens-300-150")
+    page = (await visit(site.cast.bob)).page
+    async with openai.AsyncOpenAI(base_url=site.api_url, api_key=site.key) as client:
+        stream = await client.chat.completions.create(
+            model="worker/tokens-300-150",
+            messages=[{"role": "user", "content": "Count."}],
+            stream=True,
+        )
+        chunks = aiter(stream)
+        await anext(chunks)
+        await page.goto("/runs/")
+        await page.locator("tr.row a").click()
+        live = page.locator('#step-0-0[data-state="running"] [data-live]')
+        await expect(live).to_contain_text("0 1 2 3")
+        text = "".join([c.choices[0].delta.content or "" async for c in chunks])
+    await runs.ends(page)
+    end = (await runs.events_of(await runs.only_run(site.cast.team)))[-1]
+    assert isinstance(end, RunCompleted)
+    assert end.answer.endswith(text)
+    await expect(page.locator("#run-answer .prose")).to_have_text(end.answer.strip())
