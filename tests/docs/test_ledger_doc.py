@@ -1,0 +1,75 @@
+"""docs/ledger.md says what the ledger is, and its verifier works as printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+from django.db import connection
+
+from apps.audit.chain import FaultKind
+from apps.audit.models import ChainHead, Entry
+from tests.audit.examples import append, chain_of, draft, execute
+from tests.docs.reading import page, run, snippets
+
+DOC = "docs/ledger.md"
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(
+        connection.vendor != "sqlite", reason="the printed verifier reads SQLite"
+    ),
+]
+
+
+@pytest.fixture
+def verify() -> Callable[[], dict[str, tuple[int, str]]]:
+    """The printed verifier, on this test's database."""
+    (code,) = snippets(DOC, "python")
+    function: Any = run(code, "verify")["verify"]
+    return lambda: function(connection.settings_dict["NAME"])
+
+
+def test_printed_verifier_accepts_chains_and_names_their_ends(verify):
+    teams = [chain_of(5), chain_of(3)]
+    heads = ChainHead.objects.filter(team_id__in=teams)
+    assert verify() == {h.team_id.hex: (h.seq, h.hash) for h in heads}
+
+
+@pytest.mark.parametrize(
+    "tampering",
+    [
+        "UPDATE audit_entry SET canonical = CAST('{}' AS BLOB) WHERE seq = 3",
+        "UPDATE audit_entry SET hash = 'sha256:00' WHERE seq = 3",
+        "DELETE FROM audit_entry WHERE seq = 3",
+    ],
+)
+def test_printed_verifier_finds_the_entry_that_was_touched(verify, tampering):
+    chain_of(5)
+    execute(tampering)
+    with pytest.raises(SystemExit, match="entry 3 is not what was recorded"):
+        verify()
+
+
+def test_printed_verifier_finds_a_tail_that_was_cut(verify):
+    chain_of(5)
+    execute("DELETE FROM audit_entry WHERE seq = 5")
+    with pytest.raises(SystemExit, match="does not end where its head says"):
+        verify()
+
+
+def test_every_kind_of_fault_is_explained():
+    rows = page(DOC)
+    assert [kind for kind in FaultKind if f"| `{kind}` |" not in rows] == []
+
+
+def test_example_has_the_keys_of_an_entry():
+    team_id = chain_of(1)
+    append(team_id, draft())
+    canonical = Entry.objects.for_team(team_id).get(seq=2).canonical
+    (example,) = snippets(DOC, "json")
+    printed = orjson.loads(example)
+    assert printed.keys() == orjson.loads(bytes(canonical)).keys()
+    assert [key for key in printed if f"| `{key}` |" not in page(DOC)] == []
