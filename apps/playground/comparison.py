@@ -127,10 +127,10 @@ def difference(left: Named, right: Named) -> tuple[str, ...]:
         verb = "is" if len(going) == 1 else "are"
         who = _sentence(" and ".join(going))
         return (f"{who} {verb} still running. The difference follows at the end.",)
-    return (_numbers(left, right), *_unknown_costs(left, right), *_endings(left, right))
+    return (_ratios(left, right), *_costs(left, right), *_endings(left, right))
 
 
-def _numbers(left: Named, right: Named) -> str:
+def _ratios(left: Named, right: Named) -> str:
     (name, mine), (other_name, other) = left, right
     parts = [_part(mine.latency_ms or 0, other.latency_ms or 0, "time")]
     if not (mine.cost.has_unknown or other.cost.has_unknown):
@@ -154,20 +154,30 @@ def times(mine: int, other: int) -> str:
     ratio = Fraction(mine, other)
     if ratio < SMALLEST_SHOWN_RATIO:
         return f"less than {float(SMALLEST_SHOWN_RATIO)} ×"
-    if ratio >= 10:
+    if round(ratio, 1) >= 10:
         return f"{formats.count(round(ratio))} ×"
     digits = 1 if ratio >= 1 else 2
     rounded = round(ratio, digits)
     return "about" if rounded == 1 else f"{float(rounded):.{digits}f} ×"
 
 
-def _unknown_costs(left: Named, right: Named) -> list[str]:
+def _costs(left: Named, right: Named) -> list[str]:
+    """Return what is to be said of costs that have no ratio."""
+    (name, mine), (other_name, other) = left, right
     unknown = [name for name, story in (left, right) if story.cost.has_unknown]
-    if not unknown:
+    if unknown:
+        who = " and of ".join(unknown)
+        return [f"The cost of {who} is unknown, so costs are not compared."]
+    if mine.cost.micros and other.cost.micros:
         return []
-    return [
-        f"The cost of {' and of '.join(unknown)} is unknown, so costs are not compared."
-    ]
+    if mine.cost == other.cost:
+        return ["Both cost nothing."]
+    costs = [_price(story.cost.micros) for story in (mine, other)]
+    return [f"{_sentence(name)} cost {costs[0]}, {other_name} {costs[1]}."]
+
+
+def _price(micros: int) -> str:
+    return formats.money(micros) if micros else "nothing"
 
 
 def _endings(left: Named, right: Named) -> list[str]:

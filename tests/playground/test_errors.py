@@ -33,7 +33,7 @@ def translate(rf):
 def test_page_has_the_status_and_the_words(translate, error, status):
     response = translate(error)
     assert response.status_code == status
-    assert b"no prompt" in response.content
+    assert b"No prompt" in response.content
 
 
 def test_program_gets_json(translate):

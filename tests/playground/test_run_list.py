@@ -47,6 +47,32 @@ def test_unknown_filter_value_is_ignored(bob, run):
     assert str(run.id) in bob.get(f"{URL}?state=bogus").content.decode()
 
 
+def test_models_in_use_can_be_chosen(bob, team, run):
+    record_run(team, stories.finished(), model="worker/gpt-5")
+    page = bob.get(f"{URL}?model=worker/gpt-5").content.decode()
+    assert '<option value="conductor-ultra">' in page
+    assert '<option value="worker/gpt-5" selected>' in page
+
+
+def test_models_of_another_team_are_not_named(mallory, run):
+    assert "conductor-ultra" not in mallory.get(URL).content.decode()
+
+
+def test_chosen_model_stays_even_if_no_recent_run_has_it(bob, run):
+    page = bob.get(f"{URL}?model=retired").content.decode()
+    assert '<option value="retired" selected>' in page
+
+
+def test_small_drawing_shows_the_state_of_each_step(bob, team):
+    steps = [("alpha", [], "completed"), ("beta", [0], "failed")]
+    names = ("worker", "access", "state")
+    plan = [dict(zip(names, step, strict=True)) for step in steps]
+    record_run(team, stories.finished(), plan=plan)
+    page = bob.get(URL).content.decode()
+    assert 'aria-label="Plan: alpha completed, beta failed"' in page
+    assert '"mini-graph__node" data-state="failed"' in page
+
+
 def test_empty_list_says_what_to_do(bob):
     assert "Start the first run" in bob.get(URL).content.decode()
 
