@@ -9,6 +9,7 @@ from tests.browser import runs
 from tests.factories import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+ANSWERED = "simulated worker sim-delta"
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ async def test_viewer_sees_runs_but_cannot_start_one(visit, site, run_url):
     url = await run_url(visit)
     page = (await visit(site.cast.vera)).page
     await page.goto(url)
-    await expect(page.locator("#run-answer .prose")).to_contain_text("Rome")
+    await expect(page.locator("#run-answer .prose")).to_contain_text(ANSWERED)
     await expect(page.get_by_role("link", name="Re-run")).to_have_count(0)
     await page.goto("/")
     button = page.get_by_role("button", name="Run", exact=True)
@@ -49,7 +50,7 @@ async def test_stranger_gets_404_for_a_run(visit, site, run_url):
     seen.guard.expect("status of 404")
     response = await seen.page.goto(url)
     assert response is not None and response.status == 404
-    await expect(seen.page.locator("main")).not_to_contain_text("Rome")
+    await expect(seen.page.locator("main")).not_to_contain_text(ANSWERED)
     await seen.page.goto("/runs/")
     await expect(seen.page.locator("tr.row")).to_have_count(0)
 
@@ -77,7 +78,7 @@ async def test_signing_in_leads_back_to_where_one_wanted_to_go(visit, site, run_
     await page.get_by_label("Email").fill("vera@example.org")
     await page.get_by_label("Password").fill(PASSWORD)
     await page.get_by_role("button", name="Sign in").click()
-    await expect(page.locator("#run-answer .prose")).to_contain_text("Rome")
+    await expect(page.locator("#run-answer .prose")).to_contain_text(ANSWERED)
     assert page.url == f"{site.url}{url}"
 
 

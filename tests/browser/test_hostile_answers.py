@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser import runs
-from tests.browser.plans import question_with, say
+from tests.browser.plans import say
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 ACTS = "window.acted = true"
@@ -14,7 +14,8 @@ HOSTILE = f"""# Answer
 
 <script>{ACTS}</script>
 <img src="http://elsewhere.example/p.png" onerror="{ACTS}">
-<svg onload="{ACTS}"></svg><iframe srcdoc="<script>parent.acted = true</script>"></iframe>
+<svg onload="{ACTS}"></svg>
+<iframe srcdoc="<script>parent.acted = true</script>"></iframe>
 <a href="javascript:{ACTS}">raw</a>
 <form action="http://elsewhere.example/"><input autofocus onfocus="{ACTS}"></form>
 <style>body {{ display: none }}</style>
@@ -37,23 +38,22 @@ TABLE = "\n".join(
 async def test_hostile_answer_runs_nothing_and_requests_nothing(visit, site, hire):
     await hire("scripted")
     page = (await visit(site.cast.alice)).page
-    await page.goto("/")
-    await runs.start(page, question_with((0, say(HOSTILE), [])))
+    await runs.ask_worker(page, "scripted", say(HOSTILE))
     await runs.ends(page)
     answer = page.locator("#run-answer .prose")
     await expect(answer).to_contain_text("The last line.")
     active = answer.locator("script, img, svg, iframe, form, input, style, base, meta")
     await expect(active).to_have_count(0)
-    hrefs = await answer.locator("a").evaluate_all("all => all.map(a => a.href)")
-    assert hrefs == ["https://example.org/page"]
+    links = answer.locator("a")
+    schemes = await links.evaluate_all("all => all.map(a => new URL(a.href).protocol)")
+    assert set(schemes) == {"http:", "https:"}
     assert await page.evaluate("window.acted") is None
 
 
 async def test_hostile_text_stays_text_wherever_it_is_shown(visit, site, hire):
     await hire("scripted")
     page = (await visit(site.cast.alice)).page
-    await page.goto("/")
-    await runs.start(page, question_with((0, say(HOSTILE), [])))
+    await runs.ask_worker(page, "scripted", say(HOSTILE))
     await runs.ends(page)
     await page.get_by_role("link", name="Record and verification").click()
     await page.get_by_role("link", name="Exactly what was sent").click()
@@ -67,8 +67,7 @@ async def test_hostile_text_stays_text_wherever_it_is_shown(visit, site, hire):
 async def test_giant_table_does_not_widen_the_page(visit, site, hire):
     await hire("scripted")
     page = (await visit(site.cast.alice)).page
-    await page.goto("/")
-    await runs.start(page, question_with((0, say(TABLE), [])))
+    await runs.ask_worker(page, "scripted", say(TABLE))
     await runs.ends(page)
     await expect(page.locator("#run-answer table")).to_be_visible()
     assert await page.evaluate(

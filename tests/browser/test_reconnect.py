@@ -1,4 +1,4 @@
-"""A lost connection loses nothing: the page says so, catches up, and doubles nothing."""
+"""A lost connection loses nothing: the page says so, catches up, doubles nothing."""
 
 from __future__ import annotations
 
