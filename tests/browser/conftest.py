@@ -13,7 +13,13 @@ import pytest_asyncio
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.test import Client
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    async_playwright,
+    expect,
+)
 
 from apps.accounts.models import User
 from apps.simulator.app import create_app
@@ -53,7 +59,7 @@ def paced_url() -> Iterator[str]:
 def hire(site: Any, paced_url: str) -> Callable[..., Awaitable[None]]:
     """Give the default pool exactly these models, and a conductor that obeys."""
 
-    @database_sync_to_async  # type: ignore[untyped-decorator]
+    @database_sync_to_async
     def only(*models: str) -> None:
         pool = site.cast.team.pools.get(is_default=True)
         pool.places.all().delete()
@@ -72,6 +78,7 @@ async def browser() -> AsyncIterator[Browser]:
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.fail(f"no browser found; install one of {', '.join(NAMES)}")
+    expect.set_options(timeout=PATIENCE_MS)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=path, args=list(FLAGS)
@@ -125,7 +132,7 @@ async def visit(site: Any, browser: Browser) -> AsyncIterator[Visit]:
     assert faults == []
 
 
-@database_sync_to_async  # type: ignore[untyped-decorator]
+@database_sync_to_async
 def _session_of(user: User) -> str:
     client = Client()
     client.force_login(user)

@@ -40,19 +40,19 @@ def card(page: Page, index: int, state: str = "") -> Any:
     return page.locator(f"#step-0-{index}{wanted}")
 
 
-@database_sync_to_async  # type: ignore[untyped-decorator]
+@database_sync_to_async
 def only_run(team: Team) -> Run:
     """Return the only run of a team."""
     return Run.objects.for_team(team.id).get()
 
 
-@database_sync_to_async  # type: ignore[untyped-decorator]
+@database_sync_to_async
 def events_of(run: Run) -> list[Any]:
     """Return what the ledger says of a run."""
     return [recorded.event for recorded in run_events(run)]
 
 
-@database_sync_to_async  # type: ignore[untyped-decorator]
+@database_sync_to_async
 def in_database(change: Any) -> Any:
     """Run `change` where the ORM may be used."""
     return change()

@@ -16,7 +16,6 @@ AWKWARD = """What is 12 * 12? It's "urgent": $HOME `id` \\n \u2028 é"""
 
 
 async def _sample(page: Page, language: str) -> str:
-    await page.goto("/")
     await page.get_by_role("textbox", name="Prompt").fill(AWKWARD)
     await page.get_by_role("button", name="View code").click()
     await page.get_by_role("tab", name=language).click()
@@ -39,12 +38,14 @@ async def _output(site, *command: str) -> str:
 
 async def test_curl_sample_works(visit, site):
     page = (await visit(site.cast.alice)).page
+    await page.goto("/")
     answer = json.loads(await _output(site, "sh", "-c", await _sample(page, "curl")))
     assert "144" in answer["choices"][0]["message"]["content"]
 
 
 async def test_python_sample_works(visit, site):
     page = (await visit(site.cast.alice)).page
+    await page.goto("/")
     code = await _sample(page, "Python")
     assert "144" in await _output(site, sys.executable, "-c", code)
 
@@ -55,11 +56,13 @@ async def test_sample_sends_exactly_the_prompt_and_the_chosen_model(visit, site)
     await page.get_by_role("radio", name="Mini").check()
     text = await _sample(page, "curl")
     body = text.split("-d '", 1)[1].removesuffix("'").replace("'\\''", "'")
-    assert json.loads(body)["messages"] == [{"role": "user", "content": AWKWARD}]
+    asked = {"role": "user", "content": AWKWARD}
+    assert json.loads(body) == {"model": "conductor-mini", "messages": [asked]}
 
 
 async def test_copy_button_copies_the_sample(visit, site):
     seen = await visit(site.cast.alice, permissions=["clipboard-read"])
+    await seen.page.goto("/")
     text = await _sample(seen.page, "curl")
     await seen.page.get_by_role("dialog").get_by_role("button", name="Copy").click()
     await expect(seen.page.get_by_role("button", name="Copied")).to_be_visible()

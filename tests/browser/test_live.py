@@ -66,8 +66,8 @@ async def test_page_keeps_up_with_five_steps_and_thousands_of_tokens(visit, site
     frames = _count_frames(page)
     await page.goto("/")
     await page.evaluate(WATCH_FRAMES)
-    steps = [(0, f"Count {n}.", []) for n in range(STEPS - 1)]
-    await runs.start(page, question_with(*steps, (0, "Count.", [0, 1, 2, 3])))
+    first = [(0, f"Count {n}.", list[int]()) for n in range(STEPS - 1)]
+    await runs.start(page, question_with(*first, (0, "Count.", [0, 1, 2, 3])))
     await expect(page.locator('.card--step[data-state="running"]')).to_have_count(4)
     await runs.ends(page)
     assert await page.evaluate("window.longestGap") < LONGEST_GAP_MS
