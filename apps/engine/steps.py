@@ -90,9 +90,11 @@ class StepRunner:
         if self._run.has_spoken:
             return None  # tokens of the answer are out and can't be taken back
         limits, pool = self._run.limits, self._run.pool
-        return next_worker(
-            self._step.worker, pool.fallback, failures, limits.max_attempts
-        )
+        # Between a crash and the resumption somebody may have changed the pool.
+        present = [tried for tried in failures if tried.worker in pool.names]
+        is_present = self._step.worker in pool.names
+        planned = self._step.worker if is_present else pool.fallback
+        return next_worker(planned, pool.fallback, present, limits.max_attempts)
 
     async def _attempt(self, worker: str, messages: Messages) -> StepResult:
         run = self._run

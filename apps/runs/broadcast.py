@@ -20,7 +20,8 @@ from apps.runs.execution import Execution, Place
 from apps.runs.types import Signal
 
 FRAME_S = 0.05
-"""Pieces of text are gathered this long: at most 20 frames a second per run."""
+"""Pieces of text are gathered this long: at most 20 frames a second per run, and one
+before each entry, so that a step's text never follows its end."""
 
 
 def group_name(run_id: uuid.UUID) -> str:

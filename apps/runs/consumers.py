@@ -23,7 +23,7 @@ from apps.core.errors import NotFound
 from apps.runs.broadcast import group_name, piece_frame
 from apps.runs.executor import get_executor
 from apps.runs.models import Run
-from apps.runs.selectors import MAX_ENTRIES, access_run, run_entries
+from apps.runs.selectors import access_run, run_entries
 
 NOT_SIGNED_IN = 4401
 NO_SUCH_RUN = 4404
@@ -106,7 +106,7 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             for entry in entries:
                 self._sent_seq = entry.seq
                 await self._send_frame(event_frame(entry))
-            if is_over and len(entries) < MAX_ENTRIES:
+            if is_over:
                 self._is_ended = True
                 await self._send_frame({"type": "end"})
                 await self.close(NORMAL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import uuid
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass, fields
 
 import orjson
 
+from apps.audit.errors import LedgerUnavailable
 from apps.audit.types import Actor
 from apps.core.errors import ConductorError
 from apps.engine import events as ev
@@ -18,9 +20,11 @@ from apps.engine.limits import Limits
 from apps.engine.ports import Gate, Ports, Progress, Task, WorkerCaller
 from apps.runs.adapters import LedgerRecorder
 from apps.runs.projection import RunProjection
+from apps.runs.recovery import Fault, fault_at_work
 from apps.runs.resolution import Resolved
 from apps.runs.types import Listener, RunOrder, RunSummary, Signal
 
+logger = logging.getLogger(__name__)
 _jitter = random.Random()  # nosec B311: spreads retries, guards nothing
 
 Place = tuple[int, int | None, int]
@@ -128,14 +132,30 @@ class Execution:
         is_streamed = order.is_streamed and not history
         task = Task(order.prompt, order.params, is_streamed, order.is_watched)
         opening = None if history else opening_event(order, resolved)
-        await conduct(
-            task,
-            resolved.pool,
-            ports,
-            resolved.limits,
-            history=history,
-            opening=opening,
-        )
+        self._is_on_record = bool(history)
+        try:
+            await conduct(
+                task,
+                resolved.pool,
+                ports,
+                resolved.limits,
+                history=history,
+                opening=opening,
+            )
+        except LedgerUnavailable:
+            raise  # the run can go on once the ledger is back
+        except Exception as exc:  # the boundary: no run of ours may hang for ever
+            if not self._is_on_record:
+                raise
+            logger.exception("run %s broke", self.id)
+            await self._break_off(fault_at_work(exc))
+
+    async def _break_off(self, fault: Fault) -> None:
+        tally = self._projection.tally
+        sums = (tally.usage, tally.cost.micros, True, 0, 0)
+        end = ev.RunFailed(fault.code, fault.message, "", *sums)
+        await self._recorder.record(end)
+        self.event(end)
 
     # --- for the engine --------------------------------------------------------------
 
@@ -149,6 +169,8 @@ class Execution:
     def event(self, event: ev.Event) -> None:
         """Pass a durable event on."""
         match event:
+            case ev.RunCreated():
+                self._is_on_record = True
             case ev.StepCompleted() | ev.StepAttemptFailed():
                 self.drafts.pop((event.round, event.step, event.attempt), None)
             case ev.PlanReplied() | ev.PlanCallFailed():

@@ -54,19 +54,16 @@ class Executor:
     async def start(self, order: RunOrder) -> Execution:
         """Accept an order and begin. Raises: NotFound, InvalidInput, Overloaded."""
         self._refuse_when_full()
-        name = parse_model(order.model)
-        snapshot = await load_snapshot(order.team_id, name.pool)
-        resolved = resolve(name, order.model, snapshot)
+        resolved = await _resolved(order)
+        # Others may have begun meanwhile, or the process may have begun to close.
+        self._refuse_when_full()
         return self._begin(new_id(), order, resolved)
 
     async def resume(
         self, run_id: uuid.UUID, order: RunOrder, history: Sequence[ev.Event]
     ) -> Execution:
         """Go on with a run that another process, or this one before, had begun."""
-        name = parse_model(order.model)
-        snapshot = await load_snapshot(order.team_id, name.pool)
-        resolved = resolve(name, order.model, snapshot)
-        return self._begin(run_id, order, resolved, history)
+        return self._begin(run_id, order, await _resolved(order), history)
 
     async def close(self) -> None:
         """Leave all runs as they are and close every connection."""
@@ -109,10 +106,16 @@ class Executor:
     def _forget(self, run_id: uuid.UUID, task: asyncio.Task[None]) -> None:
         self._live.pop(run_id, None)
         self._tasks.discard(task)
-        # The boundary: a failure of ours (the ledger, a bug) ends up in the log, with
-        # the run's id; the run stays on record as running.
+        # The ledger is away, or refuses even to end the run: it stays on record as
+        # running, and the next process takes it up.
         if not task.cancelled() and (failure := task.exception()) is not None:
             logger.error("run %s interrupted", run_id, exc_info=failure)
+
+
+async def _resolved(order: RunOrder) -> Resolved:
+    name = parse_model(order.model)
+    snapshot = await load_snapshot(order.team_id, name.pool)
+    return resolve(name, order.model, snapshot)
 
 
 _executor: Executor | None = None
@@ -142,13 +145,14 @@ async def close_executor() -> None:
 
 
 async def stop_run(run_id: uuid.UUID, reason: str, by: Actor | None) -> bool:
-    """Cancel a run of this process; False if it is not executing here."""
+    """Cancel a run of this process; False if it was not this that ended it."""
     execution = get_executor().find(run_id)
     if execution is None:
         return False
     execution.cancel(reason, by=by)
     try:
-        await execution.finished()
+        summary = await execution.finished()
     except ConductorError:
         return False
-    return True
+    # Its answer may have been on its way to the ledger already.
+    return isinstance(summary.end, ev.RunCancelled)

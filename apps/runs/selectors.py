@@ -13,12 +13,13 @@ from apps.audit.types import Actor, EntryView
 from apps.core.errors import NotFound
 from apps.engine import events as ev
 from apps.engine.codec import Record, decode, is_run_event
+from apps.engine.errors import HistoryMismatch
 from apps.engine.ports import CallParams
 from apps.runs.models import Run, RunState
 from apps.runs.types import RecordedEvent, RunFilters, RunOrder
 
-MAX_ENTRIES = 2_000
-"""A run has at most some hundred entries: its calls are limited."""
+PAGE = 1_000
+"""Entries read at once."""
 
 
 def run_list(*, team_id: uuid.UUID, filters: RunFilters) -> QuerySet[Run]:
@@ -49,9 +50,15 @@ def access_run(*, team_id: uuid.UUID, run_id: uuid.UUID) -> Run:
 
 def run_entries(run: Run, *, after_seq: int = 0) -> list[EntryView]:
     """Return a run's ledger entries after a place in the chain, bodies included."""
-    return entry_list(
-        run.team_id, subject_id=run.id, after_seq=after_seq, limit=MAX_ENTRIES
-    )
+    found: list[EntryView] = []
+    while page := entry_list(
+        run.team_id, subject_id=run.id, after_seq=after_seq, limit=PAGE
+    ):
+        found += page
+        after_seq = page[-1].seq
+        if len(page) < PAGE:
+            break
+    return found
 
 
 def run_events(run: Run) -> list[RecordedEvent]:
@@ -86,12 +93,22 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
-def interrupted_runs() -> list[tuple[uuid.UUID, RunOrder, list[ev.Event]]]:
-    """Return all runs on record as running, with their orders and histories."""
-    runs = Run.objects.across_teams().filter(state=RunState.RUNNING).order_by("id")
-    found = []
-    for run in runs:
-        history = [recorded.event for recorded in run_events(run)]
-        if history and isinstance(history[0], ev.RunCreated):
-            found.append((run.id, order_of(run, history[0]), history))
-    return found
+def unfinished_runs() -> list[Run]:
+    """Return all runs on record as running, oldest first."""
+    running = Run.objects.across_teams().filter(state=RunState.RUNNING)
+    return list(running.order_by("id"))
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
+def interrupted_run(run: Run) -> tuple[RunOrder, list[ev.Event]]:
+    """Return an unfinished run's order and history.
+
+    Raises: HistoryMismatch if its first entry is not there, SecretUnreadable, and
+    whatever else reading changed entries may raise.
+    """
+    history = [recorded.event for recorded in run_events(run)]
+    if not history or not isinstance(history[0], ev.RunCreated):
+        raise HistoryMismatch(
+            f"run {run.id} does not begin with {ev.RunCreated.action}"
+        )
+    return order_of(run, history[0]), history

@@ -14,12 +14,15 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from django.conf import settings
+from django.db import OperationalError
 
 from apps.audit.types import Actor
 from apps.core.errors import InvalidInput, Overloaded
 from apps.engine import events as ev
 from apps.runs.executor import Executor, get_executor, stop_run
-from apps.runs.selectors import interrupted_runs
+from apps.runs.models import Run
+from apps.runs.recovery import fault_at_resume, run_give_up
+from apps.runs.selectors import interrupted_run, unfinished_runs
 from apps.runs.types import LiveRun, RunOrder
 
 logger = logging.getLogger(__name__)
@@ -58,12 +61,26 @@ def run_cancel(
 
 
 async def runs_resume(executor: Executor) -> int:
-    """Take up the runs that a former process left unfinished; return how many."""
-    found = await interrupted_runs()
-    for run_id, order, history in found:
-        await executor.resume(run_id, order, history)
-        logger.info("run %s resumed after %d events", run_id, len(history))
-    return len(found)
+    """Take up the runs that a former process left unfinished; return how many.
+
+    A run that cannot go on ends as failed and keeps no other from going on.
+    """
+    taken = [await _resume(executor, run) for run in await unfinished_runs()]
+    return sum(taken)
+
+
+async def _resume(executor: Executor, run: Run) -> bool:
+    try:
+        order, history = await interrupted_run(run)
+        await executor.resume(run.id, order, history)
+    except OperationalError:
+        raise  # no fault of this run: nothing works without the database
+    except Exception as exc:  # the boundary: entries may have been changed in any way
+        logger.exception("run %s cannot be resumed", run.id)
+        await run_give_up(run, fault_at_resume(exc))
+        return False
+    logger.info("run %s resumed after %d events", run.id, len(history))
+    return True
 
 
 def _check_prompt(prompt: str) -> None:
