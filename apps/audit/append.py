@@ -49,6 +49,8 @@ class PreparedEntry(NamedTuple):
     """Canonical JSON up to the time."""
     tail: bytes
     """Canonical JSON after the time."""
+    contents: list[tuple[str, bytes, bytes, int]]
+    """Name, salt, sealed text and size of each body."""
 
 
 class PreparedBatch(NamedTuple):
@@ -56,8 +58,6 @@ class PreparedBatch(NamedTuple):
 
     team_id: UUID
     entries: list[PreparedEntry]
-    contents: list[tuple[Any, ...]]
-    """Rows of the content table."""
     writes: list[tuple[tuple[int, str, bool], tuple[Any, ...]]]
     """(phase, SQL, must change a row) and parameters."""
 
@@ -89,21 +89,12 @@ def prepare(batch: Batch, dialect: Dialect) -> PreparedBatch:
     """
     if not batch.drafts:
         raise InvalidInput("a batch needs at least one entry")
-    contents: list[tuple[Any, ...]] = []
-    team = dialect.adapt(batch.team_id)
-    entries = []
-    for draft in batch.drafts:
-        bodies = {}
-        for name, text in draft.bodies.items():
-            digest, row = _seal_body(batch.team_id, team, name, text)
-            contents.append(row)
-            bodies[name] = {"bytes": row[4], "digest": digest}
-        entries.append(_prepare_entry(draft, bodies))
+    entries = [_prepare_entry(batch.team_id, draft) for draft in batch.drafts]
     writes = [
         ((w.phase, w.sql, w.must_change_row), _parameters(w, dialect))
         for w in batch.writes
     ]
-    return PreparedBatch(batch.team_id, entries, contents, writes)
+    return PreparedBatch(batch.team_id, entries, writes)
 
 
 def _parameters(write: RowWrite, dialect: Dialect) -> tuple[Any, ...]:
@@ -112,8 +103,8 @@ def _parameters(write: RowWrite, dialect: Dialect) -> tuple[Any, ...]:
 
 
 def _seal_body(
-    team_id: UUID, team: Any, name: str, text: str
-) -> tuple[str, tuple[Any, ...]]:
+    team_id: UUID, name: str, text: str
+) -> tuple[str, tuple[str, bytes, bytes, int]]:
     try:
         plain = text.encode()
     except UnicodeEncodeError as exc:
@@ -121,10 +112,16 @@ def _seal_body(
     salt = os.urandom(chain.SALT_BYTES)
     digest = chain.tagged(chain.body_digest(salt, plain))
     sealed = seal(plain, context=content_context(team_id, digest))
-    return digest, (digest, team, salt, sealed, len(plain))
+    return digest, (name, salt, sealed, len(plain))
 
 
-def _prepare_entry(draft: EntryDraft, bodies: dict[str, Any]) -> PreparedEntry:
+def _prepare_entry(team_id: UUID, draft: EntryDraft) -> PreparedEntry:
+    contents = []
+    bodies = {}
+    for name, text in draft.bodies.items():
+        digest, content = _seal_body(team_id, name, text)
+        contents.append(content)
+        bodies[name] = {"bytes": content[3], "digest": digest}
     entry_id = new_id()
     # Put together by hand, in the order of the keys, since most parts come again.
     head = (
@@ -144,7 +141,13 @@ def _prepare_entry(draft: EntryDraft, bodies: dict[str, Any]) -> PreparedEntry:
         _word(draft.subject_type),
     )
     return PreparedEntry(
-        entry_id, draft.action, draft.subject_type, draft.subject_id, head, tail
+        entry_id,
+        draft.action,
+        draft.subject_type,
+        draft.subject_id,
+        head,
+        tail,
+        contents,
     )
 
 
@@ -171,14 +174,15 @@ def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> A
         recorded: str = cursor.fetchone()[0]
         time = recorded.encode(), dialect.adapt(recorded_time(recorded))
         rows: list[tuple[Any, ...]] = []
+        contents: list[tuple[Any, ...]] = []
         seqs = []
         for batch in group:
             head = heads[batch.team_id]
-            end = _link(batch, head, time, dialect, rows)
+            end = _link(batch, head, time, dialect, (rows, contents))
             seqs.append(range(head.seq + 1, end.seq + 1))
             heads[batch.team_id] = end
         _insert(cursor, _INSERT_ENTRIES, rows)
-        _insert(cursor, _INSERT_CONTENTS, [row for b in group for row in b.contents])
+        _insert(cursor, _INSERT_CONTENTS, contents)
         cursor.executemany(
             "UPDATE audit_chainhead SET seq = %s, hash = %s WHERE team_id = %s",
             [
@@ -230,10 +234,11 @@ def _link(
     head: chain.Position,
     time: tuple[bytes, Any],
     dialect: Dialect,
-    rows: list[tuple[Any, ...]],
+    tables: tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]],
 ) -> chain.Position:
-    """Add the batch's rows to `rows` and return the new end of the chain."""
+    """Add the batch's rows of both tables and return the new end of the chain."""
     seq, previous = head
+    rows, contents = tables
     adapt, (recorded, recorded_at) = dialect.adapt, time
     team = adapt(batch.team_id)
     for entry in batch.entries:
@@ -253,6 +258,7 @@ def _link(
                 chain.tagged(previous),
             )
         )
+        contents += [(team, seq, *content) for content in entry.contents]
     return chain.Position(seq, previous)
 
 
@@ -281,7 +287,7 @@ _INSERT_ENTRIES = (
     "recorded_at, canonical, hash) VALUES "
 )
 _INSERT_CONTENTS = (
-    "INSERT INTO audit_content (digest, team_id, salt, sealed, size) VALUES "
+    "INSERT INTO audit_content (team_id, seq, name, salt, sealed, size) VALUES "
 )
 
 

@@ -53,10 +53,17 @@ class Entry(models.Model):
 
 
 class Content(models.Model):
-    """A body of text, encrypted and bound to its team and digest."""
+    """A body of text, encrypted and bound to its team and to the digest in its entry.
 
-    digest = models.CharField(max_length=DIGEST_LENGTH, primary_key=True)
+    Its key is its place, not its digest: new rows go to the end of the index.
+    """
+
+    pk = models.CompositePrimaryKey("team_id", "seq", "name")
     team_id = models.UUIDField()
+    seq = models.BigIntegerField()
+    """Of the entry it belongs to."""
+    name = models.CharField(max_length=64)
+    """Under which the entry holds its digest, for example `prompt`."""
     salt = models.BinaryField(null=True)
     """NULL after erasure: without it not even a guessed text can be confirmed."""
     sealed = models.BinaryField(null=True)
@@ -67,4 +74,4 @@ class Content(models.Model):
     objects = TeamQuerySet["Content"].as_manager()
 
     def __str__(self) -> str:
-        return self.digest
+        return f"{self.seq} {self.name}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -22,10 +22,6 @@ class _Row(NamedTuple):
     seq: int
     hash: str
     document: dict[str, Any]
-
-    @property
-    def digests(self) -> list[str]:
-        return [body["digest"] for body in self.document["bodies"].values()]
 
 
 def entry_list(
@@ -48,20 +44,23 @@ def entry_list(
             "seq", "hash", "canonical"
         )[:limit]
     ]
-    texts = _texts(team_id, [digest for row in rows for digest in row.digests])
+    texts = _texts(team_id, rows)
     previous = _previous_hashes(team_id, rows)
     return [_view(row, texts, previous[row.seq]) for row in rows]
 
 
-def _texts(team_id: UUID, digests: Iterable[str]) -> dict[str, str | None]:
-    """Return the bodies by digest; None is one that has been erased."""
-    contents = Content.objects.for_team(team_id).filter(digest__in=set(digests))
-    return {
-        digest: None
-        if sealed is None
-        else unseal(bytes(sealed), context=content_context(team_id, digest)).decode()
-        for digest, sealed in contents.values_list("digest", "sealed")
-    }
+def _texts(team_id: UUID, rows: Sequence[_Row]) -> dict[tuple[int, str], str]:
+    """Return the bodies by seq and name, without those that have been erased."""
+    bodies = {row.seq: row.document["bodies"] for row in rows}
+    contents = Content.objects.for_team(team_id).filter(
+        seq__in=[seq for seq, named in bodies.items() if named]
+    )
+    texts = {}
+    for seq, name, sealed in contents.values_list("seq", "name", "sealed"):
+        if sealed is not None and name in bodies[seq]:
+            context = content_context(team_id, bodies[seq][name]["digest"])
+            texts[seq, name] = unseal(bytes(sealed), context=context).decode()
+    return texts
 
 
 def _previous_hashes(team_id: UUID, rows: Sequence[_Row]) -> dict[int, str]:
@@ -74,7 +73,7 @@ def _previous_hashes(team_id: UUID, rows: Sequence[_Row]) -> dict[int, str]:
     return {row.seq: known.get(row.seq, "") for row in rows}
 
 
-def _view(row: _Row, texts: dict[str, str | None], previous: str) -> EntryView:
+def _view(row: _Row, texts: dict[tuple[int, str], str], previous: str) -> EntryView:
     document = row.document
     target = document["targets"][0]
     recorded_at: datetime = recorded_time(document["recorded"])
@@ -89,9 +88,7 @@ def _view(row: _Row, texts: dict[str, str | None], previous: str) -> EntryView:
         actor=Actor(**document["actor"]),
         context=document["context"],
         data=document["data"],
-        bodies={
-            name: texts.get(body["digest"]) for name, body in document["bodies"].items()
-        },
+        bodies={name: texts.get((row.seq, name)) for name in document["bodies"]},
         hash=row.hash,
         previous_hash=previous,
     )

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 from uuid import UUID
 
+import orjson
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.transaction import TransactionManagementError
 
 from apps.audit.append import Appended, append, prepare, recorded_time
 from apps.audit.dialects import dialect_of
-from apps.audit.models import Content
+from apps.audit.models import Content, Entry
 from apps.audit.types import Actor, Batch, EntryDraft, WrittenEntry
 
 CONTENT_ERASED = "audit.content_erased"
-DIGESTS_PER_ENTRY = 500
+BODIES_PER_ENTRY = 300
 """Keeps an erasure entry near 40 KB however much is erased."""
 
 
@@ -40,46 +42,57 @@ def _append(batch: Batch, using: str) -> Appended:
 def content_erase(
     *,
     team_id: UUID,
-    digests: Iterable[str],
+    places: Iterable[tuple[int, str]],
     actor: Actor,
     reason: str,
     using: str = DEFAULT_DB_ALIAS,
 ) -> tuple[WrittenEntry, ...]:
     """Remove bodies and their salts for good, and record that it was done.
 
-    Chains stay verifiable: they hold only digests. Digests of another team, unknown or
-    already erased ones are passed over; if none is left, no entry is written. Copies in
-    backups are beyond its reach.
+    A place is the seq of an entry and the name of a body in it. Chains stay verifiable:
+    they hold only digests. Places of no body, or of one already erased, are passed
+    over; if none is left, no entry is written. Copies in backups are beyond its reach.
     """
     with transaction.atomic(using=using):
-        present = (
-            Content.objects.using(using)
-            .for_team(team_id)
-            .filter(digest__in=set(digests), sealed__isnull=False)
-            .select_for_update()
-        )
-        erased = sorted(present.values_list("digest", flat=True))
+        erased = _erase(team_id, places, using)
         if not erased:
             return ()
-        Content.objects.using(using).for_team(team_id).filter(digest__in=erased).update(
-            sealed=None, salt=None
-        )
         drafts = tuple(
-            _erasure(team_id, erased[start : start + DIGESTS_PER_ENTRY], actor, reason)
-            for start in range(0, len(erased), DIGESTS_PER_ENTRY)
+            _erasure(team_id, erased[start : start + BODIES_PER_ENTRY], actor, reason)
+            for start in range(0, len(erased), BODIES_PER_ENTRY)
         )
         appended = _append(Batch(team_id, drafts), using)
     recorded_at = recorded_time(appended.recorded)
     return tuple(WrittenEntry(seq, recorded_at) for seq in appended.seqs[0])
 
 
+def _erase(
+    team_id: UUID, places: Iterable[tuple[int, str]], using: str
+) -> list[dict[str, Any]]:
+    """Erase what is there to erase; return what it was, as the entry will name it."""
+    names: dict[int, set[str]] = {}
+    for seq, name in places:
+        names.setdefault(seq, set()).add(name)
+    entries = Entry.objects.using(using).for_team(team_id).filter(seq__in=names)
+    erased = []
+    for seq, canonical in entries.order_by("seq").values_list("seq", "canonical"):
+        bodies = orjson.loads(bytes(canonical))["bodies"]
+        for name in sorted(names[seq] & bodies.keys()):
+            content = Content.objects.using(using).for_team(team_id)
+            present = content.filter(seq=seq, name=name, sealed__isnull=False)
+            if present.update(sealed=None, salt=None):
+                digest = bodies[name]["digest"]
+                erased.append({"seq": seq, "name": name, "digest": digest})
+    return erased
+
+
 def _erasure(
-    team_id: UUID, digests: list[str], actor: Actor, reason: str
+    team_id: UUID, bodies: list[dict[str, Any]], actor: Actor, reason: str
 ) -> EntryDraft:
     return EntryDraft(
         action=CONTENT_ERASED,
         subject_type="team",
         subject_id=team_id,
         actor=actor,
-        data={"digests": digests, "reason": reason},
+        data={"bodies": bodies, "reason": reason},
     )

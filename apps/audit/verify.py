@@ -11,7 +11,7 @@ that.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -29,7 +29,7 @@ from apps.core.errors import SecretUnreadable
 from apps.core.keyring import unseal
 
 PAGE = 500
-"""Entries in memory at once; their bodies stay below SQLite's limit of parameters."""
+"""Entries in memory at once, with their bodies."""
 MAX_MISSING = 20_000
 """Missing bodies remembered before they are compared with the erasures."""
 NO_NUMBER = 2**63 - 1
@@ -88,11 +88,18 @@ class _Row(NamedTuple):
         return Link(self.seq, self.canonical, self.hash)
 
 
+class _Place(NamedTuple):
+    """Where a body belongs, as its entry and the record of its erasure name it."""
+
+    seq: int
+    name: str
+    digest: str
+
+
 class _Body(NamedTuple):
     """What an entry says about one of its bodies."""
 
-    seq: int
-    digest: str
+    place: _Place
     size: int
 
 
@@ -112,8 +119,8 @@ class _Tally:
     entries: int = 0
     bodies: int = 0
     erased: int = 0
-    missing: dict[str, int] = field(default_factory=dict)
-    """By digest of a body that is gone: the seq of its entry."""
+    missing: set[_Place] = field(default_factory=set)
+    """Bodies that are gone."""
     fault: ChainFault | None = None
 
     def blame(self, fault: ChainFault | None) -> None:
@@ -127,15 +134,14 @@ class _Tally:
             return
         erasures = (
             Entry.objects.for_team(self.team_id)
-            .filter(seq__gt=min(self.missing.values()), action=CONTENT_ERASED)
+            .filter(seq__gt=min(self.missing).seq, action=CONTENT_ERASED)
             .order_by("seq")
         )
         for canonical in erasures.values_list("canonical", flat=True).iterator():
-            for digest in _erased_digests(bytes(canonical)):
-                self.missing.pop(digest, None)
+            self.missing -= _erased(_binary(canonical))
         if self.missing:
-            digest, seq = min(self.missing.items(), key=lambda item: item[1])
-            detail = f"no entry says that {digest} was erased"
+            seq, name, _ = min(self.missing)
+            detail = f"no entry says that {name!r} was erased"
             self.blame(ChainFault(seq, FaultKind.CONTENT_MISSING, detail))
         self.missing.clear()
 
@@ -303,7 +309,7 @@ def _check_rows(tally: _Tally, rows: Iterable[_Row]) -> None:
         tally.entries += 1
     contents = _contents(tally.team_id, bodies)
     for body in bodies:
-        _check_body(tally, body, contents.get(body.digest))
+        _check_body(tally, body, contents.get(body.place[:2]))
     if len(tally.missing) > MAX_MISSING:
         tally.settle()
 
@@ -330,8 +336,9 @@ def _entry_fault(row: _Row, bodies: list[_Body]) -> ChainFault | None:
         if stored != hashed:
             detail = f"{column} is {stored!r}, hashed was {hashed!r}"
             return ChainFault(row.seq, FaultKind.COLUMN_CHANGED, detail)
-    for body in document["bodies"].values():
-        bodies.append(_Body(row.seq, body["digest"], body["bytes"]))
+    for name, body in document["bodies"].items():
+        chain.untagged(body["digest"])  # raises if it is none
+        bodies.append(_Body(_Place(row.seq, name, body["digest"]), body["bytes"]))
     return None
 
 
@@ -340,36 +347,50 @@ def _hex(value: Any) -> str:
     return str(value).replace("-", "")
 
 
-def _contents(team_id: UUID, bodies: Sequence[_Body]) -> dict[str, _Content]:
-    contents: dict[str, _Content] = {}
-    for start in range(0, len(bodies), PAGE):
-        digests = [body.digest for body in bodies[start : start + PAGE]]
-        rows = Content.objects.for_team(team_id).filter(digest__in=digests)
-        for digest, *values in rows.values_list("digest", "salt", "sealed", "size"):
-            contents[digest] = _Content(*values)
-    return contents
+def _contents(
+    team_id: UUID, bodies: Iterable[_Body]
+) -> dict[tuple[int, str], _Content]:
+    seqs = {body.place.seq for body in bodies}
+    rows = Content.objects.for_team(team_id).filter(seq__in=seqs)
+    return {
+        (seq, name): _Content(*values)
+        for seq, name, *values in rows.values_list(
+            "seq", "name", "salt", "sealed", "size"
+        )
+    }
 
 
 def _check_body(tally: _Tally, body: _Body, content: _Content | None) -> None:
+    (seq, name, expected), size = body
     if content is None or content.sealed is None:
-        tally.missing[body.digest] = body.seq
+        tally.missing.add(body.place)
         tally.erased += 1
         return
     try:
         text = unseal(
-            bytes(content.sealed), context=content_context(tally.team_id, body.digest)
+            bytes(content.sealed), context=content_context(tally.team_id, expected)
         )
         digest = chain.body_digest(bytes(content.salt or b""), text)
     except (SecretUnreadable, ValueError, IndexError, TypeError) as exc:
-        detail = f"{body.digest}: {exc}"
-        tally.blame(ChainFault(body.seq, FaultKind.CONTENT_UNREADABLE, detail))
+        detail = f"{name!r}: {exc}"
+        tally.blame(ChainFault(seq, FaultKind.CONTENT_UNREADABLE, detail))
         return
-    if chain.tagged(digest) != body.digest or {content.size, len(text)} != {body.size}:
-        detail = f"{body.digest} does not follow from the stored text, salt and size"
-        tally.blame(ChainFault(body.seq, FaultKind.CONTENT_CHANGED, detail))
+    if chain.tagged(digest) != expected or [content.size, len(text)] != [size] * 2:
+        detail = f"{name!r}: {expected} does not follow from text, salt and size"
+        tally.blame(ChainFault(seq, FaultKind.CONTENT_CHANGED, detail))
         return
     tally.bodies += 1
 
 
-def _erased_digests(canonical: bytes) -> Iterator[str]:
-    yield from orjson.loads(canonical)["data"]["digests"]
+def _erased(canonical: bytes) -> set[_Place]:
+    """Return what an entry says was erased."""
+    try:
+        document = orjson.loads(canonical)
+        if document["action"] != CONTENT_ERASED:
+            return set()
+        return {
+            _Place(body["seq"], body["name"], body["digest"])
+            for body in document["data"]["bodies"]
+        }
+    except (ValueError, KeyError, TypeError):
+        return set()  # tampered with: the walk through the chain says where

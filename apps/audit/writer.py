@@ -232,7 +232,7 @@ class LedgerWriter:
                 # FULL: a commit survives a power loss, as "durable" must mean.
                 cursor.execute("PRAGMA synchronous = FULL")
                 cursor.execute("PRAGMA wal_autocheckpoint = 0")
-                # 32 MiB: digests fall all over their index, 2 MiB would thrash.
+                # 32 MiB: with many teams many pages are in use, 2 MiB would thrash.
                 cursor.execute("PRAGMA cache_size = -32768")
         return connection
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from apps.audit.models import Entry
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
 from apps.audit.verify import VerifyReport, verify_team
@@ -79,6 +80,12 @@ def execute(sql: str, *params: Any) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql, adapted)
         return cursor.fetchall() if cursor.description else []
+
+
+def digest_at(team_id: uuid.UUID, seq: int) -> str:
+    """Return the digest of the only body of an entry."""
+    entry = Entry.objects.for_team(team_id).get(seq=seq)
+    return bytes(entry.canonical).decode().split('"digest":"')[1].split('"')[0]
 
 
 def place(team_id: uuid.UUID) -> tuple[int, str] | None:

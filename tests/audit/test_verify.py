@@ -20,6 +20,7 @@ from tests.audit.examples import (
     RUN,
     append,
     chain_of,
+    digest_at,
     draft,
     execute,
     fault_of,
@@ -40,11 +41,6 @@ def set_column(team_id: uuid.UUID, seq: int, column: str, value: object) -> None
         team_id,
         seq,
     )
-
-
-def digest_at(team_id: uuid.UUID, seq: int) -> str:
-    entry = Entry.objects.for_team(team_id).get(seq=seq)
-    return bytes(entry.canonical).decode().split('"digest":"')[1].split('"')[0]
 
 
 def other_than(seq: int) -> int:
@@ -128,63 +124,77 @@ def changed_column(team_id: uuid.UUID, seq: int) -> Found:
 
 
 def changed_body(team_id: uuid.UUID, seq: int) -> Found:
-    content = Content.objects.for_team(team_id).get(digest=digest_at(team_id, seq))
+    content = Content.objects.for_team(team_id).get(seq=seq)
     sealed = bytearray(content.sealed or b"")
     sealed[random.randrange(len(sealed))] ^= 1 << random.randrange(8)
-    set_content(content.digest, "sealed", bytes(sealed))
+    set_content(team_id, seq, "sealed", bytes(sealed))
     return seq, FaultKind.CONTENT_UNREADABLE
 
 
 def truncated_body(team_id: uuid.UUID, seq: int) -> Found:
-    digest = digest_at(team_id, seq)
-    content = Content.objects.for_team(team_id).get(digest=digest)
+    content = Content.objects.for_team(team_id).get(seq=seq)
     cut = random.randrange(len(content.sealed or b""))
-    set_content(digest, "sealed", bytes(content.sealed or b"")[:cut])
+    set_content(team_id, seq, "sealed", bytes(content.sealed or b"")[:cut])
     return seq, FaultKind.CONTENT_UNREADABLE
 
 
 def body_rewritten_with_the_key(team_id: uuid.UUID, seq: int) -> Found:
-    digest = digest_at(team_id, seq)
-    forged = seal(b"text X", context=content_context(team_id, digest))
-    set_content(digest, "sealed", forged)
+    context = content_context(team_id, digest_at(team_id, seq))
+    set_content(team_id, seq, "sealed", seal(b"text X", context=context))
     return seq, FaultKind.CONTENT_CHANGED
 
 
-def moved_body(team_id: uuid.UUID, seq: int) -> Found:
+def swapped_bodies(team_id: uuid.UUID, seq: int) -> Found:
     other = other_than(seq)
-    first, second = digest_at(team_id, seq), digest_at(team_id, other)
-    for old, new in ((first, "-"), (second, first), ("-", second)):
-        set_content(old, "digest", new)
+    for old, new in ((seq, -1), (other, seq), (-1, other)):
+        set_content(team_id, old, "seq", new)
     return min(seq, other), FaultKind.CONTENT_UNREADABLE
 
 
+def copied_body(team_id: uuid.UUID, seq: int) -> Found:
+    other = Content.objects.for_team(team_id).get(seq=other_than(seq))
+    for column in ("salt", "sealed", "size"):
+        set_content(team_id, seq, column, getattr(other, column))
+    return seq, FaultKind.CONTENT_UNREADABLE
+
+
+def body_moved_away(team_id: uuid.UUID, seq: int) -> Found:
+    set_content(team_id, seq, "seq", LENGTH + seq)
+    return seq, FaultKind.CONTENT_MISSING
+
+
+def renamed_body(team_id: uuid.UUID, seq: int) -> Found:
+    set_content(team_id, seq, "name", "answer")
+    return seq, FaultKind.CONTENT_MISSING
+
+
 def replaced_salt(team_id: uuid.UUID, seq: int) -> Found:
-    set_content(digest_at(team_id, seq), "salt", os.urandom(16))
+    set_content(team_id, seq, "salt", os.urandom(16))
     return seq, FaultKind.CONTENT_CHANGED
 
 
 def removed_salt(team_id: uuid.UUID, seq: int) -> Found:
-    set_content(digest_at(team_id, seq), "salt", None)
+    set_content(team_id, seq, "salt", None)
     return seq, FaultKind.CONTENT_CHANGED
 
 
 def changed_size(team_id: uuid.UUID, seq: int) -> Found:
-    set_content(digest_at(team_id, seq), "size", 1)
+    set_content(team_id, seq, "size", 1)
     return seq, FaultKind.CONTENT_CHANGED
 
 
 def deleted_body(team_id: uuid.UUID, seq: int) -> Found:
-    execute("DELETE FROM audit_content WHERE digest = %s", digest_at(team_id, seq))
+    execute("DELETE FROM audit_content WHERE team_id = %s AND seq = %s", team_id, seq)
     return seq, FaultKind.CONTENT_MISSING
 
 
 def body_emptied_without_a_record(team_id: uuid.UUID, seq: int) -> Found:
-    set_content(digest_at(team_id, seq), "sealed", None)
+    set_content(team_id, seq, "sealed", None)
     return seq, FaultKind.CONTENT_MISSING
 
 
 def body_moved_to_other_team(team_id: uuid.UUID, seq: int) -> Found:
-    set_content(digest_at(team_id, seq), "team_id", uuid.uuid4())
+    set_content(team_id, seq, "team_id", uuid.uuid4())
     return seq, FaultKind.CONTENT_MISSING
 
 
@@ -218,9 +228,13 @@ def chain_deleted(team_id: uuid.UUID, seq: int) -> Found:
     return 1, FaultKind.TAIL_MISSING
 
 
-def set_content(digest: str, column: str, value: object) -> None:
-    sql = f"UPDATE audit_content SET {column} = %s WHERE digest = %s"
-    execute(sql, value, digest)
+def set_content(team_id: uuid.UUID, seq: int, column: str, value: object) -> None:
+    execute(
+        f"UPDATE audit_content SET {column} = %s WHERE team_id = %s AND seq = %s",
+        value,
+        team_id,
+        seq,
+    )
 
 
 def set_head(team_id: uuid.UUID, column: str, value: object) -> None:
@@ -242,7 +256,10 @@ TAMPERINGS = [
     changed_body,
     truncated_body,
     body_rewritten_with_the_key,
-    moved_body,
+    swapped_bodies,
+    copied_body,
+    body_moved_away,
+    renamed_body,
     replaced_salt,
     removed_salt,
     changed_size,
@@ -298,6 +315,25 @@ def test_well_linked_bytes_that_are_no_entry_are_found(canonical: bytes) -> None
     set_column(team_id, 1, "hash", forged)
     set_head(team_id, "hash", forged)
     assert place(team_id) == (1, FaultKind.NOT_CANONICAL)
+
+
+@pytest.mark.parametrize("digest", ["7", "[]", '"sha256:00"', "null"])
+def test_well_linked_entry_with_an_odd_digest_is_found(digest: str) -> None:
+    team_id = chain_of(1)
+    canonical = bytes(Entry.objects.for_team(team_id).get().canonical)
+    odd = canonical.replace(f'"{digest_at(team_id, 1)}"'.encode(), digest.encode())
+    forged = chain.tagged(chain.entry_hash(team_id, 1, chain.GENESIS, odd))
+    set_column(team_id, 1, "canonical", odd)
+    set_column(team_id, 1, "hash", forged)
+    set_head(team_id, "hash", forged)
+    assert place(team_id) == (1, FaultKind.NOT_CANONICAL)
+
+
+def test_bodies_swapped_within_an_entry_are_found(team: uuid.UUID) -> None:
+    append(team, draft(bodies={"a": "x", "b": "y"}))
+    for old, new in (("a", "-"), ("b", "a"), ("-", "b")):
+        execute("UPDATE audit_content SET name = %s WHERE name = %s", new, old)
+    assert place(team) == (1, FaultKind.CONTENT_UNREADABLE)
 
 
 def test_earliest_of_several_faults_is_named() -> None:

@@ -22,8 +22,10 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Content',
             fields=[
-                ('digest', models.CharField(max_length=71, primary_key=True, serialize=False)),
+                ('pk', models.CompositePrimaryKey('team_id', 'seq', 'name', blank=True, editable=False, primary_key=True, serialize=False)),
                 ('team_id', models.UUIDField()),
+                ('seq', models.BigIntegerField()),
+                ('name', models.CharField(max_length=64)),
                 ('salt', models.BinaryField(null=True)),
                 ('sealed', models.BinaryField(null=True)),
                 ('size', models.PositiveBigIntegerField()),
