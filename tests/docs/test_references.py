@@ -1,0 +1,64 @@
+"""What the documentation refers to exists: files, links, headings, tests."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.docs.reading import ROOT, page
+
+PAGES = sorted(
+    str(path.relative_to(ROOT))
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+)
+MADE_BY_RUNNING = {"docs/images/playground.png", "bench/RESULTS.md"}
+"""A picture of the product and its measurements: not there before they are made."""
+_FILE = re.compile(
+    r"`((?:apps|conductor_site|deploy|docs|static|templates|tests)/[\w./-]+)`"
+)
+_LINK = re.compile(r"\]\(([^)#\s]*)(?:#([\w-]+))?\)")
+_TEST = re.compile(r"`(test_\w+)`")
+
+
+def anchors(name: str) -> set[str]:
+    """Return the anchors of a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page(name), re.M)
+    return {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+def all_tests() -> set[str]:
+    sources = (path.read_text("utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    return {name for text in sources for name in re.findall(r"def (test_\w+)", text)}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_named_files_exist(name):
+    named = {path.rstrip("/.") for path in _FILE.findall(page(name))}
+    assert {path for path in named if not (ROOT / path).exists()} == set()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_somewhere(name):
+    dead = []
+    for target, anchor in _LINK.findall(page(name)):
+        if "://" in target:
+            continue
+        path = (ROOT / name).parent / target if target else ROOT / name
+        where = str(path.resolve().relative_to(ROOT))
+        missing = not path.exists() and where not in MADE_BY_RUNNING
+        if missing or (anchor and anchor not in anchors(where)):
+            dead.append(f"{target}#{anchor}")
+    assert dead == []
+
+
+def test_named_tests_exist():
+    known = all_tests()
+    named = {(name, test) for name in PAGES for test in _TEST.findall(page(name))}
+    assert len(named) > 20
+    assert sorted(item for item in named if item[1] not in known) == []
+
+
+def test_no_page_names_a_path_of_somebodys_machine():
+    own = re.compile(r"(?<![\w.:/])/(?:home|Users|root|tmp|var|opt)/")
+    assert [name for name in PAGES if own.search(page(name))] == []
