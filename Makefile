@@ -51,3 +51,29 @@ lock: ## needs uv
 		--no-header --no-annotate requirements/dev.in -o requirements/dev.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate requirements/gpu-serve.in -o requirements/gpu-serve.txt
+
+bench: $(VENV)/.installed ## about five minutes on 2 cores
+	$(BIN)/python -m bench.ledger
+	$(BIN)/python -m bench.engine
+	$(BIN)/python -m bench.gateway
+	$(BIN)/python -m bench.streams
+	$(BIN)/python -m bench.report
+
+.PHONY: bench-peers
+bench-peers: $(VENV)/.installed ## beside LangGraph, LiteLLM and Portkey
+	-$(MAKE) -s -k .venv-bench-langgraph/.installed .venv-bench-litellm/.installed \
+		var/bench/portkey/.installed
+	$(BIN)/python -m bench.engine --peers
+	$(BIN)/python -m bench.gateway --peers
+	$(BIN)/python -m bench.report
+
+.venv-bench-%/.installed: bench/peers/%.txt
+	$(PYTHON) -m venv .venv-bench-$*
+	.venv-bench-$*/bin/pip --disable-pip-version-check install --quiet -r $<
+	@touch $@
+
+var/bench/portkey/.installed: bench/peers/package.json
+	mkdir -p $(@D)
+	cp $< $(@D)/package.json
+	cd $(@D) && npm install --silent --ignore-scripts --no-package-lock --no-audit --no-fund
+	@touch $@

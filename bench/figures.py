@@ -7,11 +7,14 @@ import os
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from bench.servers import ROOT
 
 KEPT = ROOT / "var" / "bench" / "figures"
+LOAD_BEFORE = os.getloadavg()[0]
+"""How busy the machine was with other things when this process started."""
 Seen = Mapping[str, Any]
 
 
@@ -38,9 +41,10 @@ def medians(rows: list[Seen]) -> dict[str, Any]:
 
 
 def keep(name: str, figures: Mapping[str, Any]) -> None:
-    """Store figures for the report, with how busy the machine was."""
+    """Store figures for the report, with the day and how busy the machine was."""
     KEPT.mkdir(parents=True, exist_ok=True)
-    document = {"load_average": os.getloadavg()[0], **figures}
+    today = datetime.now(UTC).date().isoformat()
+    document = {"measured_on": today, "load_before": LOAD_BEFORE, **figures}
     (KEPT / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n")
 
 

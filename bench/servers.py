@@ -95,7 +95,7 @@ def _wait_until_ready(
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
     tail = log_path.read_text(errors="replace")[-1500:]
-    raise RuntimeError(f"{Path(child.args[0]).name} did not start:\n{tail}")  # type: ignore[index]
+    raise RuntimeError(f"exit status {child.poll()}, its last words:\n{tail}")
 
 
 @contextmanager
