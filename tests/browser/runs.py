@@ -29,6 +29,12 @@ async def ask_worker(page: Page, worker: str, prompt: str = "Hello") -> None:
     await start(page, prompt)
 
 
+async def open_record(page: Page) -> None:
+    """Go from a run on the playground to its own page, scripts running."""
+    await page.get_by_role("link", name="Record and verification").click()
+    await page.wait_for_url("**/runs/*/")
+
+
 async def ends(page: Page, state: str = "completed") -> None:
     """Wait until the run on the page is over and the page says so."""
     await expect(page.locator(RUN)).to_have_attribute("data-state", state)

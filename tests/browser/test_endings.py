@@ -33,7 +33,7 @@ async def test_stop_button_of_the_run_page_stops_it(visit, site, hire):
     page = (await visit(site.cast.alice)).page
     await runs.ask_worker(page, "delay-60000")
     await expect(runs.card(page, 0, "running")).to_be_visible()
-    await page.get_by_role("link", name="Record and verification").click()
+    await runs.open_record(page)
     await page.get_by_role("button", name="Stop").click()
     await runs.ends(page, "cancelled")
     await expect(page.get_by_role("button", name="Stop")).to_be_hidden()

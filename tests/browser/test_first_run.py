@@ -22,6 +22,7 @@ async def test_new_person_signs_in_and_runs_a_sample_with_the_keyboard(visit, si
     await page.get_by_label("Email").fill("alice@example.org")
     await page.get_by_label("Password").fill(PASSWORD)
     await page.get_by_role("button", name="Sign in").click()
+    await page.wait_for_url("/")  # scripts included: before them a chip does nothing
     sample = page.locator("[data-prompt]").first
     words = await sample.get_attribute("data-prompt")
     await sample.click()
@@ -78,7 +79,7 @@ async def test_verification_names_what_was_changed(visit, site):
     await page.goto("/")
     await runs.start(page, SUM)
     await runs.ends(page)
-    await page.get_by_role("link", name="Record and verification").click()
+    await runs.open_record(page)
     verdict = page.locator(".verification")
     await page.get_by_role("button", name="Verify").click()
     await expect(verdict).to_contain_text("chain intact")

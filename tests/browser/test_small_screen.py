@@ -30,7 +30,7 @@ async def test_no_page_scrolls_sideways(visit, site):
     await runs.start(page, "What is 17 * 23 + 4?")
     await runs.ends(page)
     await _fits(page)
-    await page.get_by_role("link", name="Record and verification").click()
+    await runs.open_record(page)
     await page.get_by_role("button", name="Verify").click()
     await expect(page.locator(".verification")).to_be_visible()
     await _fits(page)
