@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from time import monotonic
 
 import openai
@@ -63,7 +62,7 @@ async def test_text_shows_before_the_step_is_over(visit, site, hire):
 async def test_page_keeps_up_with_five_steps_and_thousands_of_tokens(visit, site, hire):
     await hire(f"tokens-{TOKENS}-180")
     page = (await visit(site.cast.alice)).page
-    frames = _count_frames(page)
+    frames = _time_frames(page)
     await page.goto("/")
     await page.evaluate(WATCH_FRAMES)
     first = [(0, f"Count {n}.", list[int]()) for n in range(STEPS - 1)]
@@ -72,20 +71,20 @@ async def test_page_keeps_up_with_five_steps_and_thousands_of_tokens(visit, site
     await runs.ends(page)
     assert await page.evaluate("window.longestGap") < LONGEST_GAP_MS
     assert len(frames) == 1
-    assert all(max(c.values()) <= MOST_FRAMES_PER_S for c in frames)
+    assert len(frames[0]) / (frames[0][-1] - frames[0][0]) <= MOST_FRAMES_PER_S
     for index in range(STEPS):
         prose = runs.card(page, index, "completed").locator(".prose")
         assert (await prose.text_content() or "").strip() == COUNTED.strip()
 
 
-def _count_frames(page: Page) -> list[Counter[int]]:
-    """Count what each websocket of a page receives, by second."""
-    sockets: list[Counter[int]] = []
+def _time_frames(page: Page) -> list[list[float]]:
+    """Note when each websocket of a page receives a frame."""
+    sockets: list[list[float]] = []
 
     def follow(socket: WebSocket) -> None:
-        counter: Counter[int] = Counter()
-        sockets.append(counter)
-        socket.on("framereceived", lambda _: counter.update([int(monotonic())]))
+        times: list[float] = []
+        sockets.append(times)
+        socket.on("framereceived", lambda _: times.append(monotonic()))
 
     page.on("websocket", follow)
     return sockets
