@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -35,7 +36,7 @@ from apps.playground.comparison import Comparison, compare, order_for_worker
 from apps.playground.entries import entry_lines, entry_rows
 from apps.playground.forms import CompareForm, RunFilterForm, RunForm
 from apps.playground.middleware import wants_json
-from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES
+from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
 from apps.playground.story import Call, RunStory
 from apps.playground.verdict import verdict_of
 from apps.runs.models import Run
@@ -54,13 +55,14 @@ def index(request: TeamRequest) -> HttpResponseBase:
     pools = pool_choices(request.team.id)
     body = _body(request, _run_in_query(request, "run"))
     source = body or _body(request, _run_in_query(request, "from"))
+    samples = SIMULATED_SAMPLES if _is_simulated(pools) else SAMPLES
     context = {
         "section": "playground",
         "pools": pools,
         "chosen": _settings_of(source.story if source else RunStory(), pools),
-        "samples": SIMULATED_SAMPLES if _is_simulated(pools) else SAMPLES,
+        "samples": samples,
         "languages": ("curl", "python", "javascript"),
-        "prompt": source.story.prompt if source else "",
+        "prompt": source.story.prompt if source else _sample(request, samples),
         "body": body,
         "entries": None,
         "workers": worker_choices(pools),
@@ -293,6 +295,13 @@ def _run_in_query(request: TeamRequest, name: str) -> uuid.UUID | None:
         return uuid.UUID(request.GET.get(name, ""))
     except ValueError:
         return None
+
+
+def _sample(request: TeamRequest, samples: Sequence[Sample]) -> str:
+    """Return the prompt of the sample whose number is in the address, if any."""
+    wanted = request.GET.get("sample", "")
+    numbered = enumerate(samples, start=1)
+    return next((each.prompt for i, each in numbered if str(i) == wanted), "")
 
 
 def _body(request: TeamRequest, run_id: uuid.UUID | None) -> RunBody | None:

@@ -122,7 +122,9 @@ form.addEventListener("change", showSettings);
 for (const field of document.querySelectorAll("[form=composer]")) field.addEventListener("change", showSettings);
 document.querySelector("#first-steps").addEventListener("click", (event) => {
   const chip = event.target.closest("[data-prompt]");
-  if (chip) usePrompt(chip.dataset.prompt);
+  if (!chip || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  event.preventDefault();
+  usePrompt(chip.dataset.prompt);
 });
 document.querySelector("#rerun").addEventListener("click", () => {
   usePrompt(lastPrompt);

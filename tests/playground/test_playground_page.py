@@ -3,9 +3,11 @@
 import uuid
 
 import pytest
+from django.utils.html import escape
 
 from apps.accounts.models import Role
 from apps.playground import views
+from apps.playground.samples import SAMPLES
 from apps.runs.types import RunOrder
 from tests.factories import MembershipFactory, PoolFactory
 from tests.playground import stories
@@ -54,6 +56,17 @@ def test_person_without_a_team_is_told_so(client, django_user_model):
     response = client.get("/")
     assert response.status_code == 403
     assert b"You are in no team yet" in response.content
+
+
+def test_sample_fills_the_prompt_without_a_script(bob):
+    page = bob.get("/?sample=2").content.decode()
+    assert f">{escape(SAMPLES[1].prompt)}</textarea>" in page
+
+
+@pytest.mark.parametrize("number", ["0", "99", "x", ""])
+def test_unknown_sample_leaves_the_prompt_empty(bob, number):
+    page = bob.get(f"/?sample={number}").content.decode()
+    assert "autofocus></textarea>" in page
 
 
 @pytest.mark.parametrize(("tags", "is_shown"), [(["simulated"], True), ([], False)])
