@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from bench import competitors
@@ -58,12 +59,14 @@ def _measure(servers: dict[str, Server]) -> dict[str, Any]:
         say(f"engine, {count} runs at once")
         figures[str(count)] = alternate(
             servers,
-            lambda name, n=count: load(
-                servers[name], "plan", in_flight=n, count=n, warm_up=0
-            ),
+            partial(_burst, servers, count),
             ROUNDS,
         )
     return figures
+
+
+def _burst(servers: dict[str, Server], count: int, name: str) -> Any:
+    return load(servers[name], "plan", in_flight=count, count=count, warm_up=0)
 
 
 if __name__ == "__main__":

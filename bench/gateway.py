@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from bench import competitors
@@ -34,12 +35,14 @@ def main() -> None:
             say(f"gateway, {in_flight} in flight")
             figures[str(in_flight)] = alternate(
                 servers,
-                lambda name, n=in_flight: load(
-                    servers[name], "instant", in_flight=n, seconds=SECONDS
-                ),
+                partial(_round, servers, in_flight),
                 ROUNDS,
             )
     keep("gateway-peers" if with_peers else "gateway", figures)
+
+
+def _round(servers: dict[str, Server], in_flight: int, name: str) -> Any:
+    return load(servers[name], "instant", in_flight=in_flight, seconds=SECONDS)
 
 
 def _add_peers(

@@ -68,9 +68,9 @@ class Client(asyncio.Protocol):
 
 async def connect(url: str) -> Client:
     """Return a connection to the server of `url`."""
-    parts = urlsplit(url)
+    host, _, port = urlsplit(url).netloc.partition(":")
     loop = asyncio.get_running_loop()
-    _, client = await loop.create_connection(Client, parts.hostname, parts.port)
+    _, client = await loop.create_connection(Client, host, int(port))
     return client
 
 

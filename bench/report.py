@@ -134,8 +134,8 @@ def _gateway(file: str, title: str) -> str:
             targets.append(_target(what, rate, wanted))
     about = (
         "`worker/<name>`, not streamed, against a model that answers at once. "
-        "Conductor records five ledger entries in two durable commits for each request; the "
-        "LiteLLM proxy runs without a database and Portkey records nothing. "
+        "Conductor records five ledger entries in two durable commits for each "
+        "request; the LiteLLM proxy runs without a database, Portkey records nothing. "
     )
     return _section(title, about, rows, targets, found)
 
@@ -170,8 +170,8 @@ def _streams() -> str:
     ]
     about = (
         "200 streams of 50 tokens/s at once, 200 tokens each, begun at random within "
-        "a second. Delay: from when the model sent a token to when the client had it. The "
-        "second row is the instrument itself, without anything in between. "
+        "a second. Delay: from when the model sent a token to when the client had it. "
+        "The second row is the instrument itself, without anything in between. "
     )
     return _section("Streams", about, rows, targets, found)
 
