@@ -50,7 +50,9 @@ def _started(
             process(command, probe=url, folder=path, env=dict(more))
         )
     except RuntimeError as exc:
-        raise Unavailable(f"{name} did not start: {exc}") from exc
+        # The last line says why; the rest may tell where things lie on this machine.
+        why = str(exc).strip().splitlines()[-1].replace(str(ROOT), ".")
+        raise Unavailable(f"{name} did not start: {why}") from exc
     yield child.pid
 
 
