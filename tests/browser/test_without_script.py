@@ -36,3 +36,12 @@ async def test_context_and_verification_are_pages(visit, site):
     await page.go_back()
     await page.get_by_role("button", name="Verify").click()
     await expect(page.locator(".verification")).to_contain_text("chain intact")
+
+
+async def test_sample_fills_the_prompt(visit, site):
+    page = (await visit(site.cast.alice, java_script_enabled=False)).page
+    await page.goto("/")
+    sample = page.locator("[data-prompt]").first
+    words = str(await sample.get_attribute("data-prompt"))
+    await sample.click()
+    await expect(page.get_by_role("textbox", name="Prompt")).to_have_value(words)

@@ -1,0 +1,36 @@
+"""A finished run beside one worker that was asked the same, live."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import expect
+
+from tests.browser import runs
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+PHONE = (380, 740)
+
+
+async def test_comparison_follows_the_worker_until_it_has_answered(visit, site, hire):
+    await hire("instant", "tokens-150-150")
+    page = (await visit(site.cast.alice)).page
+    await runs.ask_worker(page, "instant")
+    await runs.ends(page)
+    await page.locator("#run-compare summary").click()
+    await page.get_by_role("button", name="tokens-150-150").click()
+    right = page.get_by_role("article", name="tokens-150-150")
+    await expect(right).to_contain_text("0 1 2 3")
+    await expect(right.locator(".prose")).to_contain_text("148 149")
+    await expect(right).to_contain_text("Completed")
+    left = page.get_by_role("article", name="instant")
+    await expect(left.locator(".prose")).to_have_text("ok")
+
+
+async def test_comparison_fits_a_telephone(visit, site):
+    page = (await visit(site.cast.alice, size=PHONE)).page
+    await runs.ask_worker(page, "sim-delta", "What is 12 * 12?")
+    await runs.ends(page)
+    await page.locator("#run-compare summary").click()
+    await page.get_by_role("button", name="sim-birch").click()
+    await expect(page.locator(".side .prose")).to_have_count(2)
+    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
