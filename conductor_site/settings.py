@@ -1,7 +1,7 @@
 """All settings, read from the environment. The defaults run on a laptop.
 
 Embedded mode (nothing set): SQLite and in-memory channels, one process. Production:
-`CONDUCTOR_ENV=production` plus the variables in docs/operations.md. Production refuses
+`CONDUCTOR_ENV=production` plus the variables in docs/configuration.md. Production refuses
 to start with DEBUG, a default secret, no encryption key or `ALLOWED_HOSTS=*`.
 """
 

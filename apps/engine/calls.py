@@ -146,7 +146,7 @@ class Caller:
                     if isinstance(item, CallEnd):
                         end = item
                         continue
-                    if attempt.first_token_ms is None:
+                    if attempt.first_token_ms is None and call.is_streamed:
                         attempt.first_token_ms = _ms(loop.time() - started)
                     if item.text:
                         texts.append(item.text)

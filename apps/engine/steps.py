@@ -122,7 +122,7 @@ class StepRunner:
         except AttemptFailed as exc:
             raise self._note_failure(worker, number, exc) from None
         view.finish()
-        return await self._complete(worker, number, attempt, view)
+        return self._complete(worker, number, attempt, view)
 
     def _note_failure(
         self, worker: str, number: int, exc: AttemptFailed
@@ -143,7 +143,7 @@ class StepRunner:
         )
         return exc.reason()
 
-    async def _complete(
+    def _complete(
         self, worker: str, number: int, attempt: Attempt, view: _View
     ) -> StepResult:
         completed = StepCompleted(
@@ -165,7 +165,7 @@ class StepRunner:
         if self._is_last:
             self._run.journal.note(completed)  # rides with run.completed
         else:
-            await self._run.journal.commit(completed)
+            self._run.journal.post(completed)
         return result
 
     def _fail(self, failed: CallFailed | None, failures: Sequence[Tried]) -> StepResult:

@@ -97,7 +97,6 @@ def _account_headers(summary: RunSummary) -> list[tuple[bytes, bytes]]:
 
 
 def _order(exchange: Exchange, holder: KeyHolder, request: ChatRequest) -> RunOrder:
-    is_direct = request.model.startswith(DIRECT_PREFIX)
     return RunOrder(
         team_id=holder.team_id,
         actor=Actor(type="api_key", id=str(holder.key_id), display=holder.display),
@@ -106,7 +105,7 @@ def _order(exchange: Exchange, holder: KeyHolder, request: ChatRequest) -> RunOr
         source=SOURCE,
         params=request.params,
         is_streamed=request.is_streamed,
-        is_watched=request.is_streamed or not is_direct,
+        is_watched=request.is_streamed,
         user_id=holder.created_by_id,
         api_key_id=holder.key_id,
         context=_context(exchange, request),

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator
+from dataclasses import replace
+from functools import lru_cache
 
 from apps.llm.completions import DONE, AnswerReader, read_answer, request_body
 from apps.llm.errors import BadRequest, BadResponse, Incomplete, Unauthorized
 from apps.llm.faults import refusal
 from apps.llm.http import HeaderPairs, HttpTransport, Post, Reply
 from apps.llm.sse import EventTooLong, SseParser
-from apps.llm.types import ChatRequest, Delta, Endpoint, Finish
+from apps.llm.types import ChatRequest, Delta, Endpoint, Finish, Timeouts
 
 USER_AGENT = "conductor/0.1.0"
 MAX_ANSWER_BYTES = 32_000_000
@@ -74,9 +76,15 @@ class ChatClient:
                 url=endpoint.chat_url,
                 headers=_headers(endpoint, is_stream=is_stream),
                 body=request_body(endpoint, request, is_stream=is_stream),
-                timeouts=endpoint.timeouts,
+                timeouts=_timeouts(endpoint.timeouts, is_stream=is_stream),
             )
         )
+
+
+@lru_cache(maxsize=256)
+def _timeouts(timeouts: Timeouts, *, is_stream: bool) -> Timeouts:
+    """Let a plain answer, which comes whole, take its whole time to begin."""
+    return timeouts if is_stream else replace(timeouts, first_byte_s=timeouts.total_s)
 
 
 def _headers(endpoint: Endpoint, *, is_stream: bool) -> HeaderPairs:

@@ -8,6 +8,7 @@ and in order. Text on its way comes as pieces with offsets. Frames: `event`, `pi
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from contextlib import suppress
 from typing import Any
@@ -16,6 +17,7 @@ from urllib.parse import parse_qs
 import orjson
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import DatabaseError
 
 from apps.accounts.selectors import team_list
 from apps.audit.types import EntryView
@@ -25,6 +27,7 @@ from apps.runs.executor import get_executor
 from apps.runs.models import Run
 from apps.runs.selectors import access_run, run_entries
 
+logger = logging.getLogger(__name__)
 NOT_SIGNED_IN = 4401
 NO_SUCH_RUN = 4404
 NORMAL = 1000
@@ -39,15 +42,22 @@ KEPT_BACK = frozenset({"messages"})
 class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     """One watcher of one run."""
 
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one socket; however it ends, nothing goes on behind it."""
+        self._is_watching = False
+        self._ticker: asyncio.Task[None] | None = None
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._leave()
+
     async def connect(self) -> None:
         """Check who is asking, then replay."""
         self._sent_seq = _after(self.scope["query_string"])
         self._sent_text: dict[tuple[int, int | None, int], int] = {}
         self._reading = asyncio.Lock()
         self._run_id: uuid.UUID = self.scope["url_route"]["kwargs"]["run_id"]
-        self._is_watching = False
         self._is_ended = False
-        self._ticker: asyncio.Task[None] | None = None
         await self.accept()
         user = self.scope["user"]
         if not user.is_authenticated:
@@ -63,16 +73,6 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         await self._send_frame({"type": "caught_up", "seq": self._sent_seq})
         await self._send_drafts()
-
-    async def disconnect(self, code: int) -> None:
-        """Stop watching."""
-        if self._ticker is not None:
-            self._ticker.cancel()
-        if self._is_watching:
-            self._is_watching = False
-            get_executor().broadcaster.unwatch(self._run_id)
-            group = group_name(self._run_id)
-            await self.channel_layer.group_discard(group, self.channel_name)
 
     async def run_recorded(self, message: dict[str, Any]) -> None:
         """Send what has been recorded since."""
@@ -92,10 +92,22 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._is_watching = True
         self._ticker = asyncio.create_task(self._check_now_and_then())
 
+    async def _leave(self) -> None:
+        if self._ticker is not None:
+            self._ticker.cancel()
+        if self._is_watching:
+            self._is_watching = False
+            get_executor().broadcaster.unwatch(self._run_id)
+            group = group_name(self._run_id)
+            await self.channel_layer.group_discard(group, self.channel_name)
+
     async def _check_now_and_then(self) -> None:
         while True:
             await asyncio.sleep(CHECK_S)
-            await self._read()
+            try:
+                await self._read()
+            except DatabaseError as exc:
+                logger.warning("run %s: not read this time: %s", self._run_id, exc)
 
     async def _read(self) -> bool:
         """Send new entries; return True if the run is over and the socket closed."""

@@ -94,8 +94,7 @@ class Executor:
         if history:
             projection.replay(history)
         execution = Execution(run_id, order, resolved, projection)
-        if order.is_watched:
-            self.broadcaster.attach(execution)
+        self.broadcaster.attach(execution)
         caller = EndpointCaller(self._client, resolved.endpoints)
         task = execution.start(Equipment(caller, self._gate), history)
         self._live[run_id] = execution

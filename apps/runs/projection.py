@@ -65,6 +65,8 @@ INSERT_STEP = (
     "prompt_tokens, completion_tokens, cost_micros, latency_ms) "
     "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 )
+_NO_NEWS = (ev.PlanRequested, ev.StepStarted)
+"""Events that change nothing a list shows."""
 RUNNING = RunState.RUNNING.value
 _STATES = {
     ev.RunCompleted: RunState.COMPLETED.value,
@@ -93,13 +95,16 @@ class RunProjection:
     def writes(self, events: Sequence[ev.Event]) -> tuple[RowWrite, ...]:
         """Take new events; return the writes that must be committed with them."""
         writes = []
+        is_news = not self._is_inserted
         for event in events:
             if isinstance(event, ev.RunCreated):
                 self._pool = (event.pool, event.pool_version)
+            is_news = is_news or not isinstance(event, _NO_NEWS)
             step = self.tally.add(event)
             if step is not None and step.is_over:
                 writes.append(RowWrite(INSERT_STEP, self._step_row(step), phase=1))
-        writes.append(self._run_write())
+        if is_news:
+            writes.append(self._run_write())
         return tuple(writes)
 
     def _run_write(self) -> RowWrite:

@@ -30,7 +30,7 @@ class RunOrder:
     is_streamed: bool = False
     """True: the answer goes out token by token and cannot be taken back."""
     is_watched: bool = True
-    """False: nobody looks at single tokens, so workers need not stream."""
+    """False: nobody waits for single tokens, so workers answer in one piece."""
     user_id: uuid.UUID | None = None
     api_key_id: uuid.UUID | None = None
     context: Mapping[str, str] = field(default_factory=dict)

@@ -83,20 +83,13 @@ async def test_ignored_fields_are_recorded_by_name(client: Client) -> None:
     assert client.backend.orders[0].context["ignored_fields"] == "logit_bias,user,+1"
 
 
-@pytest.mark.parametrize(
-    ("model", "is_streamed", "is_watched"),
-    [
-        ("conductor-mini", False, True),
-        ("worker/writer", False, False),
-        ("worker/writer", True, True),
-    ],
-)
-async def test_only_plain_direct_calls_are_unwatched(
-    client: Client, model: str, is_streamed: bool, is_watched: bool
+@pytest.mark.parametrize("is_streamed", [True, False])
+async def test_workers_stream_only_if_the_caller_does(
+    client: Client, is_streamed: bool
 ) -> None:
     client.run.plays(completed())
-    await client.chat(model=model, stream=is_streamed)
-    assert client.backend.orders[0].is_watched is is_watched
+    await client.chat(stream=is_streamed)
+    assert client.backend.orders[0].is_watched is is_streamed
 
 
 async def test_odd_finish_reason_becomes_one_that_clients_know(client: Client) -> None:

@@ -137,9 +137,16 @@ async def test_server_that_never_answers_times_out(client, question):
     async with FakeProvider(Script(before_head=asyncio.Event())) as provider:
         endpoint = endpoint_of(provider, limits(first_byte_s=SOON_S))
         with pytest.raises(FirstByteTimeout):
-            await client.complete(endpoint, question)
+            await read(client, endpoint, question)
         async with asyncio.timeout(5):
             await provider.requests[0].client_closed.wait()
+
+
+async def test_plain_answer_may_take_its_whole_time_to_begin(client, question):
+    async with FakeProvider(Script(before_head=asyncio.Event())) as provider:
+        endpoint = endpoint_of(provider, limits(first_byte_s=0.001, total_s=SOON_S))
+        with pytest.raises(TotalTimeout):
+            await client.complete(endpoint, question)
 
 
 async def test_head_without_a_body_is_no_first_byte(client, question):
