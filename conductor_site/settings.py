@@ -1,8 +1,8 @@
 """All settings, read from the environment. The defaults run on a laptop.
 
 Embedded mode (nothing set): SQLite and in-memory channels, one process. Production:
-`CONDUCTOR_ENV=production` plus the variables in docs/configuration.md. Production refuses
-to start with DEBUG, a default secret, no encryption key or `ALLOWED_HOSTS=*`.
+`CONDUCTOR_ENV=production` plus the variables in docs/configuration.md; it refuses to
+start with DEBUG, a default secret, no encryption key or `ALLOWED_HOSTS=*`.
 """
 
 from __future__ import annotations

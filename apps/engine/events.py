@@ -2,9 +2,8 @@
 
 The same dotted string names an event in the ledger, on the websocket and in logs.
 Every event turns into a `Record` (plain facts for the hash chain, and bodies of text
-kept apart from it) and back without loss; see `codec.py`. Adding an event: a class
-here, its name in `ALL_EVENTS`, its projection in `apps.runs.projection`, its display
-in the run page's script.
+kept apart from it) and back without loss; see `codec.py`. CONTRIBUTING.md lists what a
+new event needs.
 """
 
 from __future__ import annotations
