@@ -8,6 +8,8 @@ import uuid
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from apps.audit.models import Content
+from apps.runs.executor import get_executor
 from tests.runs.asking import (
     frames,
     planned,
@@ -81,6 +83,17 @@ def test_messages_are_kept_back(finished, watch):
     found = list(frames(watch(finished)))
     bodies = {name for f in found for name in f.get("bodies", ())}
     assert "messages" not in bodies and "prompt" in bodies
+
+
+def test_socket_that_breaks_leaves_nothing_behind(stage, recruit, watch):
+    run = stage.start(planned(recruit("delay-3600000")))
+    until(watch(run), "step.started")
+    Content.objects.for_team(run.team_id).update(sealed=b"nonsense")
+    broken = watch(run)
+    assert list(frames(broken)) == [] and broken.close_code != 1000
+    get_executor().broadcaster.unwatch(run.id)  # the first socket's
+    assert not get_executor().broadcaster.is_watched(run.id)
+    get_executor().broadcaster.watch(run.id)
 
 
 # --- live text ------------------------------------------------------------------------
