@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 import uvicorn
+
+from conductor_site.protocol import JoiningProtocol
 
 GRACE_S = 10
 """Time for open answers when the process is asked to stop."""
@@ -25,6 +28,9 @@ def main() -> None:
         # A stream's client must notice within seconds that the process stops.
         timeout_graceful_shutdown=GRACE_S,
         ws_max_size=65_536,
+        http=JoiningProtocol,
+        # Forwarded addresses are believed only from the proxies the operator names.
+        proxy_headers="FORWARDED_ALLOW_IPS" in os.environ,
         server_header=False,
     )
 

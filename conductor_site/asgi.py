@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import cache
 from typing import Any
 
 from django.core.asgi import get_asgi_application
@@ -70,8 +71,9 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
         await rest(scope, receive, send)
 
 
+@cache
 def _spare_the_collector() -> None:
-    """Keep full collections from stopping all streams for tens of milliseconds.
+    """Once a process: keep full collections from stopping all streams for tens of milliseconds.
 
     What has been loaded by now stays for good, so no collection looks at it again.
     """

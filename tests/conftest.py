@@ -136,9 +136,10 @@ def make_pool(team: Team, simulator_url: str) -> None:
 def site(cast: Cast, simulator_url: str) -> Iterator[Site]:
     """The product with its executor and ledger writer, started anew for this test."""
     from conductor_site.asgi import application
+    from conductor_site.protocol import JoiningProtocol
 
     make_pool(cast.team, simulator_url)
-    with serving(application) as url:
+    with serving(application, http=JoiningProtocol) as url:
         yield Site(url, cast, simulator_url)
     connections.close_all()
 

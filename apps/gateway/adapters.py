@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from apps.accounts.services import api_key_peek, api_key_resolve
 from apps.accounts.types import KeyHolder
+from apps.core.single_flight import SingleFlight
 from apps.pools.selectors import pool_list
 from apps.runs.services import run_start
 from apps.runs.types import LiveRun, RunOrder
@@ -17,13 +18,12 @@ from apps.runs.types import LiveRun, RunOrder
 class DjangoBackend:
     """Answers from memory where it can and asks the database in a thread otherwise."""
 
+    def __init__(self) -> None:
+        self._keys: SingleFlight[str, KeyHolder] = SingleFlight(_resolve)
+
     async def authenticate(self, raw_key: str) -> KeyHolder:
         """Return whom the key speaks for. Raises: NotAuthenticated."""
-        holder = api_key_peek(raw_key)
-        if holder is None:
-            resolve = database_sync_to_async(api_key_resolve)
-            holder = await resolve(raw_key, now=timezone.now())
-        return holder
+        return api_key_peek(raw_key) or await self._keys.get(raw_key)
 
     async def model_names(self, team_id: uuid.UUID) -> tuple[str, ...]:
         """Return every model name of the team's pools and workers, in order."""
@@ -34,6 +34,13 @@ class DjangoBackend:
     async def start_run(self, order: RunOrder) -> LiveRun:
         """Start a run. Raises: InvalidInput, NotFound, Overloaded."""
         return await run_start(order)
+
+
+async def _resolve(raw_key: str) -> KeyHolder:
+    holder: KeyHolder
+    resolve = database_sync_to_async(api_key_resolve)
+    holder = await resolve(raw_key, now=timezone.now())
+    return holder
 
 
 def _read_model_names(team_id: uuid.UUID) -> tuple[str, ...]:

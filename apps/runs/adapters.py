@@ -16,6 +16,7 @@ from channels.db import database_sync_to_async
 
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.audit.writer import get_writer
+from apps.core.single_flight import SingleFlight
 from apps.engine import events as ev
 from apps.engine.codec import encode
 from apps.engine.errors import CallFailed, CallFault
@@ -146,10 +147,20 @@ def _end(finish: Finish) -> CallEnd:
     )
 
 
-async def load_snapshot(team_id: uuid.UUID, pool: str | None) -> PoolSnapshot:
-    """Return a pool without blocking the loop. Raises: NotFound, PoolUnusable."""
-    found = peek_snapshot(team_id, pool)
-    if found is not None:
-        return found
-    read: PoolSnapshot = await database_sync_to_async(pool_snapshot)(team_id, pool)
+class PoolLoader:
+    """Loads pools without blocking the loop; runs that begin together share a read."""
+
+    def __init__(self) -> None:
+        self._reads: SingleFlight[tuple[uuid.UUID, str | None], PoolSnapshot] = (
+            SingleFlight(_read_snapshot)
+        )
+
+    async def load(self, team_id: uuid.UUID, pool: str | None) -> PoolSnapshot:
+        """Return a pool, None: the default one. Raises: NotFound, PoolUnusable."""
+        known = peek_snapshot(team_id, pool)
+        return known or await self._reads.get((team_id, pool))
+
+
+async def _read_snapshot(key: tuple[uuid.UUID, str | None]) -> PoolSnapshot:
+    read: PoolSnapshot = await database_sync_to_async(pool_snapshot)(*key)
     return read

@@ -22,7 +22,7 @@ from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.llm.chat import ChatClient
 from apps.llm.http import HttpTransport, open_transport
-from apps.runs.adapters import EndpointCaller, load_snapshot
+from apps.runs.adapters import EndpointCaller, PoolLoader
 from apps.runs.broadcast import Broadcaster
 from apps.runs.execution import Equipment, Execution
 from apps.runs.projection import RunProjection
@@ -41,6 +41,7 @@ class Executor:
         self.loop = asyncio.get_running_loop()
         self._transport = transport
         self._client = ChatClient(transport)
+        self._pools = PoolLoader()
         self._gate = import_string(settings.RUN_GATE)()
         self._live: dict[uuid.UUID, Execution] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -54,7 +55,7 @@ class Executor:
     async def start(self, order: RunOrder) -> Execution:
         """Accept an order and begin. Raises: NotFound, InvalidInput, Overloaded."""
         self._refuse_when_full()
-        resolved = await _resolved(order)
+        resolved = await self._resolve(order)
         # Others may have begun meanwhile, or the process may have begun to close.
         self._refuse_when_full()
         return self._begin(new_id(), order, resolved)
@@ -63,7 +64,7 @@ class Executor:
         self, run_id: uuid.UUID, order: RunOrder, history: Sequence[ev.Event]
     ) -> Execution:
         """Go on with a run that another process, or this one before, had begun."""
-        return self._begin(run_id, order, await _resolved(order), history)
+        return self._begin(run_id, order, await self._resolve(order), history)
 
     async def close(self) -> None:
         """Leave all runs as they are and close every connection."""
@@ -74,6 +75,11 @@ class Executor:
             await asyncio.wait(self._tasks, timeout=DRAIN_S)
         await self.broadcaster.close()
         await self._transport.aclose()
+
+    async def _resolve(self, order: RunOrder) -> Resolved:
+        name = parse_model(order.model)
+        snapshot = await self._pools.load(order.team_id, name.pool)
+        return resolve(name, order.model, snapshot)
 
     def _refuse_when_full(self) -> None:
         if self._is_closing:
@@ -109,12 +115,6 @@ class Executor:
         # running, and the next process takes it up.
         if not task.cancelled() and (failure := task.exception()) is not None:
             logger.error("run %s interrupted", run_id, exc_info=failure)
-
-
-async def _resolved(order: RunOrder) -> Resolved:
-    name = parse_model(order.model)
-    snapshot = await load_snapshot(order.team_id, name.pool)
-    return resolve(name, order.model, snapshot)
 
 
 _executor: Executor | None = None
