@@ -73,7 +73,7 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
 
 @cache
 def _spare_the_collector() -> None:
-    """Once a process: keep full collections from stopping all streams for tens of milliseconds.
+    """Keep full collections from stopping all streams for tens of milliseconds.
 
     What has been loaded by now stays for good, so no collection looks at it again.
     """
