@@ -117,28 +117,26 @@ def _seal_body(
 
 def _prepare_entry(team_id: UUID, draft: EntryDraft) -> PreparedEntry:
     contents = []
-    bodies = {}
-    for name, text in draft.bodies.items():
-        digest, content = _seal_body(team_id, name, text)
+    bodies = []
+    for name in sorted(draft.bodies):
+        digest, content = _seal_body(team_id, name, draft.bodies[name])
         contents.append(content)
-        bodies[name] = {"bytes": content[3], "digest": digest}
+        bodies.append(
+            b'%b:{"bytes":%d,"digest":"%b"}' % (_key(name), content[3], digest.encode())
+        )
     entry_id = new_id()
     # Put together by hand, in the order of the keys, since most parts come again.
     head = (
-        b'{"action":%b,"actor":%b,"bodies":%b,"context":%b,"data":%b,"id":"%b"'
+        b'{"action":%b,"actor":%b,"bodies":{%b},"context":%b,"data":%b,"id":"%b"'
         b',"outcome":%b,"recorded":"'
     ) % (
         _word(draft.action),
         _actor(draft.actor),
-        canonical_bytes(bodies) if bodies else b"{}",
+        b",".join(bodies),
         canonical_bytes(dict(draft.context)) if draft.context else b"{}",
         canonical_bytes(dict(draft.data)),
         str(entry_id).encode(),
         _word(draft.outcome),
-    )
-    tail = b'","targets":[{"id":"%b","type":%b}],"v":1}' % (
-        str(draft.subject_id).encode(),
-        _word(draft.subject_type),
     )
     return PreparedEntry(
         entry_id,
@@ -146,7 +144,7 @@ def _prepare_entry(team_id: UUID, draft: EntryDraft) -> PreparedEntry:
         draft.subject_type,
         draft.subject_id,
         head,
-        tail,
+        _tail(draft.subject_type, draft.subject_id),
         contents,
     )
 
@@ -154,6 +152,19 @@ def _prepare_entry(team_id: UUID, draft: EntryDraft) -> PreparedEntry:
 @lru_cache(maxsize=1024, typed=True)
 def _word(text: str) -> bytes:
     return canonical_bytes(text)
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _key(name: str) -> bytes:
+    return canonical_bytes({name: 0})[1 : -len(":0}")]
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _tail(subject_type: str, subject_id: UUID) -> bytes:
+    return b'","targets":[{"id":"%b","type":%b}],"v":1}' % (
+        str(subject_id).encode(),
+        _word(subject_type),
+    )
 
 
 @lru_cache(maxsize=1024, typed=True)
@@ -168,7 +179,7 @@ def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> A
     """Link the entries of `group` to their chains, in the open transaction."""
     dialect = dialect_of(connection)
     with connection.cursor() as cursor:
-        _run_writes(cursor, group)
+        _run_writes(cursor, dialect, group)
         heads = lock_heads(cursor, dialect, {batch.team_id for batch in group})
         cursor.execute(dialect.clock)
         recorded: str = cursor.fetchone()[0]
@@ -181,8 +192,8 @@ def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> A
             end = _link(batch, head, time, dialect, (rows, contents))
             seqs.append(range(head.seq + 1, end.seq + 1))
             heads[batch.team_id] = end
-        _insert(cursor, _INSERT_ENTRIES, rows)
-        _insert(cursor, _INSERT_CONTENTS, contents)
+        _insert(cursor, dialect, _INSERT_ENTRIES, rows)
+        _insert(cursor, dialect, _INSERT_CONTENTS, contents)
         cursor.executemany(
             "UPDATE audit_chainhead SET seq = %s, hash = %s WHERE team_id = %s",
             [
@@ -262,7 +273,9 @@ def _link(
     return chain.Position(seq, previous)
 
 
-def _run_writes(cursor: CursorWrapper, group: Sequence[PreparedBatch]) -> None:
+def _run_writes(
+    cursor: CursorWrapper, dialect: Dialect, group: Sequence[PreparedBatch]
+) -> None:
     """Run the projections' statements by phase, equal ones together and in order."""
     statements: dict[tuple[int, str, bool], list[tuple[Any, ...]]] = {}
     for batch in group:
@@ -273,7 +286,7 @@ def _run_writes(cursor: CursorWrapper, group: Sequence[PreparedBatch]) -> None:
     ):
         values = _ONE_ROW.search(sql)
         if values and not must_change_row:
-            _insert(cursor, sql[: values.start()], rows)
+            _insert(cursor, dialect, sql[: values.start()], rows)
             continue
         cursor.executemany(sql, rows)
         if must_change_row and cursor.rowcount != len(rows):
@@ -291,15 +304,23 @@ _INSERT_CONTENTS = (
 )
 
 
-def _insert(cursor: CursorWrapper, sql: str, rows: list[tuple[Any, ...]]) -> None:
+def _insert(
+    cursor: CursorWrapper, dialect: Dialect, sql: str, rows: list[tuple[Any, ...]]
+) -> None:
     """Insert `rows`, many with each statement."""
     start = 0
     while start < len(rows):
         # Powers of two: few different statements, which the driver keeps prepared.
         count = min(ROWS_PER_INSERT, 1 << (len(rows) - start).bit_length() - 1)
         chunk = rows[start : start + count]
-        marks = "(" + ", ".join(["%s"] * len(chunk[0])) + ")"
         cursor.execute(
-            sql + ", ".join([marks] * count), [value for row in chunk for value in row]
+            _insertion(sql, len(chunk[0]), count, dialect.mark),
+            [value for row in chunk for value in row],
         )
         start += count
+
+
+@lru_cache(maxsize=64)
+def _insertion(sql: str, columns: int, rows: int, mark: str) -> str:
+    row = f"({','.join([mark] * columns)})"
+    return sql + ",".join([row] * rows)

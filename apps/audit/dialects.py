@@ -22,6 +22,8 @@ class Dialect:
     """Ends a SELECT whose rows nobody else may change until the commit."""
     clock: str
     """Selects the time in UTC as `2030-01-31T12:00:00.123456Z`."""
+    mark: str
+    """Stands for a parameter, in the driver's own way."""
     time_text: str
     """Reads `recorded_at` as `2030-01-31 12:00:00.123456`, whatever is in it."""
 
@@ -49,6 +51,7 @@ _DIALECTS = {
         lock="",  # a transaction holds the write lock from its first statement
         # SQLite's clock counts milliseconds.
         clock="SELECT strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')",
+        mark="?",  # Django would put it in the place of each %s, at every execution
         time_text="CAST(recorded_at AS TEXT)",
     ),
     "postgresql": Dialect(
@@ -57,6 +60,7 @@ _DIALECTS = {
         # Not now(): that is when the transaction began, before it waited for the lock.
         clock="SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', "
         """'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')""",
+        mark="%s",
         time_text="to_char(recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
     ),
 }

@@ -24,9 +24,8 @@ KEY_BYTES = 32
 
 def seal(plaintext: bytes, *, context: bytes) -> bytes:
     """Encrypt with the first key of the ring."""
-    key_id, cipher = next(iter(_ring(tuple(settings.ENCRYPTION_KEYS)).items()))
+    head, cipher = _first(tuple(settings.ENCRYPTION_KEYS))
     nonce = os.urandom(NONCE_BYTES)
-    head = len(key_id).to_bytes(1, "big") + key_id
     return head + nonce + cipher.encrypt(nonce, plaintext, context)
 
 
@@ -48,6 +47,13 @@ def unseal(sealed: bytes, *, context: bytes) -> bytes:
         raise SecretUnreadable(
             "a stored value does not open with its encryption key"
         ) from exc
+
+
+@lru_cache(maxsize=4)
+def _first(specs: tuple[str, ...]) -> tuple[bytes, AESGCM]:
+    """Return how values sealed with the first key begin, and its cipher."""
+    key_id, cipher = next(iter(_ring(specs).items()))
+    return len(key_id).to_bytes(1, "big") + key_id, cipher
 
 
 @lru_cache(maxsize=4)
