@@ -32,7 +32,7 @@ WATCH_FRAMES = """() => {
 
 
 async def test_independent_steps_run_at_the_same_moment(visit, site, hire):
-    await hire("delay-600", "delay-700")
+    await hire("delay-1500", "delay-1600")
     page = (await visit(site.cast.alice)).page
     await page.goto("/")
     plan = question_with((0, "One.", []), (1, "Two.", []), (0, "Both.", [0, 1]))
@@ -48,7 +48,7 @@ async def test_independent_steps_run_at_the_same_moment(visit, site, hire):
 
 
 async def test_text_shows_before_the_step_is_over(visit, site, hire):
-    await hire("tokens-200-200")
+    await hire("tokens-200-80")
     page = (await visit(site.cast.alice)).page
     await page.goto("/")
     await runs.start(page, question_with((0, "Count.", [])))
@@ -106,23 +106,25 @@ async def test_browser_and_client_get_the_same_answer(visit, site):
 
 
 async def test_run_of_a_client_can_be_watched(visit, site, hire):
-    await hire("tokens-300-150")
+    await hire("tokens-500-100")
     page = (await visit(site.cast.bob)).page
     async with openai.AsyncOpenAI(base_url=site.api_url, api_key=site.key) as client:
         stream = await client.chat.completions.create(
-            model="worker/tokens-300-150",
+            model="worker/tokens-500-100",
             messages=[{"role": "user", "content": "Count."}],
             stream=True,
         )
         chunks = aiter(stream)
-        await anext(chunks)
-        await page.goto("/runs/")
-        await page.locator("tr.row a").click()
+        # Text means that the call went out, and that means that it is on record.
+        while not (await anext(chunks)).choices[0].delta.content:
+            pass
+        run = await runs.only_run(site.cast.team)
+        await page.goto(f"/runs/{run.id}/")
         live = page.locator('#step-0-0[data-state="running"] [data-live]')
         await expect(live).to_contain_text("0 1 2 3")
         text = "".join([c.choices[0].delta.content or "" async for c in chunks])
     await runs.ends(page)
-    end = (await runs.events_of(await runs.only_run(site.cast.team)))[-1]
+    end = (await runs.events_of(run))[-1]
     assert isinstance(end, RunCompleted)
     assert end.answer.endswith(text)
     await expect(page.locator("#run-answer .prose")).to_have_text(end.answer.strip())

@@ -68,7 +68,7 @@ async def test_page_catches_up_after_a_lost_connection(visit, site, hire):
 
 
 async def test_run_that_ends_while_the_line_is_cut_is_shown_whole(visit, site, hire):
-    await hire("tokens-100-100")
+    await hire("tokens-200-80")
     page = (await visit(site.cast.alice)).page
     line = Line()
     await page.route_web_socket("**/ws/runs/**", line.connect)
@@ -81,7 +81,7 @@ async def test_run_that_ends_while_the_line_is_cut_is_shown_whole(visit, site, h
     await runs.in_database(lambda: runs.wait_for_end(site.cast.team))
     await line.mend()
     await runs.ends(page)
-    await expect(page.locator("#run-answer .prose")).to_contain_text("98 99")
+    await expect(page.locator("#run-answer .prose")).to_contain_text("198 199")
     await expect(page.locator("#run-link")).to_be_hidden()
 
 
