@@ -1,9 +1,9 @@
 """Streams one run to one client, at the client's pace.
 
-Guarantees: the first chunk goes out at once; no silence longer than the heartbeat; what
-arrives while the client is slow is joined, so at most one answer is held; the texts
-sent add up to the recorded answer or the stream ends with an error; exactly one finish
-reason, and `[DONE]` after complete answers only.
+Guarantees: the first chunk goes out as soon as the run is on record; no silence longer
+than the heartbeat; what arrives while the client is slow is joined, so at most one
+answer is held; the texts sent add up to the recorded answer or the stream ends with an
+error; exactly one finish reason, and `[DONE]` after complete answers only.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class AnswerStream:
         self._timing = timing
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
+        self._on_record = asyncio.Event()
         self._pending: list[tuple[str, str]] = []
         self._sent: list[str] = []
         self._is_heartbeat_due = False
@@ -75,11 +76,16 @@ class AnswerStream:
         self._live.listen(self._hear)
         finished = asyncio.ensure_future(self._live.finished())
         finished.add_done_callback(lambda _: self._changed.set())
+        finished.add_done_callback(lambda _: self._on_record.set())
         watcher = asyncio.ensure_future(
             self._exchange.watch_disconnect(lambda: self._live.cancel(CLIENT_CLOSED))
         )
         self._timer = self._loop.call_later(self._timing.heartbeat_s, self._tick)
         try:
+            # The first byte says that there is a run: not before it is on record.
+            await self._on_record.wait()
+            if finished.done():
+                finished.result()  # raises if the run never got that far
             await self._exchange.start_stream()
             await self._send(self._writer.role())
             while not finished.done():
@@ -102,6 +108,7 @@ class AnswerStream:
                 return
             self._pending.append((ANSWER, signal.text))
         else:
+            self._on_record.set()
             line = self._lines.line(signal) if self._lines else ""
             if not line:
                 return

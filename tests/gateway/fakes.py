@@ -17,6 +17,7 @@ from apps.engine.events import (
     PlanAccepted,
     RunCancelled,
     RunCompleted,
+    RunCreated,
     RunFailed,
     StepCompleted,
     StepStarted,
@@ -112,6 +113,9 @@ def step_completed(step: int, worker: str) -> StepCompleted:
     )
 
 
+CREATED = RunCreated("question", "mini", "pool", 1, "conductor", True, {})
+
+
 class FakeRun:
     """A run that says what the test tells it to say."""
 
@@ -145,7 +149,7 @@ class FakeRun:
 
     async def finished(self) -> RunSummary:
         script, self._script = self._script, ()
-        self.say(*script)
+        self.say(CREATED, *script)
         return await asyncio.shield(self._end)
 
     def say(self, *signals: Signal) -> None:
