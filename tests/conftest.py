@@ -43,6 +43,12 @@ def _closed_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", guarded)
 
 
+@pytest.fixture(autouse=True)
+def _quick_passwords(settings: Any) -> None:
+    """Hash cheaply: slow by design is right for a site and not for its tests."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
 @pytest.fixture(scope="session")
 def simulator_url() -> Iterator[str]:
     """Simulated models that never wait, on a real socket."""

@@ -42,12 +42,6 @@ PATIENCE_MS = 15_000
 WIDE = (1440, 900)
 
 
-@pytest.fixture(autouse=True)
-def _quick_passwords(settings: Any) -> None:
-    """Hash cheaply: slow by design is right for a site and not for its tests."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture(scope="session")
 def paced_url() -> Iterator[str]:
     """Simulated models that take their time, so that there is something to watch."""
