@@ -17,11 +17,12 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
+from multidict import CIMultiDict
 
 from apps.llm.addresses import AddressPolicy, ForbiddenAddress
 from apps.llm.errors import (
@@ -107,7 +108,8 @@ class HttpTransport:
         deadline = _Deadline(post)
         try:
             async with asyncio.timeout_at(deadline.at):
-                response = await self._transport.handle_async_request(_request(post))
+                request = cast(httpx.Request, _Request(post))
+                response = await self._transport.handle_async_request(request)
         except TimeoutError as exc:
             raise deadline.error() from exc
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as exc:
@@ -182,11 +184,14 @@ class Reply:
         """Return the whole body. Raises: LlmError, also if it exceeds `limit` bytes."""
         pieces = []
         size = 0
+        announced = _length(self.headers)
         while piece := await self.read_piece():
             size += len(piece)
             if size > limit:
                 raise BadResponse(f"{self._deadline.name!r}: more than {limit} bytes")
             pieces.append(piece)
+            if size == announced:
+                break
         return b"".join(pieces)
 
     async def read_some(self, limit: int) -> bytes:
@@ -248,24 +253,41 @@ class _Deadline:
         )
 
 
-def _request(post: Post) -> httpx.Request:
-    connect_s = post.timeouts.connect_s
-    return httpx.Request(
-        "POST",
-        _url(post.url),
-        headers=post.headers,
-        content=post.body,
+def _length(headers: Mapping[str, str]) -> int:
+    """Return the length an answer announces, -1 if it announces none."""
+    text = headers.get("content-length", "")
+    return int(text) if text.isdecimal() and len(text) < 20 else -1
+
+
+class _Request:
+    """What the transport reads of an `httpx.Request`, and nothing else.
+
+    A real one prepares what only a client needs, at five times the price.
+    """
+
+    __slots__ = ("content", "extensions", "headers", "method", "url")
+
+    def __init__(self, post: Post) -> None:
+        connect_s = post.timeouts.connect_s
+        self.method = "POST"
+        self.url = _url(post.url)
+        self.headers = _headers(post.headers)
+        self.content = post.body
         # "pool" bounds all of connecting, "connect" one TCP handshake within it.
-        extensions={"timeout": {"pool": connect_s, "connect": connect_s}},
-    )
+        self.extensions = {"timeout": {"pool": connect_s, "connect": connect_s}}
 
 
 @lru_cache(maxsize=1024)
-def _url(text: str) -> httpx.URL:
+def _headers(pairs: HeaderPairs) -> CIMultiDict[str]:
+    return CIMultiDict(pairs)
+
+
+@lru_cache(maxsize=1024)
+def _url(text: str) -> str:
     url = httpx.URL(text)
     if url.scheme not in ("http", "https") or not url.host or url.userinfo:
         raise httpx.InvalidURL("expected http(s)://host/path")
-    return url
+    return str(url)
 
 
 def _connection_error(name: str, cause: BaseException | None) -> LlmError:

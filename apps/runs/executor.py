@@ -22,6 +22,7 @@ from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.llm.chat import ChatClient
 from apps.llm.http import HttpTransport, open_transport
+from apps.pools.types import PoolSnapshot
 from apps.runs.adapters import EndpointCaller, PoolLoader
 from apps.runs.broadcast import Broadcaster
 from apps.runs.execution import Equipment, Execution
@@ -30,6 +31,8 @@ from apps.runs.resolution import Resolved, parse_model, resolve
 from apps.runs.types import RunOrder
 
 logger = logging.getLogger(__name__)
+MAX_RESOLVED = 10_000
+"""Models of teams whose resolution is remembered."""
 DRAIN_S = 5.0
 """How long closing waits for runs to let go of their connections."""
 
@@ -42,6 +45,7 @@ class Executor:
         self._transport = transport
         self._client = ChatClient(transport)
         self._pools = PoolLoader()
+        self._resolved: dict[tuple[uuid.UUID, str], tuple[PoolSnapshot, Resolved]] = {}
         self._gate = import_string(settings.RUN_GATE)()
         self._live: dict[uuid.UUID, Execution] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -79,7 +83,15 @@ class Executor:
     async def _resolve(self, order: RunOrder) -> Resolved:
         name = parse_model(order.model)
         snapshot = await self._pools.load(order.team_id, name.pool)
-        return resolve(name, order.model, snapshot)
+        key = (order.team_id, order.model)
+        known = self._resolved.get(key)
+        if known is not None and known[0] is snapshot:
+            return known[1]
+        resolved = resolve(name, order.model, snapshot)
+        if len(self._resolved) >= MAX_RESOLVED:
+            self._resolved.clear()
+        self._resolved[key] = (snapshot, resolved)
+        return resolved
 
     def _refuse_when_full(self) -> None:
         if self._is_closing:

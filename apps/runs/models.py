@@ -91,10 +91,11 @@ class Run(models.Model):
 
     class Meta:
         indexes = [
-            # The list of runs, newest first: version 7 ids ascend with time.
-            models.Index(fields=["team", "-id"], name="run_by_team"),
+            # The list of runs, read backwards: version 7 ids ascend with time, and new
+            # rows then go to the end of the index.
+            models.Index(fields=["team", "id"], name="run_by_team"),
             # The same list, filtered by state.
-            models.Index(fields=["team", "state", "-id"], name="run_by_state"),
+            models.Index(fields=["team", "state", "id"], name="run_by_state"),
         ]
 
     def __str__(self) -> str:
