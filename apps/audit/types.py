@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from uuid import UUID
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +24,11 @@ class Actor:
     """For a service or a key: the person behind it."""
 
 
-@dataclass(frozen=True, slots=True)
-class EntryDraft:
+# Each run makes many of the next three. Named tuples are made several times as fast as
+# frozen dataclasses.
+
+
+class EntryDraft(NamedTuple):
     """One thing that happened, before it has a place in the chain."""
 
     action: str
@@ -32,16 +38,15 @@ class EntryDraft:
     actor: Actor
     data: Mapping[str, Any]
     """Whole numbers, words, booleans, null, lists and objects of these; no floats."""
-    bodies: Mapping[str, str] = field(default_factory=dict)
+    bodies: Mapping[str, str] = NOTHING
     """Texts kept apart, encrypted; the chain holds their salted digests."""
     outcome: str = "success"
     """success, failure, denied, unknown or cancelled."""
-    context: Mapping[str, str] = field(default_factory=dict)
+    context: Mapping[str, str] = NOTHING
     """Address, user agent, request id."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowWrite:
+class RowWrite(NamedTuple):
     """A statement on a projection, committed together with the entries."""
 
     sql: str
@@ -54,8 +59,7 @@ class RowWrite:
     """True: unless exactly one row changes, the whole batch fails with StaleWrite."""
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """Entries of one team and the writes they report: all are stored, or none."""
 
     team_id: UUID

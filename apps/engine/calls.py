@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from apps.engine.errors import CallFailed, CallFault
 from apps.engine.limits import Limits
@@ -19,8 +20,7 @@ _BILLED_WITHOUT_TEXT = frozenset(
 """The provider was at work when we gave up, so it will bill the input at least."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """What a call to a model costs and how long its answer may be."""
 
     price: Price | None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import orjson
 
@@ -18,8 +18,7 @@ from apps.engine.events import ALL_EVENTS, BODY, Event
 from apps.engine.usage import Usage
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """An event in the shape a ledger stores."""
 
     action: str

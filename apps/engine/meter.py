@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from apps.engine.errors import LimitKind, LimitReached
 from apps.engine.limits import Limits
 from apps.engine.usage import Cost, Price, Usage, cost_of
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(NamedTuple):
     """Tokens and money set aside for a call in flight."""
 
     input_tokens: int

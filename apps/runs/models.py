@@ -134,10 +134,6 @@ class Step(models.Model):
                 fields=["run", "round", "index"], name="step_is_unique_in_run"
             )
         ]
-        indexes = [
-            # Usage by worker.
-            models.Index(fields=["team", "worker"], name="step_by_worker")
-        ]
 
     def __str__(self) -> str:
         return f"{self.run_id} {self.round}.{self.index} {self.state}"
