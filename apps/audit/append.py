@@ -232,7 +232,7 @@ def _select_heads(
 ) -> dict[Any, chain.Position]:
     marks = ", ".join(["%s"] * len(params))
     cursor.execute(
-        "SELECT team_id, seq, hash FROM audit_chainhead "  # nosec B608: only marks
+        "SELECT team_id, seq, hash FROM audit_chainhead "  # nosec B608
         f"WHERE team_id IN ({marks}) ORDER BY team_id{dialect.lock}",
         params,
     )

@@ -25,7 +25,8 @@ from apps.runs.resolution import Resolved
 from apps.runs.types import Listener, RunOrder, RunSummary, Signal
 
 logger = logging.getLogger(__name__)
-_jitter = random.Random()  # nosec B311: spreads retries, guards nothing
+_jitter = random.Random()  # nosec B311
+"""Spreads retries; guards nothing."""
 
 Place = tuple[int, int | None, int]
 """Round, step (None: the conductor) and attempt."""
