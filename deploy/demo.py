@@ -66,6 +66,9 @@ def _start(
 
 
 def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
+    # A signal often comes twice, once through make: the second must not cut this short.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     for process in reversed(processes):
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
