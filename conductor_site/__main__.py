@@ -29,6 +29,7 @@ def main() -> None:
         timeout_graceful_shutdown=GRACE_S,
         ws_max_size=65_536,
         http=JoiningProtocol,
+        lifespan="on",  # "auto" would serve on after a failed start, without a word
         # Forwarded addresses are believed only from the proxies the operator names.
         proxy_headers="FORWARDED_ALLOW_IPS" in os.environ,
         server_header=False,

@@ -34,6 +34,14 @@ def read_bool(name: str, *, default: bool) -> bool:
     raise ImproperlyConfigured(f"{name}={text!r}: expected true or false")
 
 
+def read_choice(name: str, choices: tuple[str, ...]) -> str:
+    """Return the variable, which must be one of `choices`; the first is the default."""
+    text = read_text(name).strip() or choices[0]
+    if text not in choices:
+        raise ImproperlyConfigured(f"{name}={text!r}: expected {' or '.join(choices)}")
+    return text
+
+
 def read_int(name: str, default: int) -> int:
     """Return the variable as a whole number of zero or more."""
     text = read_text(name).strip()

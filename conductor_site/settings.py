@@ -15,13 +15,21 @@ from pathlib import Path
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from conductor_site.environment import read_bool, read_int, read_list, read_text
+from conductor_site.environment import (
+    read_bool,
+    read_choice,
+    read_int,
+    read_list,
+    read_text,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(read_text("CONDUCTOR_VAR_DIR", str(BASE_DIR / "var")))
 """Where the embedded mode keeps its database and the demo its file."""
 
-IS_PRODUCTION = read_text("CONDUCTOR_ENV", "development") == "production"
+IS_PRODUCTION = (
+    read_choice("CONDUCTOR_ENV", ("development", "production")) == "production"
+)
 DEBUG = read_bool("DEBUG", default=False)
 DEVELOPMENT_SECRET = "development-only-not-a-secret"  # nosec B105
 SECRET_KEY = read_text("SECRET_KEY", DEVELOPMENT_SECRET)
@@ -36,7 +44,10 @@ CSRF_TRUSTED_ORIGINS = read_list("CSRF_TRUSTED_ORIGINS")
 def _refuse_unsafe_production() -> None:
     faults = [
         (DEBUG, "DEBUG is on"),
-        (SECRET_KEY == DEVELOPMENT_SECRET, "SECRET_KEY is not set"),
+        (
+            DEVELOPMENT_SECRET in {SECRET_KEY, *SECRET_KEY_FALLBACKS},
+            "SECRET_KEY is not set",
+        ),
         (not ENCRYPTION_KEYS, "CONDUCTOR_ENCRYPTION_KEYS is not set"),
         ("*" in ALLOWED_HOSTS, "ALLOWED_HOSTS contains *"),
     ]

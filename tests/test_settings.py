@@ -54,6 +54,7 @@ def test_unsafe_production_is_refused_by_name(tmp_path, change, complaint):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
+        ({"CONDUCTOR_ENV": "prod"}, "CONDUCTOR_ENV='prod': expected development or"),
         ({"DEBUG": "maybe"}, "DEBUG='maybe': expected true or false"),
         ({"MAX_LIVE_RUNS": "-1"}, "MAX_LIVE_RUNS='-1': expected a whole number"),
         ({"SECRET_KEY_FILE": "/nowhere"}, "SECRET_KEY_FILE='/nowhere' cannot be read"),

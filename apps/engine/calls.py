@@ -15,9 +15,14 @@ from apps.engine.ports import Call, CallEnd, Delta, WorkerCaller
 from apps.engine.usage import Cost, Price, Usage, estimate_tokens
 
 _BILLED_WITHOUT_TEXT = frozenset(
-    {CallFault.FIRST_BYTE_TIMEOUT, CallFault.IDLE_TIMEOUT, CallFault.TOTAL_TIMEOUT}
+    {
+        CallFault.FIRST_BYTE_TIMEOUT,
+        CallFault.IDLE_TIMEOUT,
+        CallFault.TOTAL_TIMEOUT,
+        CallFault.CANCELLED,
+    }
 )
-"""The provider was at work when we gave up, so it will bill the input at least."""
+"""The provider was at work when we left, so it will bill the input at least."""
 
 
 class Target(NamedTuple):
@@ -78,7 +83,7 @@ class Caller:
     ) -> Attempt:
         """Wait for a free slot, announce the call, make it, return its whole answer.
 
-        `announce` makes the call's start durable; if it fails no call is made.
+        `announce` makes the call's start durable; if it raises, no call is made.
         Raises: LimitReached before the announcement; what `announce` raises;
         AttemptFailed, also when cancelled from outside (fault "cancelled"): whoever
         asked then records the attempt and lets the cancellation go on.
@@ -90,7 +95,7 @@ class Caller:
             except asyncio.CancelledError:
                 raise self._settled(_closed(), Attempt(), held, target) from None
             except BaseException:
-                self._settle(Attempt(), held, target)
+                self._meter.release(held)
                 raise
             return await self._perform(call, target, held, on_delta)
 
@@ -99,7 +104,6 @@ class Caller:
             input_tokens=estimate_tokens(*(m["content"] for m in call.messages)),
             wanted_output=call.params.max_tokens or target.max_output_tokens,
             price=target.price,
-            now=asyncio.get_running_loop().time(),
         )
 
     async def _perform(
@@ -112,7 +116,9 @@ class Caller:
         if self._meter.is_bound:
             params = replace(call.params, max_tokens=held.output_tokens)
             call = replace(call, params=params)
-        started = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        self._meter.begin(started)
         attempt = Attempt()
         usage: Usage | None = None
         failure: CallFailed | None = None
@@ -122,7 +128,9 @@ class Caller:
             failure = exc
         except asyncio.CancelledError:
             failure = _closed()
-        attempt.latency_ms = _ms(asyncio.get_running_loop().time() - started)
+        ended = loop.time()
+        self._meter.end(ended)
+        attempt.latency_ms = _ms(ended - started)
         attempt.usage = usage or _estimate(call, attempt, failure, held)
         if failure is not None:
             raise self._settled(failure, attempt, held, target)
@@ -167,8 +175,7 @@ class Caller:
         return AttemptFailed(failure, attempt)
 
     def _settle(self, attempt: Attempt, held: Reservation, target: Target) -> None:
-        now = asyncio.get_running_loop().time()
-        attempt.cost = self._meter.settle(held, attempt.usage, target.price, now)
+        attempt.cost = self._meter.settle(held, attempt.usage, target.price)
 
 
 def _closed() -> CallFailed:

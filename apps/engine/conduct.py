@@ -70,7 +70,8 @@ class _Conductor:
         except asyncio.CancelledError:
             reason = run.ports.stop_reason()
             if reason is not None:
-                await run.journal.commit(RunCancelled(reason, *self._sums()))
+                run.journal.note(RunCancelled(reason, *self._sums()))
+            await run.journal.commit()  # the calls just closed, in any case
             raise
         await run.journal.commit(end)
         return end
@@ -108,8 +109,12 @@ class _Conductor:
         return run.may_recurse
 
     def _conclude(self) -> RunCompleted | RunFailed:
-        answer = _last_answer(self._run.state.rounds)
-        if answer is None:
+        rounds = self._run.state.rounds
+        answer = _last_answer(rounds)
+        is_broken = self._run.has_spoken and rounds[-1].answer is None
+        if (
+            answer is None or is_broken
+        ):  # what went out can't be replaced by an older one
             return self._worker_failed()
         return RunCompleted(answer.text, answer.finish_reason, *self._sums())
 
@@ -124,7 +129,9 @@ class _Conductor:
         return self._failed(code, message.strip("()"))
 
     def _failed(self, code: str, message: str) -> RunFailed:
-        best = _best_text(self._run.state.rounds)
+        rounds = self._run.state.rounds
+        answer = _last_answer(rounds)
+        best = answer.text if answer else _best_text(rounds)
         return RunFailed(code, message, best, *self._sums())
 
     def _sums(self) -> tuple[Usage, int, bool, int, int]:

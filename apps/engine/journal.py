@@ -21,7 +21,7 @@ class Journal:
         self._noted: list[Event] = []
         self._flush: asyncio.Task[None] | None = None
         self._is_flushing = False
-        self._failure: BaseException | None = None
+        self._failure: Exception | None = None
 
     def note(self, *events: Event) -> None:
         """Keep events for the next commit."""
@@ -41,13 +41,19 @@ class Journal:
     async def commit(self, *events: Event) -> None:
         """Record everything noted and `events`; return when it is durable.
 
+        When cancelled it does all the same before it raises CancelledError.
         Raises: whatever the recorder raises, now or for what was posted before.
         """
-        if self._flush is not None and self._is_flushing:
-            await asyncio.wait([self._flush])  # no event overtakes an earlier one
-        if self._failure is not None:
-            raise self._failure
+        cancelled: asyncio.CancelledError | None = None
+        flush = self._flush
+        while flush is not None and self._is_flushing and not flush.done():
+            try:
+                await asyncio.wait([flush])  # no event overtakes an earlier one
+            except asyncio.CancelledError as exc:
+                cancelled = exc
         await self._record(*events)
+        if cancelled is not None:
+            raise cancelled
 
     async def _commit_soon(self) -> None:
         await asyncio.sleep(0)
@@ -57,9 +63,11 @@ class Journal:
     def _end_flush(self, flush: asyncio.Task[None]) -> None:
         self._flush, self._is_flushing = None, False
         if not flush.cancelled():
-            self._failure = flush.exception()
+            flush.exception()  # kept in `_failure`; seen here
 
     async def _record(self, *events: Event) -> None:
+        if self._failure is not None:
+            raise self._failure  # a record with a gap must not go on
         batch = (*self._noted, *events)
         self._noted.clear()
         if not batch:
@@ -69,6 +77,9 @@ class Journal:
             await self._recorder.record(*batch)
         except asyncio.CancelledError as exc:
             cancelled = exc  # durable all the same: see Recorder.record
+        except Exception as exc:
+            self._failure = exc
+            raise
         for event in batch:
             self._progress.event(event)
         if cancelled is not None:

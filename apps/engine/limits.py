@@ -28,7 +28,7 @@ class Limits:
     max_cost_micros: int | None = None
     """Micro-dollars; with it set, workers without a price are refused."""
     wall_time_s: float = 900.0
-    """From the start of the run to its end."""
+    """From the start of the run to its end; anew when another process resumes it."""
     retry_base_s: float = 1.0
     """Before the first retry of an endpoint; doubles each time, with full jitter."""
     retry_cap_s: float = 60.0

@@ -37,11 +37,11 @@ class Meter:
         self._waited_s = 0.0
 
     def reserve(
-        self, *, input_tokens: int, wanted_output: int, price: Price | None, now: float
+        self, *, input_tokens: int, wanted_output: int, price: Price | None
     ) -> Reservation:
         """Set aside what a call may need, and shrink its output to what is left.
 
-        `now` is the loop's time in seconds. Raises: LimitReached.
+        Raises: LimitReached.
         """
         if self.calls >= self._limits.max_calls:
             raise LimitReached(
@@ -55,20 +55,30 @@ class Meter:
         self.calls += 1
         self._reserved_tokens += input_tokens + output
         self._reserved_micros += micros
+        return Reservation(input_tokens, output, micros)
+
+    def release(self, held: Reservation) -> None:
+        """Give back a reservation whose call is never made."""
+        self.calls -= 1
+        self._reserved_tokens -= held.input_tokens + held.output_tokens
+        self._reserved_micros -= held.micros
+
+    def begin(self, now: float) -> None:
+        """A model is being waited for; `now` is the loop's time in seconds."""
         if self._in_flight == 0:
             self._busy_since = now
         self._in_flight += 1
-        return Reservation(input_tokens, output, micros)
 
-    def settle(
-        self, held: Reservation, usage: Usage, price: Price | None, now: float
-    ) -> Cost:
-        """Replace a reservation by what was really used; return its cost."""
-        self._reserved_tokens -= held.input_tokens + held.output_tokens
-        self._reserved_micros -= held.micros
+    def end(self, now: float) -> None:
+        """The model that `begin` told of has answered or failed."""
         self._in_flight -= 1
         if self._in_flight == 0:
             self._waited_s += now - self._busy_since
+
+    def settle(self, held: Reservation, usage: Usage, price: Price | None) -> Cost:
+        """Replace a reservation by what was really used; return its cost."""
+        self._reserved_tokens -= held.input_tokens + held.output_tokens
+        self._reserved_micros -= held.micros
         cost = cost_of(usage, price)
         self.usage += usage
         self.cost += cost

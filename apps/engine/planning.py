@@ -177,7 +177,7 @@ class _Asking:
 
     def _note_failure(self, exc: AttemptFailed) -> BaseException:
         failure, attempt = exc.failure, exc.attempt
-        self.run.journal.note(
+        self.run.journal.post(
             PlanCallFailed(
                 self.number,
                 self.run.state.plan_calls,

@@ -7,7 +7,7 @@ import asyncio
 from apps.engine.events import StepSkipped
 from apps.engine.replay import Round, StepResult
 from apps.engine.run import Run
-from apps.engine.steps import StepRunner
+from apps.engine.steps import StepRunner, Superseded
 
 UNNEEDED = "the answer does not depend on it"
 PLANNED_AGAIN = "another step failed, so the work is planned again"
@@ -46,11 +46,13 @@ async def _run_in_turn(
 
 async def _run_step(run: Run, number: int, round_: Round, index: int) -> None:
     is_new = index not in round_.attempts
-    if is_new and round_.has_failure and run.may_replan:
+    try:
+        if is_new and run.is_superseded(round_):
+            raise Superseded
+        round_.results[index] = await StepRunner(run, number, round_, index).run()
+    except Superseded:
         run.journal.note(StepSkipped(number, index, PLANNED_AGAIN))
         round_.results[index] = StepResult("skipped", PLANNED_AGAIN)
-        return
-    round_.results[index] = await StepRunner(run, number, round_, index).run()
 
 
 def _most_telling(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -9,7 +9,7 @@ from apps.engine.journal import Journal
 from apps.engine.limits import Limits
 from apps.engine.meter import Meter
 from apps.engine.ports import Pool, Ports, Task
-from apps.engine.replay import RunState
+from apps.engine.replay import Round, RunState
 
 
 @dataclass(slots=True)
@@ -47,6 +47,10 @@ class Run:
     def is_call_streamed(self) -> bool:
         """Say whether anybody wants to see single tokens."""
         return self.task.is_streamed or self.task.is_watched
+
+    def is_superseded(self, round_: Round) -> bool:
+        """Say whether a failure has made the rest of a round useless."""
+        return round_.has_failure and self.may_replan
 
     def streams_round(self, number: int) -> bool:
         """Say whether the answer of round `number` goes out as it comes.

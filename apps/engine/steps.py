@@ -52,6 +52,10 @@ def backoff_s(run: Run, failures: int, failed: CallFailed) -> float:
     return run.ports.random.uniform(0, min(ceiling, run.limits.retry_cap_s))
 
 
+class Superseded(Exception):
+    """The step is not needed any more: the work will be planned again."""
+
+
 class StepRunner:
     """Runs one step of a round."""
 
@@ -67,7 +71,7 @@ class StepRunner:
     async def run(self) -> StepResult:
         """Return the step's result; failure is a result too.
 
-        Raises: LimitReached, RunDenied, whatever the recorder raises.
+        Raises: Superseded, LimitReached, RunDenied, whatever the recorder raises.
         """
         await self._run.ports.gate.check_step(self._step)
         responses = {i: r.text for i, r in self._round.results.items()}
@@ -104,6 +108,8 @@ class StepRunner:
         view = _View(run, self._number, self._index, number, self._is_live)
 
         async def announce() -> None:
+            if number == 1 and self._run.is_superseded(self._round):
+                raise Superseded  # while this step waited for its turn
             self._round.attempts[self._index] = number
             await run.journal.commit(
                 StepStarted(
@@ -128,7 +134,7 @@ class StepRunner:
         self, worker: str, number: int, exc: AttemptFailed
     ) -> BaseException:
         failure, attempt = exc.failure, exc.attempt
-        self._run.journal.note(
+        self._run.journal.post(
             StepAttemptFailed(
                 self._number,
                 self._index,
@@ -171,7 +177,7 @@ class StepRunner:
     def _fail(self, failed: CallFailed | None, failures: Sequence[Tried]) -> StepResult:
         fault = failures[-1].fault
         message = failed.message if failed else f"failed before: {fault}"
-        self._run.journal.note(StepFailed(self._number, self._index, fault, message))
+        self._run.journal.post(StepFailed(self._number, self._index, fault, message))
         return StepResult("failed", f"(no response: {message})", fault=fault)
 
 

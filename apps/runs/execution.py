@@ -13,7 +13,7 @@ import orjson
 
 from apps.audit.errors import LedgerUnavailable
 from apps.audit.types import Actor
-from apps.core.errors import ConductorError
+from apps.core.errors import ConductorError, Overloaded
 from apps.engine import events as ev
 from apps.engine.conduct import conduct
 from apps.engine.limits import Limits
@@ -70,6 +70,8 @@ class Execution:
         self._stop_reason: str | None = None
         self._task: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
+        self._is_on_record = False
+        self._has_end_on_record = False
         self.drafts: dict[Place, list[str]] = {}
         """Text of the calls in flight, for those who come late."""
 
@@ -100,10 +102,13 @@ class Execution:
     async def finished(self) -> RunSummary:
         """Return when the last event is durable.
 
-        Raises: RunInterrupted if this process could not finish it.
+        Raises: RunInterrupted if this process could not finish it; Overloaded if it
+        never got on record.
         """
         await self._ended.wait()
-        if self._projection.tally.end is None:
+        if not self._is_on_record:
+            raise Overloaded("the ledger does not answer", retry_after_s=5)
+        if not self._has_end_on_record:
             raise RunInterrupted(
                 f"run {self.id} was interrupted; it stays on record", retry_after_s=5
             )
@@ -172,6 +177,8 @@ class Execution:
         match event:
             case ev.RunCreated():
                 self._is_on_record = True
+            case ev.RunCompleted() | ev.RunFailed() | ev.RunCancelled():
+                self._has_end_on_record = True
             case ev.StepCompleted() | ev.StepAttemptFailed():
                 self.drafts.pop((event.round, event.step, event.attempt), None)
             case ev.PlanReplied() | ev.PlanCallFailed():

@@ -111,11 +111,16 @@ async def _start_on_record(order: RunOrder) -> uuid.UUID:
     live.listen(hear)
     over = asyncio.create_task(_wait_for(live))
     first = (on_record, over)
-    await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
-    live.unlisten(hear)
-    if not on_record.done():
-        await over  # raises why the run never got on record
-    over.cancel()
+    try:
+        await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+        if not on_record.done():
+            await over  # raises why the run never got on record
+    except asyncio.CancelledError:
+        live.cancel("not recorded in time")  # nobody would know of it
+        raise
+    finally:
+        live.unlisten(hear)
+        over.cancel()
     return live.id
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tests.docs.reading import page
 
-READERS = {"read_text", "read_bool", "read_int", "read_list"}
+READERS = {"read_text", "read_bool", "read_choice", "read_int", "read_list"}
 DOC = page("docs/configuration.md")
 LISTED = re.findall(r"^\| `([A-Z_]+)` \|", DOC, re.M)
 

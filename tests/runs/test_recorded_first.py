@@ -8,7 +8,9 @@ import httpx
 import pytest
 from django.core.management import call_command
 
+from apps.audit.errors import LedgerUnavailable
 from apps.audit.selectors import entry_list
+from apps.audit.writer import LedgerWriter
 from apps.runs.models import Run, RunState
 from tests.audit.examples import execute
 from tests.runs.asking import PATIENCE_S, planned
@@ -51,7 +53,7 @@ def test_no_call_leaves_when_its_start_can_not_be_recorded(refusal, stage, model
     ("model", "status", "code"),
     [
         ("conductor-ultra", 502, "internal_error"),  # it began, and is ended as failed
-        ("worker/instant", 503, "interrupted"),  # not even its beginning is on record
+        ("worker/instant", 503, "overloaded"),  # not even its beginning is on record
     ],
 )
 def test_the_caller_is_told(refusal, stage, model, status, code):
@@ -90,3 +92,17 @@ def test_row_and_ledger_agree_afterwards(refusal, stage):
 def test_other_runs_go_on(refusal, stage):
     execute("DROP TRIGGER refusal")
     assert ask(stage, planned(refusal[:1])).status_code == 200
+
+
+def test_an_answer_that_is_not_on_record_is_not_given(stage, recruit, monkeypatch):
+    recruit("instant")
+    post = LedgerWriter.post
+
+    def away(self, batch):
+        if any(draft.action == "run.completed" for draft in batch.drafts):
+            raise LedgerUnavailable("the ledger's database is away", retry_after_s=5)
+        return post(self, batch)
+
+    monkeypatch.setattr(LedgerWriter, "post", away)
+    answer = ask(stage, "anything", model="worker/instant")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "interrupted")

@@ -115,14 +115,15 @@ def test_run_goes_on_where_it_was(left, house, models):
     call_command("audit_verify")
 
 
-def test_call_that_was_cut_off_is_recorded_as_unknown(left, house):
+def test_call_that_a_stop_cut_off_is_on_record_with_its_cost(left, house):
     run = left()
     speed_up()
     ended(house, run)
     events = [recorded.event for recorded in run_events(run)]
     (resumed,) = (e for e in events if isinstance(e, ev.RunResumed))
-    assert resumed.unknown_calls == 1
-    assert run.has_unknown_cost
+    (closed,) = (e for e in events if isinstance(e, ev.StepAttemptFailed))
+    assert resumed.unknown_calls == 0
+    assert (closed.fault, closed.usage.is_estimated) == ("cancelled", True)
 
 
 def test_finished_run_is_not_touched(house):
