@@ -42,7 +42,9 @@ def dialect_of(connection: BaseDatabaseWrapper) -> Dialect:
 
 def _naive_text(value: datetime) -> str:
     """Write a time the way Django stores it in SQLite."""
-    return str(value.astimezone(UTC).replace(tzinfo=None))
+    if value.tzinfo is not UTC:
+        value = value.astimezone(UTC)
+    return str(value.replace(tzinfo=None))
 
 
 _DIALECTS = {

@@ -305,6 +305,9 @@ _writer_lock = threading.Lock()
 def get_writer() -> LedgerWriter:
     """Return this process's writer; the first call starts it."""
     global _writer, _writer_pid
+    writer = _writer
+    if writer is not None and _writer_pid == os.getpid():
+        return writer  # without the lock: asked for with every commit of every run
     with _writer_lock:
         # A forked child inherits the object but not its thread.
         if _writer is None or _writer_pid != os.getpid():
