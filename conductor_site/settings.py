@@ -83,6 +83,7 @@ INSTALLED_APPS = [
     "apps.pools",
     "apps.runs",
     "apps.gateway",
+    "apps.web",
     "apps.playground",
 ]
 
@@ -96,7 +97,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "apps.playground.middleware.DomainErrorMiddleware",
+    "apps.web.middleware.DomainErrorMiddleware",
 ]
 
 ROOT_URLCONF = "conductor_site.urls"

@@ -30,6 +30,9 @@ ALSO_OPEN = {
     "apps.runs.routing",
     "apps.runs.resolution",  # model names
     "apps.gateway.app",
+    "apps.web.access",  # who is asking: every page goes through it
+    "apps.web.formats",
+    "apps.web.middleware",
 }
 MAX_FILE, MAX_FUNCTION = 500, 60
 

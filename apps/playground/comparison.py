@@ -16,13 +16,13 @@ from typing import Any
 from apps.audit.types import Actor
 from apps.core.errors import InvalidInput
 from apps.engine.events import RunCreated
-from apps.playground import formats
 from apps.playground.body import RunBody, compose
 from apps.playground.choices import direct_model, direct_worker
 from apps.playground.story import RunStory
 from apps.runs.models import Run
 from apps.runs.selectors import order_of, run_events
 from apps.runs.types import RunOrder
+from apps.web import formats
 
 ENDINGS = {"failed": "failed", "cancelled": "was stopped"}
 """How a run ended without an answer, as a verb."""

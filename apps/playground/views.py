@@ -17,13 +17,6 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.audit.verify import verify_subject
 from apps.core.errors import InvalidInput, NotFound
-from apps.playground.access import (
-    TeamRequest,
-    choose_team,
-    page,
-    require_runner,
-    team_view,
-)
 from apps.playground.body import RunBody, compose
 from apps.playground.choices import (
     PoolChoice,
@@ -35,7 +28,6 @@ from apps.playground.choices import (
 from apps.playground.comparison import Comparison, compare, order_for_worker
 from apps.playground.entries import entry_lines, entry_rows
 from apps.playground.forms import CompareForm, RunFilterForm, RunForm
-from apps.playground.middleware import wants_json
 from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
 from apps.playground.story import Call, RunStory
 from apps.playground.verdict import verdict_of
@@ -43,6 +35,14 @@ from apps.runs.models import Run
 from apps.runs.selectors import access_run, run_events, run_list
 from apps.runs.services import run_cancel, run_submit
 from apps.runs.types import RunOrder
+from apps.web.access import (
+    TeamRequest,
+    choose_team,
+    page,
+    require_runner,
+    team_view,
+)
+from apps.web.middleware import wants_json
 
 RUNS_PER_PAGE = 25
 TIERS = frozenset({"mini", "ultra"})

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.template.loader import render_to_string
 
 from apps.core.errors import InvalidInput, NotAllowed, NotFound, Overloaded
-from apps.playground.middleware import DomainErrorMiddleware
+from apps.web.middleware import DomainErrorMiddleware
 
 
 @pytest.fixture

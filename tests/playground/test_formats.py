@@ -3,7 +3,7 @@
 import pytest
 
 from apps.engine.usage import Cost
-from apps.playground import formats
+from apps.web import formats
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,8 @@
-"""Filters and tags of the pages: numbers, times, Markdown, icons, small drawings."""
+"""Filters and tags of the runs' pages: states, sums, Markdown, small drawings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from django import template
@@ -11,13 +10,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.engine.usage import Cost
-from apps.playground import formats, graph, markdown
+from apps.playground import graph, markdown
+from apps.web import formats
 
 register = template.Library()
-register.filter("money", formats.money)
-register.filter("cost", formats.cost)
-register.filter("count", formats.count)
-register.filter("duration", formats.duration)
 register.filter("markdown", markdown.render)
 
 STATE_WORDS = {
@@ -45,33 +41,9 @@ def state_word(state: str) -> str:
 
 
 @register.filter
-def plain_word(word: str) -> str:
-    """Return a stable word of the ledger with spaces, for people."""
-    return word.replace("_", " ")
-
-
-@register.filter
 def short_hash(text: str) -> str:
     """Return the first characters of a hash, without the name of its algorithm."""
     return text.rpartition(":")[2][:8]
-
-
-@register.filter
-def clip(text: str, length: int) -> str:
-    """Return `text` cut to `length` characters, with an ellipsis if it was longer."""
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
-
-
-@register.filter
-def at(items: Sequence[Any], index: int) -> Any:
-    """Return the item at `index`."""
-    return items[index]
-
-
-@register.filter
-def limit_ms(milliseconds: int | None) -> str:
-    """Return a time limit, or what it means if there is none."""
-    return "no limit" if milliseconds is None else formats.duration(milliseconds)
 
 
 @register.simple_tag
@@ -84,34 +56,6 @@ def sum_cost(micros: int, has_unknown: bool) -> str:
 def total_tokens(run: Any) -> str:
     """Return all tokens of a run's row, the conductor's included."""
     return formats.count(run.prompt_tokens + run.completion_tokens)
-
-
-@register.simple_tag
-def when(moment: datetime | None, form: str = "moment") -> SafeString | str:
-    """Return a time in UTC; the page's script turns it into the viewer's zone.
-
-    `form` says what the script shows: "moment" is day and time, "time" the time alone.
-    """
-    if moment is None:
-        return "–"
-    exact = moment.astimezone(UTC)
-    return format_html(
-        '<time datetime="{}" data-format="{}" title="{} UTC">{} UTC</time>',
-        exact.isoformat(),
-        form,
-        exact.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3],
-        exact.strftime("%d %b %Y, %H:%M:%S"),
-    )
-
-
-@register.simple_tag
-def icon(name: str) -> SafeString:
-    """Return a small decorative icon of the sprite in `_icons.html`."""
-    return format_html(
-        '<svg class="icon" aria-hidden="true" focusable="false">'
-        '<use href="#i-{}"></use></svg>',
-        name,
-    )
 
 
 @register.simple_tag

@@ -45,6 +45,6 @@ def _answer(request: HttpRequest, error: ConductorError) -> HttpResponse:
     if wants_json(request):
         body = {"message": error.message, "code": error.code, "param": error.param}
         return JsonResponse({"error": body}, status=error.http_status)
-    template = TEMPLATES.get(error.http_status, "playground/error.html")
+    template = TEMPLATES.get(error.http_status, "web/error.html")
     context = {"message": error.message, "code": error.http_status}
     return render(request, template, context, status=error.http_status)

@@ -53,7 +53,7 @@ def team_view(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
     ) -> HttpResponseBase:
         teams = list(team_list(request.user))
         if not teams:
-            return render(request, "playground/no_team.html", status=403)
+            return render(request, "web/no_team.html", status=403)
         mine = cast(TeamRequest, request)
         mine.teams, mine.team = teams, _chosen(mine, teams)
         membership = membership_of(mine.user, mine.team.id)

@@ -1,0 +1,1 @@
+"""What all pages share: who is asking, the frame, error pages, words and numbers."""

@@ -1,0 +1,71 @@
+"""Filters and tags that every page uses: numbers, times, words, icons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from apps.web import formats
+
+register = template.Library()
+register.filter("money", formats.money)
+register.filter("cost", formats.cost)
+register.filter("count", formats.count)
+register.filter("duration", formats.duration)
+
+
+@register.filter
+def plain_word(word: str) -> str:
+    """Return a stable word of the ledger with spaces, for people."""
+    return word.replace("_", " ")
+
+
+@register.filter
+def clip(text: str, length: int) -> str:
+    """Return `text` cut to `length` characters, with an ellipsis if it was longer."""
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+@register.filter
+def at(items: Sequence[Any], index: int) -> Any:
+    """Return the item at `index`."""
+    return items[index]
+
+
+@register.filter
+def limit_ms(milliseconds: int | None) -> str:
+    """Return a time limit, or what it means if there is none."""
+    return "no limit" if milliseconds is None else formats.duration(milliseconds)
+
+
+@register.simple_tag
+def when(moment: datetime | None, form: str = "moment") -> SafeString | str:
+    """Return a time in UTC; the page's script turns it into the viewer's zone.
+
+    `form` says what the script shows: "moment" is day and time, "time" the time alone.
+    """
+    if moment is None:
+        return "–"
+    exact = moment.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" data-format="{}" title="{} UTC">{} UTC</time>',
+        exact.isoformat(),
+        form,
+        exact.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3],
+        exact.strftime("%d %b %Y, %H:%M:%S"),
+    )
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """Return a small decorative icon of the sprite in `_icons.html`."""
+    return format_html(
+        '<svg class="icon" aria-hidden="true" focusable="false">'
+        '<use href="#i-{}"></use></svg>',
+        name,
+    )
