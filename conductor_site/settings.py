@@ -81,9 +81,12 @@ INSTALLED_APPS = [
     "apps.audit",
     "apps.accounts",
     "apps.pools",
+    "apps.budgets",
     "apps.runs",
     "apps.gateway",
     "apps.web",
+    "apps.rest",
+    "apps.console",
     "apps.playground",
 ]
 

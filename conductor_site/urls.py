@@ -9,5 +9,7 @@ urlpatterns = [
     path("accounts/", include("allauth.account.urls")),
     path("healthz", healthz),
     path("admin/", admin.site.urls),
+    path("api/v1/", include("apps.rest.urls")),
+    path("", include("apps.console.urls")),
     path("", include("apps.playground.urls")),
 ]

@@ -114,6 +114,21 @@ class Role(models.TextChoices):
     """Reads runs."""
 
 
+class Permission(models.TextChoices):
+    """What somebody may do in a team. Roles and scopes both come down to these."""
+
+    READ_RUNS = "read_runs", "Read runs"
+    RUN = "run", "Start and cancel runs"
+    READ_TEAM = "read_team", "See members, pools and budgets"
+    MANAGE_POOLS = "manage_pools", "Change pools, workers and credentials"
+    MANAGE_KEYS = "manage_keys", "Make and revoke API keys"
+    MANAGE_MEMBERS = "manage_members", "Invite, change and remove members"
+    MANAGE_BUDGETS = "manage_budgets", "Set budgets and rates"
+    READ_AUDIT = "read_audit", "Read the ledger"
+    MANAGE_TEAM = "manage_team", "Rename and delete the team"
+    """Owners only."""
+
+
 class Membership(models.Model):
     """One person's role in one team."""
 
@@ -149,6 +164,21 @@ class Scope(models.TextChoices):
     """Every run of the team, with its steps."""
     DIRECT = "workers:direct", "Call single workers"
     """`worker/<name>`: a run without a plan."""
+    POOLS_READ = "pools:read", "Read pools and workers"
+    POOLS_WRITE = "pools:write", "Change pools, workers and credentials"
+    KEYS_READ = "keys:read", "Read the list of API keys"
+    KEYS_WRITE = "keys:write", "Make and revoke API keys"
+    """A key can give others no scope that it lacks itself."""
+    MEMBERS_READ = "members:read", "Read the list of members"
+    MEMBERS_WRITE = "members:write", "Invite, change and remove members"
+    BUDGETS_READ = "budgets:read", "Read budgets and usage"
+    BUDGETS_WRITE = "budgets:write", "Set budgets and rates"
+    AUDIT_READ = "audit:read", "Read the ledger"
+    AUDIT_EXPORT = "audit:export", "Export the ledger"
+
+
+DEFAULT_SCOPES = (Scope.RUN, Scope.READ, Scope.DIRECT)
+"""What a program needs that only asks questions."""
 
 
 class ApiKey(models.Model):

@@ -3,26 +3,55 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping, Set
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
 
-from apps.accounts.models import Membership, Role, Team, User
-from apps.core.errors import NotFound
+from apps.accounts.models import Membership, Permission, Role, Team, User
+from apps.core.errors import NotAllowed, NotFound
 
 Visitor = User | AnonymousUser
 
-_RUNNERS = frozenset({Role.OWNER, Role.ADMIN, Role.MEMBER})
+_READING = {Permission.READ_RUNS, Permission.READ_TEAM}
+_MANAGING = {
+    Permission.MANAGE_POOLS,
+    Permission.MANAGE_KEYS,
+    Permission.MANAGE_MEMBERS,
+    Permission.MANAGE_BUDGETS,
+    Permission.READ_AUDIT,
+}
+_PERMISSIONS: Mapping[str, Set[Permission]] = {
+    Role.OWNER: set(Permission),
+    Role.ADMIN: {*_READING, *_MANAGING, Permission.RUN},
+    Role.MEMBER: {*_READING, Permission.RUN},
+    Role.REVIEWER: {*_READING, Permission.READ_AUDIT},
+    Role.VIEWER: _READING,
+}
+
+
+def role_allows(role: str, permission: Permission) -> bool:
+    """Say whether a member with `role` has `permission`."""
+    return permission in _PERMISSIONS.get(role, ())
+
+
+def require_permission(role: str, permission: Permission) -> None:
+    """Raise NotAllowed, in words for people, unless `role` has `permission`."""
+    if not role_allows(role, permission):
+        raise NotAllowed(
+            f"your role {role!r} in this team does not let you do this: "
+            f"{permission.label.lower()}"
+        )
 
 
 def can_run(role: str) -> bool:
     """Say whether a member with `role` may start and cancel runs."""
-    return role in _RUNNERS
+    return role_allows(role, Permission.RUN)
 
 
 def can_read_runs(role: str) -> bool:
     """Say whether a member with `role` may read the team's runs: every member may."""
-    return role in Role.values
+    return role_allows(role, Permission.READ_RUNS)
 
 
 def membership_of(user: Visitor, team_id: uuid.UUID) -> Membership | None:

@@ -20,7 +20,15 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from apps.accounts import keys
-from apps.accounts.models import ApiKey, Membership, Role, Scope, Team, User
+from apps.accounts.models import (
+    DEFAULT_SCOPES,
+    ApiKey,
+    Membership,
+    Role,
+    Scope,
+    Team,
+    User,
+)
 from apps.accounts.types import KeyHolder
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
@@ -109,7 +117,7 @@ def api_key_issue(
     name: str,
     actor: Actor,
     created_by: User | None = None,
-    scopes: Iterable[str] = tuple(Scope),
+    scopes: Iterable[str] = DEFAULT_SCOPES,
     lifetime: timedelta = KEY_LIFETIME,
     always_include_usage: bool = False,
 ) -> tuple[ApiKey, str]:

@@ -5,6 +5,7 @@ Messages are one sentence, name the thing with `!r`, and never hold a secret.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 
@@ -34,6 +35,30 @@ class InvalidInput(ConductorError):
 
     code = "invalid_request_error"
     http_status = 400
+
+
+class InvalidFields(InvalidInput):
+    """One or more fields are wrong; each is told apart, so a form can show it."""
+
+    def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
+        """Take messages by field; `workers[2].price.input` names a nested one."""
+        first = next(iter(fields))
+        self.fields = {name: list(messages) for name, messages in fields.items()}
+        super().__init__(f"{first}: {self.fields[first][0]}", param=first)
+
+
+class Conflict(ConductorError):
+    """It cannot be done now: something else holds on to it."""
+
+    code = "conflict"
+    http_status = 409
+
+
+class VersionConflict(ConductorError):
+    """Somebody else changed it since the asker read it."""
+
+    code = "version_conflict"
+    http_status = 412
 
 
 class NotAuthenticated(ConductorError):

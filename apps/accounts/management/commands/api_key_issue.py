@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.accounts.models import Scope, Team
+from apps.accounts.models import DEFAULT_SCOPES, Scope, Team
 from apps.accounts.services import KEY_LIFETIME, api_key_issue
 from apps.audit.types import Actor
 from apps.core.errors import ConductorError
@@ -24,7 +24,10 @@ class Command(BaseCommand):
         parser.add_argument("--name", required=True, help="what the key is for")
         parser.add_argument("--days", type=int, default=KEY_LIFETIME.days)
         parser.add_argument(
-            "--scope", action="append", choices=Scope.values, help="default: all"
+            "--scope",
+            action="append",
+            choices=Scope.values,
+            help="may be given again; default: what it takes to ask questions",
         )
         parser.add_argument("--always-include-usage", action="store_true")
 
@@ -37,7 +40,7 @@ class Command(BaseCommand):
             api_key, secret = api_key_issue(
                 team=team,
                 name=options["name"],
-                scopes=options["scope"] or Scope.values,
+                scopes=options["scope"] or DEFAULT_SCOPES,
                 lifetime=timedelta(days=options["days"]),
                 always_include_usage=options["always_include_usage"],
                 actor=Actor(

@@ -1,0 +1,1 @@
+"""The REST surface under `/api/v1`, and nothing else."""
