@@ -1,0 +1,1 @@
+"""Shape of what people send from a team's own pages, by topic."""

@@ -1,0 +1,48 @@
+"""What every form here shares: the look of its fields, and errors from services."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+
+from apps.core.errors import InvalidFields, InvalidInput
+
+PLAIN_TYPES = {"checkbox", "radio", "hidden", "file"}
+"""Inputs that are not drawn as a box."""
+
+
+class ConsoleForm(forms.Form):
+    """A form whose fields look like the site's and that can take a service's errors."""
+
+    error_names: ClassVar[dict[str, str]] = {}
+    """Fields that a service calls by another name than the form."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("label_suffix", "")
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            widget = field.widget
+            if getattr(widget, "input_type", "text") not in PLAIN_TYPES:
+                widget.attrs.setdefault("class", "input")
+
+    def take(self, error: InvalidInput) -> None:
+        """Show a service's complaint beside the field it is about."""
+        if isinstance(error, InvalidFields):
+            complaints = error.fields
+        else:
+            complaints = {error.param or "": [error.message]}
+        for name, messages in complaints.items():
+            own = self.error_names.get(name, name)
+            is_known = own in self.fields and not self.fields[own].widget.is_hidden
+            for message in messages:
+                text = _sentence(message)
+                if is_known:
+                    self.add_error(own, text)
+                else:
+                    self.add_error(None, f"{name}: {text}" if name else text)
+
+
+def _sentence(message: str) -> str:
+    text = message[:1].upper() + message[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."
