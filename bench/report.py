@@ -36,6 +36,7 @@ def main() -> None:
         _gateway("gateway-peers", "Gateway beside LiteLLM and Portkey"),
         _streams(),
         _ledger(),
+        _lists(),
         _how(),
     ]
     RESULTS.write_text("\n".join(part for part in parts if part))
@@ -191,6 +192,25 @@ def _ledger() -> str:
         "of one event loop; verified from the first to the head, bodies decrypted. "
     )
     return _section("Ledger", about, rows, targets, found)
+
+
+def _lists() -> str:
+    found = kept("lists")
+    if found is None:
+        return ""
+    rows = [["", "", "queries", "median", "slowest"]]
+    slowest = 0.0
+    for database, addresses in found["databases"].items():
+        for name, seen in addresses.items():
+            slowest = max(slowest, seen["median_ms"])
+            times = f"{seen['median_ms']:.0f} ms", f"{seen['max_ms']:.0f} ms"
+            rows.append([database, name, f"{seen['queries']}", *times])
+    targets = [_target("slowest median, ms", slowest, 100, at_most=True)]
+    about = (
+        "A team with 100,000 runs, 1,000 members and 500 keys; views in process, "
+        "template and queries included. "
+    )
+    return _section("Lists", about, rows, targets, found)
 
 
 def _rates(seen: dict[str, Any]) -> tuple[str, str]:

@@ -137,7 +137,9 @@ if _database["ENGINE"].endswith("sqlite3"):
     # Named for the process, so that two test runs at once leave each other alone.
     _database["TEST"] = {"NAME": str(VAR_DIR / f"test-{os.getpid()}.sqlite3")}
 else:
-    _database["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 10}}
+    # What the address says after its `?` stays: sslmode, the folder of a socket.
+    _given = _database.get("OPTIONS", {})
+    _database["OPTIONS"] = {**_given, "pool": {"min_size": 1, "max_size": 10}}
     _database["CONN_MAX_AGE"] = 0
     # Without it every dead connection of the pool costs one failure after a restart.
     _database["CONN_HEALTH_CHECKS"] = True

@@ -1,0 +1,1 @@
+"""Promises of the threat model, checked over the whole surface at once."""
