@@ -14,11 +14,33 @@ from django.contrib.auth.models import (
     BaseUserManager,
     PermissionsMixin,
 )
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models.functions import Lower
 
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
+
+MAX_REQUESTS_PER_MINUTE = 1_000_000
+MAX_TOKENS_PER_MINUTE = 1_000_000_000
+"""Sanity bounds of rates; both fit every database's integers."""
+
+
+def _rate(highest: int) -> models.PositiveIntegerField[int | None, int | None]:
+    return models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(highest)],
+    )
+
+
+def _rates_are_positive(entity: str) -> models.CheckConstraint:
+    # NULL passes a check: no limit.
+    return models.CheckConstraint(
+        condition=models.Q(requests_per_minute__gt=0)
+        & models.Q(tokens_per_minute__gt=0),
+        name=f"{entity}_rates_are_positive",
+    )
 
 
 class UserManager(BaseUserManager["User"]):
@@ -91,9 +113,14 @@ class Team(models.Model):
     members = models.ManyToManyField(
         User, through="Membership", related_name="teams", blank=True
     )
+    requests_per_minute = _rate(MAX_REQUESTS_PER_MINUTE)
+    """Of all the team's keys together. None: no limit."""
+    tokens_per_minute = _rate(MAX_TOKENS_PER_MINUTE)
+    """Of all the team's keys together. None: no limit."""
 
     class Meta:
         ordering = ("name", "id")
+        constraints = [_rates_are_positive("team")]
 
     def __str__(self) -> str:
         return self.name
@@ -155,6 +182,61 @@ class Membership(models.Model):
         return f"{self.user_id} is {self.role} of {self.team_id}"
 
 
+class Invitation(models.Model):
+    """An offer to join a team, sent to an e-mail address. Holds no token, a digest."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="invitations")
+    email = models.EmailField()
+    """In lower case. Only a user with this address can accept."""
+    role = models.CharField(max_length=10, choices=Role.choices)
+    digest = models.CharField(max_length=64, unique=True)
+    """HMAC-SHA256 of the token in the link, in hexadecimal."""
+    invited_by = models.ForeignKey(
+        User, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = TeamQuerySet["Invitation"].as_manager()
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "email"],
+                condition=models.Q(accepted_at=None, revoked_at=None),
+                name="invitation_waits_once",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(role__in=Role.values),
+                name="invitation_role_is_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(email=Lower("email")),
+                name="invitation_email_is_lower_case",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(accepted_at=None) | models.Q(revoked_at=None),
+                name="invitation_has_one_end",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role} of {self.team_id}, invited"
+
+    @property
+    def is_waiting(self) -> bool:
+        """Say whether it was neither accepted nor revoked; it may have expired."""
+        return self.accepted_at is None and self.revoked_at is None
+
+    def is_open(self, now: datetime) -> bool:
+        """Say whether it can be accepted at `now`."""
+        return self.is_waiting and now < self.expires_at
+
+
 class Scope(models.TextChoices):
     """What a program may do with an API key."""
 
@@ -179,12 +261,15 @@ class Scope(models.TextChoices):
 
 DEFAULT_SCOPES = (Scope.RUN, Scope.READ, Scope.DIRECT)
 """What a program needs that only asks questions."""
+TIERS = ("mini", "ultra")
+"""Tiers a key may be held to. What they do is told where pools are, above this app."""
 
 
 class ApiKey(models.Model):
     """A team's key for programs. Holds a digest; nobody can read the key again.
 
-    The key belongs to the team, so it outlives the membership of whoever made it.
+    The key belongs to the team and speaks for it. It is revoked when the member who
+    made it leaves the team.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -207,12 +292,25 @@ class ApiKey(models.Model):
     """To the minute."""
     always_include_usage = models.BooleanField(default=False)
     """Streams end with usage even if the client did not ask for it."""
+    allowed_tiers = models.JSONField(default=list, blank=True)
+    """Some of `TIERS`. Empty: all."""
+    allowed_workers = models.JSONField(default=list, blank=True)
+    """Names of workers. Empty: all."""
+    requests_per_minute = _rate(MAX_REQUESTS_PER_MINUTE)
+    """None: no limit but the team's."""
+    tokens_per_minute = _rate(MAX_TOKENS_PER_MINUTE)
+    """None: no limit but the team's."""
+    replaced_by = models.ForeignKey(
+        "self", models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    """The key it was rotated to; both work until this one expires."""
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = TeamQuerySet["ApiKey"].as_manager()
 
     class Meta:
-        ordering = ("-created_at",)
+        ordering = ("-created_at", "-id")
+        constraints = [_rates_are_positive("api_key")]
 
     def __str__(self) -> str:
         return f"{self.name} (cdk_{self.prefix}…{self.last_four})"

@@ -1,4 +1,8 @@
-"""Reads for a given person: their teams and what their role lets them do there."""
+"""Reads for a given person, and for a given team: who may do what, who is there.
+
+`access_*` is the only way from an id in a request to a row: another team's row is not
+found, as if it did not exist.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,20 @@ import uuid
 from collections.abc import Mapping, Set
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Q, QuerySet
+from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+from django.db.models.functions import Coalesce, Lower, NullIf
+from django.utils import timezone
 
-from apps.accounts.models import Membership, Permission, Role, Team, User
+from apps.accounts.digests import INVITATION, digests_of
+from apps.accounts.models import (
+    ApiKey,
+    Invitation,
+    Membership,
+    Permission,
+    Role,
+    Team,
+    User,
+)
 from apps.core.errors import NotAllowed, NotFound
 
 Visitor = User | AnonymousUser
@@ -81,6 +96,85 @@ def access_team(*, user: Visitor, team_slug_or_id: str | uuid.UUID) -> Team:
     if team is None:
         raise NotFound(f"there is no team {str(team_slug_or_id)!r} you belong to")
     return team
+
+
+def member_list(team_id: uuid.UUID) -> QuerySet[Membership]:
+    """Return the members of a team with their users: owners first, then by name."""
+    rank = Case(
+        *(When(role=role, then=Value(n)) for n, role in enumerate(Role.values)),
+        output_field=IntegerField(),
+    )
+    shown = Lower(Coalesce(NullIf("user__name", Value("")), "user__email"))
+    rows = Membership.objects.for_team(team_id).select_related("user")
+    return rows.order_by(rank, shown, "id")
+
+
+def access_member(team_id: uuid.UUID, user_id: uuid.UUID) -> Membership:
+    """Return the membership of a user in a team.
+
+    Raises: NotFound if there is none.
+    """
+    rows = Membership.objects.for_team(team_id).select_related("team", "user")
+    membership = rows.filter(user_id=user_id).first()
+    if membership is None:
+        raise NotFound(f"there is no member {str(user_id)!r} in this team")
+    return membership
+
+
+def invitation_list(team_id: uuid.UUID) -> QuerySet[Invitation]:
+    """Return the invitations a team waits for, newest first.
+
+    Expired ones are among them, as they can be sent again: see `Invitation.is_open`.
+    """
+    rows = Invitation.objects.for_team(team_id).select_related("invited_by")
+    return rows.filter(accepted_at=None, revoked_at=None)
+
+
+def access_invitation(team_id: uuid.UUID, invitation_id: uuid.UUID) -> Invitation:
+    """Return an invitation of a team, in whatever state.
+
+    Raises: NotFound if there is none.
+    """
+    rows = Invitation.objects.for_team(team_id).select_related("team", "invited_by")
+    invitation = rows.filter(pk=invitation_id).first()
+    if invitation is None:
+        raise NotFound(f"there is no invitation {str(invitation_id)!r} in this team")
+    return invitation
+
+
+def invitation_find(token: str) -> Invitation:
+    """Return the invitation whose link holds `token`, with its team.
+
+    Raises: NotFound if it is unknown, used, revoked or expired; all read alike.
+    """
+    # The one place without a team: the token is what tells us the team.
+    rows = Invitation.objects.across_teams().select_related("team", "invited_by")
+    digests = digests_of(token, purpose=INVITATION)
+    invitation = rows.filter(digest__in=digests).first()
+    if invitation is None or not invitation.is_open(timezone.now()):
+        raise NotFound(
+            "this invitation was used or withdrawn, has expired, or never was; "
+            "ask for a new one"
+        )
+    return invitation
+
+
+def api_key_list(team_id: uuid.UUID) -> QuerySet[ApiKey]:
+    """Return all keys of a team with who made them, dead ones too, newest first."""
+    rows = ApiKey.objects.for_team(team_id)
+    return rows.select_related("created_by", "replaced_by")
+
+
+def access_api_key(team_id: uuid.UUID, key_id: uuid.UUID) -> ApiKey:
+    """Return a key of a team, dead or alive.
+
+    Raises: NotFound if there is none.
+    """
+    rows = ApiKey.objects.for_team(team_id)
+    api_key = rows.select_related("team", "created_by").filter(pk=key_id).first()
+    if api_key is None:
+        raise NotFound(f"there is no API key {str(key_id)!r} in this team")
+    return api_key
 
 
 def _as_uuid(value: str | uuid.UUID) -> uuid.UUID | None:

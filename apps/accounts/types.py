@@ -21,3 +21,13 @@ class KeyHolder:
     created_by_id: uuid.UUID | None
     """None: whoever made the key has been deleted, or it was made at a terminal."""
     expires_at: datetime
+    allowed_tiers: frozenset[str] = frozenset()
+    """Empty: all."""
+    allowed_workers: frozenset[str] = frozenset()
+    """Names of workers. Empty: all."""
+    requests_per_minute: int | None = None
+    """What this key may ask for. None: no limit but the team's."""
+    tokens_per_minute: int | None = None
+    team_requests_per_minute: int | None = None
+    """What all keys of the team may ask for together. None: no limit."""
+    team_tokens_per_minute: int | None = None

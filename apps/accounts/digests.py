@@ -1,0 +1,44 @@
+"""Digests of secrets that were shown once: API keys and tokens of invitations.
+
+Under peppers derived from the site's secret key, so that a stolen table is worthless
+without the settings, and under its fallbacks, so that a new key spoils none.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from functools import lru_cache
+
+from django.conf import settings
+
+from apps.accounts.keys import key_digest
+
+API_KEY = b"conductor:api-key-digest:1"
+INVITATION = b"conductor:invitation-digest:1"
+TOKEN_BYTES = 32
+"""256 random bits: nobody guesses one."""
+
+
+def token_generate() -> str:
+    """Return a new random token that fits into an address."""
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def digests_of(raw: str, *, purpose: bytes) -> list[str]:
+    """Return the digest of `raw` under each pepper, the current one first."""
+    peppers = _peppers((settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS), purpose)
+    return [key_digest(raw, pepper=pepper) for pepper in peppers]
+
+
+@lru_cache(maxsize=8)
+def _peppers(site_secrets: tuple[str, ...], purpose: bytes) -> tuple[bytes, ...]:
+    """Derive the peppers of a purpose from the site's secret key and its fallbacks.
+
+    Not from the encryption keys: when those are rotated every sealed value is sealed
+    anew and the old key thrown away, which a digest does not survive. `SECRET_KEY`
+    has fallbacks made for this.
+    """
+    return tuple(
+        hmac.digest(secret.encode(), purpose, "sha256") for secret in site_secrets
+    )
