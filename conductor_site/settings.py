@@ -15,6 +15,7 @@ from pathlib import Path
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from conductor_site.admin_look import ADMIN_LOOK
 from conductor_site.environment import (
     read_bool,
     read_choice,
@@ -22,6 +23,7 @@ from conductor_site.environment import (
     read_list,
     read_text,
 )
+from conductor_site.single_sign_on import PROVIDER_ID, openid_providers
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(read_text("CONDUCTOR_VAR_DIR", str(BASE_DIR / "var")))
@@ -68,6 +70,7 @@ elif not ENCRYPTION_KEYS:
 # --- Django --------------------------------------------------------------------------
 
 INSTALLED_APPS = [
+    "unfold",  # before the admin, whose templates it replaces
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -76,6 +79,10 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.usersessions",
     "channels",
     "apps.core",
     "apps.audit",
@@ -93,6 +100,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
+    "apps.web.middleware.AdminPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -100,6 +108,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "apps.web.middleware.SecondFactorMiddleware",
     "apps.web.middleware.DomainErrorMiddleware",
 ]
 
@@ -181,16 +190,69 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
+SIGN_UP = read_choice("SIGN_UP", ("invite", "open", "closed"))
+"""Who may make an account: whoever was invited, anybody, or nobody."""
+EMAIL_VERIFICATION = read_choice(
+    "EMAIL_VERIFICATION",
+    ("mandatory", "none") if IS_PRODUCTION else ("none", "mandatory"),
+)
+"""Whether an address must be confirmed before its owner gets in."""
+REQUIRE_MFA = read_bool("REQUIRE_MFA", default=False)
+"""Everybody who signs in sets up a second factor before anything else."""
+ACCOUNT_ADAPTER = "apps.accounts.adapters.AccountAdapter"
+ACCOUNT_FORMS = {"signup": "apps.accounts.forms.SignUpForm"}
 ACCOUNT_LOGOUT_REDIRECT_URL = "/accounts/login/"
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
-ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
-ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_CHANGE_EMAIL = True
+ACCOUNT_EMAIL_VERIFICATION = EMAIL_VERIFICATION
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
-ACCOUNT_ADAPTER = "apps.accounts.adapters.ClosedSignupAdapter"
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "Conductor: "
+MFA_ADAPTER = "apps.accounts.adapters.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_ISSUER = "Conductor"
+# Where no address is ever confirmed, nobody could protect their account otherwise.
+MFA_ALLOW_UNVERIFIED_EMAIL = EMAIL_VERIFICATION == "none"
+
+OIDC_ISSUER = read_text("OIDC_ISSUER").rstrip("/")
+"""Address of the OpenID provider people may sign in with. Empty: none."""
+OIDC_PROVIDER_ID = PROVIDER_ID
+OIDC_CLIENT_ID = read_text("OIDC_CLIENT_ID")
+OIDC_CLIENT_SECRET = read_text("OIDC_CLIENT_SECRET")
+OIDC_NAME = read_text("OIDC_NAME", "single sign-on")
+"""What the button calls it."""
+OIDC_TRUST_EMAIL = read_bool("OIDC_TRUST_EMAIL", default=False)
+"""Believe every address the provider gives, even one it does not call verified."""
+SOCIALACCOUNT_ADAPTER = "apps.accounts.adapters.SingleSignOnAdapter"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = True
+SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
+SOCIALACCOUNT_PROVIDERS = openid_providers(
+    issuer=OIDC_ISSUER,
+    client_id=OIDC_CLIENT_ID,
+    client_secret=OIDC_CLIENT_SECRET,
+    name=OIDC_NAME,
+    trusts_email=OIDC_TRUST_EMAIL,
+)
+
 EMAIL_BACKEND = read_text(
     "EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend"
 )
+DEFAULT_FROM_EMAIL = read_text("DEFAULT_FROM_EMAIL", "conductor@localhost")
+EMAIL_HOST = read_text("EMAIL_HOST", "localhost")
+EMAIL_PORT = read_int("EMAIL_PORT", 25)
+EMAIL_HOST_USER = read_text("EMAIL_HOST_USER")
+EMAIL_HOST_PASSWORD = read_text("EMAIL_HOST_PASSWORD")
+EMAIL_USE_TLS = read_bool("EMAIL_USE_TLS", default=False)
+EMAIL_TIMEOUT = 15
+
+# --- The operator's pages ------------------------------------------------------------
+
+UNFOLD = ADMIN_LOOK
+ADMIN_POLICY = {"script-src": "'unsafe-eval'", "style-src": "'unsafe-inline'"}
+"""What the admin's scripts need beyond CONTENT_SECURITY_POLICY, on its pages alone."""
 
 # --- Security ------------------------------------------------------------------------
 
@@ -234,6 +296,8 @@ MODEL_NETWORKS = read_list(
 )
 """Networks (CIDR) beside the public internet that models may live in. The operator's
 decision: a team cannot reach into the site's own network."""
+MODEL_PORTS = read_list("MODEL_PORTS")
+"""Ports that models may have inside of those networks; none listed: any."""
 WORKER_CONNECT_TIMEOUT_S = read_int("WORKER_CONNECT_TIMEOUT_S", 5)
 WORKER_FIRST_BYTE_TIMEOUT_S = read_int("WORKER_FIRST_BYTE_TIMEOUT_S", 60)
 WORKER_IDLE_TIMEOUT_S = read_int("WORKER_IDLE_TIMEOUT_S", 30)

@@ -1,14 +1,181 @@
-"""How django-allauth behaves here: people are invited, nobody signs up on their own."""
+"""How django-allauth behaves here: who may sign up, what is sealed, who is matched.
+
+Sign-up follows the setting SIGN_UP. What second factors keep is encrypted at rest. A
+person who comes from the OpenID provider is whoever has the verified address here.
+"""
 
 from __future__ import annotations
 
+import base64
+from typing import Any
+
 from allauth.account.adapter import DefaultAccountAdapter
-from django.http import HttpRequest
+from allauth.account.models import EmailAddress
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialAccount, SocialLogin
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from apps.accounts.models import Invitation, User
+from apps.accounts.selectors import invitation_find
+from apps.core.errors import NotFound
+from apps.core.keyring import seal, unseal
+
+SESSION_INVITATION = "invitation_token"
+"""Where the page of an invitation leaves its token for the sign-up."""
+SEALED_FOR = b"second-factor"
 
 
-class ClosedSignupAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """Sign-in by e-mail address; sign-up is closed."""
+def invitation_of(request: HttpRequest) -> Invitation | None:
+    """Return the open invitation this visitor came with, if there is one."""
+    token = request.session.get(SESSION_INVITATION)
+    try:
+        return invitation_find(token) if token else None
+    except NotFound:
+        return None
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+    """Sign-in by e-mail address; sign-up as far as the site allows it."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Return False: an operator or a team's admin makes the account."""
-        return False
+        """Say whether this visitor may make an account."""
+        if settings.SIGN_UP == "invite":
+            return invitation_of(request) is not None
+        return bool(settings.SIGN_UP == "open")
+
+    def is_email_verified(self, request: HttpRequest, email: str) -> bool:
+        """Say whether the address needs no confirmation: the invitation went to it."""
+        invitation = invitation_of(request)
+        if invitation is not None and invitation.email.lower() == email.lower():
+            return True
+        return bool(super().is_email_verified(request, email))
+
+    def save_user(
+        self, request: HttpRequest, user: User, form: Any, commit: bool = True
+    ) -> User:
+        """Save a new user with the name they gave."""
+        user.name = form.cleaned_data.get("name", "") or user.name
+        saved: User = super().save_user(request, user, form, commit)
+        return saved
+
+    def get_signup_redirect_url(self, request: HttpRequest) -> str:
+        """Return to the invitation; the home page helps those who have no team."""
+        token = request.session.get(SESSION_INVITATION)
+        return f"/invitations/{token}/" if token else settings.LOGIN_REDIRECT_URL
+
+    def pre_login(
+        self, request: HttpRequest, user: User, **kwargs: Any
+    ) -> HttpResponse | None:
+        """Let nobody wait for a mail whose account the operator made."""
+        vouch_for(user)
+        response: HttpResponse | None = super().pre_login(request, user, **kwargs)
+        return response
+
+    def get_password_change_redirect_url(self, request: HttpRequest) -> str:
+        """Return to the account's page."""
+        return "/account/"
+
+
+class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+    """Seals TOTP secrets and the seeds of recovery codes with the site's keys."""
+
+    def encrypt(self, text: str) -> str:
+        """Return `text` sealed, in ASCII."""
+        sealed = seal(text.encode(), context=SEALED_FOR)
+        return base64.b64encode(sealed).decode("ascii")
+
+    def decrypt(self, encrypted_text: str) -> str:
+        """Return what `encrypt` was given.
+
+        Raises: SecretUnreadable if the key is gone or the text is not one of ours.
+        """
+        sealed = base64.b64decode(encrypted_text)
+        return unseal(sealed, context=SEALED_FOR).decode()
+
+    def generate_authenticator_name(self, user: User, type: str) -> str:
+        """Propose a name for a new passkey."""
+        count = Authenticator.objects.filter(user=user, type=type).count()
+        return f"Passkey {count + 1}" if count else "Passkey"
+
+    def _get_site_name(self) -> str:
+        return "Conductor"
+
+
+class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
+    """Knows people who come from the site's OpenID provider by their address."""
+
+    def authenticate_by_email(self, sociallogin: SocialLogin) -> Any:
+        """Return the user with a verified address of the provider, and the address."""
+        found = super().authenticate_by_email(sociallogin)
+        if found is not None:
+            user, email = found
+            vouch_for(user)
+            _hand_over(user, email)
+        return found
+
+    def is_open_for_signup(
+        self, request: HttpRequest, sociallogin: SocialLogin
+    ) -> bool:
+        """Say whether somebody who has no account here yet may get one."""
+        if settings.SIGN_UP != "invite":
+            return bool(settings.SIGN_UP == "open")
+        addresses = [a.email for a in sociallogin.email_addresses if a.verified]
+        return any(_is_invited(address) for address in addresses)
+
+    def populate_user(
+        self, request: HttpRequest, sociallogin: SocialLogin, data: dict[str, Any]
+    ) -> User:
+        """Fill in the address, in lower case, and the name."""
+        user: User = super().populate_user(request, sociallogin, data)
+        parts = (data.get("first_name") or "", data.get("last_name") or "")
+        user.name = (data.get("name") or " ".join(parts).strip())[:150]
+        user.email = user.email.lower()
+        return user
+
+    def get_requests_session(self) -> Any:
+        """Return an HTTP session that obeys no proxy of the process's environment."""
+        session = super().get_requests_session()
+        session.trust_env = False
+        return session
+
+
+def vouch_for(user: User) -> None:
+    """Count the address as confirmed if the operator made the account.
+
+    Every other way of making one leaves a row for the address.
+    """
+    if not EmailAddress.objects.filter(user=user).exists():
+        EmailAddress.objects.create(
+            user=user, email=user.email, primary=True, verified=True
+        )
+
+
+def _is_invited(email: str) -> bool:
+    # Across teams: before somebody has an account there is no team to ask for.
+    waiting = Invitation.objects.across_teams().filter(
+        email=email.lower(), accepted_at=None, revoked_at=None
+    )
+    return waiting.filter(expires_at__gt=timezone.now()).exists()
+
+
+def _hand_over(user: User, email: str) -> None:
+    """Give the account to the owner of its address, as the provider knows them.
+
+    Whoever made it may be somebody else if they never had to read a mail: the address
+    was not confirmed, or they came with an invitation's link, which whoever invites
+    sees too. Then its password and second factors go, and so do its sessions.
+    """
+    addresses = EmailAddress.objects.filter(user=user, email__iexact=email)
+    by_invitation = Invitation.objects.across_teams().filter(
+        email=email.lower(), created_at__lt=user.created_at
+    )
+    if not addresses.filter(verified=True).exists() or by_invitation.exists():
+        if not SocialAccount.objects.filter(user=user).exists():
+            user.set_unusable_password()
+            user.save(update_fields=["password"])
+            Authenticator.objects.filter(user=user).delete()
+        addresses.update(verified=True)

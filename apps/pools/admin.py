@@ -1,0 +1,30 @@
+"""The site operator's view of pools and workers. Credentials are shown nowhere."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from apps.core.read_only import ReadOnlyAdmin
+from apps.pools.models import Pool, Worker
+
+
+@admin.register(Pool)
+class PoolAdmin(ReadOnlyAdmin):
+    """Lists the pools of all teams."""
+
+    list_display = ("name", "team", "is_default", "conductor", "fallback", "version")
+    list_select_related = ("team", "conductor", "fallback")
+    list_filter = ("is_default",)
+    search_fields = ("name", "team__name")
+    exclude = ("workers",)
+
+
+@admin.register(Worker)
+class WorkerAdmin(ReadOnlyAdmin):
+    """Lists the workers of all teams."""
+
+    list_display = ("name", "team", "model", "base_url", "is_enabled")
+    list_select_related = ("team",)
+    list_filter = ("is_enabled",)
+    search_fields = ("name", "model", "base_url", "team__name")
+    exclude = ("credential",)

@@ -1,0 +1,70 @@
+"""A person's own account: who they are, how they sign in, where they are signed in."""
+
+from __future__ import annotations
+
+import logging
+from typing import cast
+
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from allauth.socialaccount.providers.openid_connect.views import login
+from allauth.usersessions.models import UserSession
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from apps.accounts.models import User
+
+logger = logging.getLogger(__name__)
+
+
+class NameForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Asks how a person wants to be called."""
+
+    class Meta:
+        model = User
+        fields = ("name",)
+        widgets = {"name": forms.TextInput(attrs={"autocomplete": "name"})}
+
+
+@login_required
+def account(request: HttpRequest) -> HttpResponse:
+    """Show the account, and take another name."""
+    user = cast(User, request.user)
+    form = NameForm(request.POST or None, instance=user)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, "Your name is saved.")
+        return redirect("account")
+    kinds = list(Authenticator.objects.filter(user=user).values_list("type", flat=True))
+    context = {
+        "form": form,
+        "has_app": Authenticator.Type.TOTP in kinds,
+        "passkeys": kinds.count(Authenticator.Type.WEBAUTHN),
+        "has_recovery_codes": Authenticator.Type.RECOVERY_CODES in kinds,
+        "session_count": len(UserSession.objects.purge_and_list(user)),
+        "connections": SocialAccount.objects.filter(user=user).count(),
+    }
+    return render(request, "account/overview.html", context)
+
+
+@require_POST
+def single_sign_on(request: HttpRequest) -> HttpResponse:
+    """Send somebody to the OpenID provider, by a page that leads there.
+
+    Browsers hold the answer to a form to `form-action`, wherever the provider goes on
+    from there. A page that moves on by itself is no answer to a form.
+    """
+    try:
+        response = cast(HttpResponse, login(request, settings.OIDC_PROVIDER_ID))
+    except (OSError, ValueError):  # not reached, or its description is not one
+        logger.exception("the OpenID provider does not answer as it should")
+        return render(request, "socialaccount/authentication_error.html", status=503)
+    if not isinstance(response, HttpResponseRedirect):
+        return response
+    context = {"redirect_to": response.url}
+    return render(request, "socialaccount/login_redirect.html", context)

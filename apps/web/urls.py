@@ -1,0 +1,24 @@
+"""Addresses of the pages about a person's own account, and of the operator's own."""
+
+from django.contrib import admin
+from django.urls import path
+
+from apps.web import account_pages, site_ledger, site_settings
+
+operator_only = admin.site.admin_view
+
+urlpatterns = [
+    path("account/", account_pages.account, name="account"),
+    path("accounts/sso/", account_pages.single_sign_on, name="single_sign_on"),
+    path(
+        "admin/settings/",
+        operator_only(site_settings.site_settings),
+        name="site_settings",
+    ),
+    path("admin/ledger/", operator_only(site_ledger.site_ledger), name="site_ledger"),
+    path(
+        "admin/ledger/<uuid:team_id>/",
+        operator_only(site_ledger.site_ledger_team),
+        name="site_ledger_team",
+    ),
+]
