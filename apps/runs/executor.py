@@ -142,7 +142,12 @@ def get_executor() -> Executor:
 async def open_executor() -> Executor:
     """Open this process's executor on the running loop."""
     global _executor
-    _executor = Executor(open_transport(allowed_networks=settings.MODEL_NETWORKS))
+    _executor = Executor(
+        open_transport(
+            allowed_networks=settings.MODEL_NETWORKS,
+            allowed_ports=settings.MODEL_PORTS,
+        )
+    )
     return _executor
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from collections import defaultdict
+from datetime import datetime
+from statistics import median_low, quantiles
+from typing import Any
 
 import orjson
 from channels.db import database_sync_to_async
@@ -15,11 +19,30 @@ from apps.engine import events as ev
 from apps.engine.codec import Record, decode, is_run_event
 from apps.engine.errors import HistoryMismatch
 from apps.engine.ports import CallParams
-from apps.runs.models import Run, RunState
-from apps.runs.types import RecordedEvent, RunFilters, RunOrder
+from apps.pools.selectors import pool_snapshot
+from apps.runs.estimates import price_range
+from apps.runs.models import Run, RunState, Step
+from apps.runs.resolution import parse_model, resolve
+from apps.runs.types import (
+    Estimate,
+    Narrowing,
+    RecordedEvent,
+    RunFilters,
+    RunOrder,
+    UsageGroup,
+    UsageRow,
+    WorkerCalls,
+)
+from apps.runs.usage import usage_rows
 
 PAGE = 1_000
 """Entries read at once."""
+PAST_RUNS = 200
+"""The latest runs of a model that an estimate looks at."""
+ENOUGH_PAST_RUNS = 5
+"""With fewer an estimate rests on prices."""
+WATCHED_RUNS = 1_000
+"""The latest runs whose steps say how workers fare; bounds the reading."""
 
 
 def run_list(*, team_id: uuid.UUID, filters: RunFilters) -> QuerySet[Run]:
@@ -80,6 +103,12 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
     """Return the order a recorded run was started with."""
     params = orjson.loads(created.params or "{}")
     params["stop"] = tuple(params.get("stop", ()))
+    narrowing: dict[str, Any] = params.pop("narrowing", {})
+    allowed = {
+        name: frozenset(params.pop(name, ()))
+        for name in ("allowed_tiers", "allowed_workers")
+    }
+    narrowing["workers"] = tuple(narrowing.get("workers", ()))
     return RunOrder(
         team_id=run.team_id,
         actor=Actor(run.actor_type, run.actor_id, run.actor_name),
@@ -89,7 +118,67 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
         params=CallParams(**params),
         user_id=run.user_id,
         api_key_id=run.api_key_id,
+        narrowing=Narrowing(**narrowing),
+        **allowed,
     )
+
+
+def run_estimate(team_id: uuid.UUID, model: str, prompt: str) -> Estimate:
+    """Return what a run of `model` may cost, before it begins.
+
+    From the middle nine tenths of the team's latest runs of this model, or from the
+    pool's prices while there are too few. Raises: NotFound, InvalidInput.
+    """
+    snapshot = pool_snapshot(team_id, parse_model(model).pool)
+    resolved = resolve(parse_model(model), model, snapshot)
+    past = Run.objects.for_team(team_id).filter(
+        model=model, state=RunState.COMPLETED, has_unknown_cost=False
+    )
+    costs = list(past.order_by("-id").values_list("cost_micros", flat=True)[:PAST_RUNS])
+    if len(costs) >= ENOUGH_PAST_RUNS:
+        cuts = quantiles(costs, n=20, method="inclusive")
+        return Estimate(round(cuts[0]), round(cuts[-1]), "past runs", len(costs))
+    found = price_range(prompt, CallParams(), resolved)
+    if found is None:
+        return Estimate(0, 0, "unknown", 0)
+    return Estimate(found.low, found.high, "prices", 0)
+
+
+def usage_by(
+    team_id: uuid.UUID, group: UsageGroup, since: datetime, until: datetime
+) -> list[UsageRow]:
+    """Return a team's usage of runs that began from `since` to before `until`.
+
+    Days ascend; members, keys and workers come by cost, the dearest first. The rows of
+    each grouping add up to the same cost.
+    """
+    return usage_rows(team_id, group, since, until)
+
+
+def worker_calls(team_id: uuid.UUID, since: datetime) -> dict[str, WorkerCalls]:
+    """Return how a team's workers fared in its latest runs since then, by name.
+
+    A step counts for the worker that answered it or was asked last.
+    """
+    runs = Run.objects.for_team(team_id).filter(created_at__gte=since).order_by("-id")
+    steps = Step.objects.for_team(team_id).filter(
+        run__in=runs.values("id")[:WATCHED_RUNS], state__in=("completed", "failed")
+    )
+    failures: dict[str, int] = defaultdict(int)
+    latencies: dict[str, list[int]] = defaultdict(list)
+    for worker, state, latency_ms in steps.values_list("worker", "state", "latency_ms"):
+        if state == "failed":
+            failures[worker] += 1
+        else:
+            latencies[worker].append(latency_ms)
+    return {
+        name: WorkerCalls(
+            len(latencies[name]) + failures[name],
+            failures[name],
+            median_low(latencies[name]) if latencies[name] else None,
+        )
+        for name in sorted(failures.keys() | latencies.keys())
+    }
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]

@@ -10,19 +10,25 @@ import asyncio
 import contextvars
 import logging
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import OperationalError
 
 from apps.audit.types import Actor
-from apps.core.errors import InvalidInput, Overloaded
+from apps.core.errors import InvalidInput, NotFound, Overloaded
 from apps.engine import events as ev
 from apps.runs.executor import Executor, get_executor, stop_run
-from apps.runs.models import Run
+from apps.runs.models import Run, Source
 from apps.runs.recovery import fault_at_resume, run_give_up
-from apps.runs.selectors import interrupted_run, unfinished_runs
+from apps.runs.selectors import (
+    interrupted_run,
+    order_of,
+    run_events,
+    unfinished_runs,
+)
 from apps.runs.types import LiveRun, RunOrder
 
 logger = logging.getLogger(__name__)
@@ -47,6 +53,39 @@ def run_submit(order: RunOrder) -> uuid.UUID:
     Raises: InvalidInput, NotFound, Overloaded.
     """
     return _on_loop(get_executor(), _start_on_record(order))
+
+
+def run_rerun(
+    run: Run,
+    actor: Actor,
+    user_id: uuid.UUID | None,
+    *,
+    source: str = Source.PLAYGROUND,
+    api_key_id: uuid.UUID | None = None,
+    allowed_tiers: frozenset[str] = frozenset(),
+    allowed_workers: frozenset[str] = frozenset(),
+    context: Mapping[str, str] | None = None,
+) -> uuid.UUID:
+    """Ask the same again, with the pool as it is now; return the new run's id.
+
+    What the first asker gave away stays given away; what their key might use is of no
+    concern to another's. Blocks; not for the loop. Raises: as `run_submit`; NotFound
+    if the run's first entry is not there.
+    """
+    first = next((recorded.event for recorded in run_events(run)), None)
+    if not isinstance(first, ev.RunCreated):
+        raise NotFound(f"run {str(run.id)!r} has no record of what was asked")
+    order = replace(
+        order_of(run, first),
+        actor=actor,
+        user_id=user_id,
+        source=str(source),
+        api_key_id=api_key_id,
+        allowed_tiers=allowed_tiers,
+        allowed_workers=allowed_workers,
+        context=context or {},
+    )
+    return run_submit(order)
 
 
 def run_cancel(

@@ -6,12 +6,27 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from apps.audit.types import Actor
 from apps.engine.events import Event, RunCancelled, RunCompleted, RunFailed
 from apps.engine.ports import CallParams, Progress
 from apps.engine.usage import Cost, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What a caller gives away of what the pool and the tier allow; never more."""
+
+    workers: tuple[str, ...] = ()
+    """Names of the pool's workers that may be used. Empty: all."""
+    max_steps: int | None = None
+    max_rounds: int | None = None
+    max_cost_micros: int | None = None
+    """None: what the tier says."""
+
+
+NOT_NARROWED = Narrowing()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,12 @@ class RunOrder:
     api_key_id: uuid.UUID | None = None
     context: Mapping[str, str] = field(default_factory=dict)
     """Request id, address, user agent: for the ledger."""
+    narrowing: Narrowing = NOT_NARROWED
+    """What the caller wants narrower than the pool."""
+    allowed_tiers: frozenset[str] = frozenset()
+    """Tiers the API key may use. Empty: all."""
+    allowed_workers: frozenset[str] = frozenset()
+    """Workers the API key may use, of whatever pool. Empty: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +148,46 @@ class RunFilters:
     """A part of the title."""
     since: datetime | None = None
     until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run may cost before it begins."""
+
+    low_micros: int
+    high_micros: int
+    basis: Literal["past runs", "prices", "unknown"]
+    """unknown: a price is missing, and both figures are 0."""
+    sample: int
+    """Past runs it rests on; 0 for other bases."""
+
+
+UsageGroup = Literal["day", "worker", "member", "key"]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRow:
+    """What one day, worker, member or key used."""
+
+    label: str
+    """The day as `2030-01-31`, or a name."""
+    id: uuid.UUID | None
+    """Of the member or key; None for days and workers, and for those who are gone."""
+    runs: int
+    failed: int
+    """Runs that failed; for a worker, steps that failed."""
+    prompt_tokens: int
+    completion_tokens: int
+    cost_micros: int
+    """The known part."""
+    has_unknown_cost: bool
+
+
+class WorkerCalls(NamedTuple):
+    """How a worker fared in recent runs."""
+
+    calls: int
+    """Steps it answered, or failed to answer."""
+    failures: int
+    latency_ms: int | None
+    """Median of the answered ones; None if there is none."""
