@@ -9,11 +9,15 @@ for the very address each socket connects to, so a name that changes its mind is
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+DEFAULT_PORTS = {"https": 443, "http": 80}
+_HOST = re.compile(r"[a-z0-9._-]+")
+"""ASCII alone: resolvers read a full-width or circled digit as the plain one."""
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
@@ -24,20 +28,26 @@ class ForbiddenAddress(PermissionError):
 class AddressPolicy:
     """Decides by address, never by name."""
 
-    __slots__ = ("_networks",)
+    __slots__ = ("_networks", "_ports")
 
-    def __init__(self, allowed_networks: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        allowed_networks: Iterable[str] = (),
+        allowed_ports: Iterable[str | int] = (),
+    ) -> None:
         """Allow `allowed_networks` (CIDR) beside the public addresses.
 
-        Raises: ValueError for a text that is no network.
+        Inside of them only `allowed_ports`; none given: all of them. Raises: ValueError
+        for a text that is no network or no number.
         """
         self._networks = tuple(ipaddress.ip_network(text) for text in allowed_networks)
+        self._ports = frozenset(int(port) for port in allowed_ports)
 
-    def allows(self, address: str) -> bool:
-        """Say whether a socket may connect to `address`, a literal."""
+    def allows(self, address: str, port: int) -> bool:
+        """Say whether a socket may connect to `address`, a literal, at `port`."""
         ip = _innermost(ipaddress.ip_address(address.partition("%")[0]))
         if any(ip in network for network in self._networks):
-            return True
+            return not self._ports or port in self._ports
         return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
     def check_url(self, url: str) -> None:
@@ -47,19 +57,26 @@ class AddressPolicy:
         """
         try:
             parts = urlsplit(url)
-            host, _ = parts.hostname or "", parts.port
+            host = parts.hostname or ""
+            port = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
         except ValueError as exc:
             raise ForbiddenAddress("the address cannot be read as a URL") from exc
-        if parts.scheme not in ("http", "https") or not host:
+        if parts.scheme not in DEFAULT_PORTS or not host:
             raise ForbiddenAddress("expected an address like https://host/v1")
         if parts.username is not None or parts.query or parts.fragment:
             raise ForbiddenAddress("user, query and fragment are not allowed")
+        if not _HOST.fullmatch(host) and ":" not in host:
+            raise ForbiddenAddress("the host has characters no host has")
         literal = _literal(host)
-        if literal is not None and not self.allows(literal):
+        if literal is not None and not self.allows(literal, port):
             raise ForbiddenAddress("the address is not in an allowed network")
 
 
 def _literal(host: str) -> str | None:
+    """Return the address a host stands for whoever is asked; None: a name."""
+    host = host.rstrip(".")
+    if host == "localhost" or host.endswith(".localhost"):
+        return "127.0.0.1"  # RFC 6761, section 6.3
     try:
         return str(ipaddress.ip_address(host))
     except ValueError:

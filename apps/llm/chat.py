@@ -6,23 +6,19 @@ closing the iterator of a stream closes its socket at once.
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from functools import lru_cache
 
 from apps.llm.completions import DONE, AnswerReader, read_answer, request_body
-from apps.llm.errors import BadRequest, BadResponse, Incomplete, Unauthorized
-from apps.llm.faults import refusal
+from apps.llm.errors import BadResponse, Incomplete
 from apps.llm.http import HeaderPairs, HttpTransport, Post, Reply
 from apps.llm.sse import EventTooLong, SseParser
 from apps.llm.types import ChatRequest, Delta, Endpoint, Finish, Timeouts
+from apps.llm.wire import expect_success, request_headers
 
-USER_AGENT = "conductor/0.1.0"
 MAX_ANSWER_BYTES = 32_000_000
 """Framing included; the longest answers of today's models need a tenth of it."""
-MAX_REFUSAL_BYTES = 64_000
-"""Of an error's body only a sentence is used."""
 DRAIN_S = 0.1
 """The rest after the end marker is usually already there."""
 
@@ -64,7 +60,7 @@ class ChatClient:
     ) -> tuple[Delta, Finish]:
         """Return the whole answer at once. Raises: LlmError."""
         async with await self._post(endpoint, request, is_stream=False) as reply:
-            await _expect_success(endpoint, reply)
+            await expect_success(endpoint, reply)
             return read_answer(endpoint, await reply.read_body(MAX_ANSWER_BYTES))
 
     async def _post(
@@ -88,35 +84,13 @@ def _timeouts(timeouts: Timeouts, *, is_stream: bool) -> Timeouts:
 
 
 def _headers(endpoint: Endpoint, *, is_stream: bool) -> HeaderPairs:
-    headers: HeaderPairs = (
-        ("content-type", "application/json"),
-        ("accept", "text/event-stream" if is_stream else "application/json"),
-        ("accept-encoding", "identity"),
-        ("user-agent", USER_AGENT),
-    )
-    if endpoint.api_key:
-        if not _fits_header(endpoint.api_key):
-            raise Unauthorized(f"{endpoint.name!r}: the key has impossible characters")
-        headers += (("authorization", f"Bearer {endpoint.api_key}"),)
-    if not all(map(_fits_header, sum(endpoint.extra_headers, ()))):
-        raise BadRequest(f"{endpoint.name!r}: a header has impossible characters")
-    return headers + endpoint.extra_headers
-
-
-def _fits_header(text: str) -> bool:
-    return text.isascii() and text.isprintable()
-
-
-async def _expect_success(endpoint: Endpoint, reply: Reply) -> None:
-    if reply.status != 200:
-        body = await reply.read_some(MAX_REFUSAL_BYTES)
-        raise refusal(endpoint, reply.status, reply.headers, body, now_s=time.time())
-    if reply.headers.get("content-encoding", "identity") != "identity":
-        raise BadResponse(f"{endpoint.name!r}: compressed, which was not asked for")
+    accept = "text/event-stream" if is_stream else "application/json"
+    common = request_headers(endpoint, accept=accept)
+    return (("content-type", "application/json"), *common)
 
 
 async def _expect_events(endpoint: Endpoint, reply: Reply) -> None:
-    await _expect_success(endpoint, reply)
+    await expect_success(endpoint, reply)
     kind = reply.headers.get("content-type", "")
     if "json" in kind:  # an error in a 200 answer is worth reading
         read_answer(endpoint, await reply.read_body(MAX_ANSWER_BYTES))

@@ -10,6 +10,7 @@ LlmError
 │   ├── ServerFailed        the provider says it failed
 │   ├── Incomplete          the answer ended without its end marker
 │   └── BadResponse         not what the protocol promises
+│       └── Redirected      it points elsewhere, where we do not go
 ├── the owner of the credential must act
 │   ├── Unauthorized        the credential is wrong
 │   └── QuotaExceeded       the account is out of credit
@@ -95,6 +96,10 @@ class BadResponse(LlmError):
     """Not what the protocol promises: HTML, bad JSON, a redirect."""
 
     fault = "bad_response"
+
+
+class Redirected(BadResponse):
+    """The provider points elsewhere, to a place that nobody has checked."""
 
 
 class Unauthorized(LlmError):

@@ -24,6 +24,7 @@ from apps.llm.errors import (
     NotFound,
     QuotaExceeded,
     RateLimited,
+    Redirected,
     ServerFailed,
     Unauthorized,
 )
@@ -83,12 +84,25 @@ def refusal(
     now_s: float,
 ) -> LlmError:
     """Return the error for an answer that is not 200. `now_s`: seconds since 1970."""
+    if 300 <= status < 400:
+        return _redirect(endpoint, status, headers)
     complaint = _read_complaint(body)
     said = f": {_excerpt(complaint.message, endpoint)}" if complaint.message else ""
     return _class_of(status, complaint)(
         f"{endpoint.name!r} answered {status}{said}",
         status=status,
         retry_after_s=retry_after(headers, now_s=now_s),
+    )
+
+
+def _redirect(
+    endpoint: Endpoint, status: int, headers: Mapping[str, str]
+) -> Redirected:
+    place = _excerpt(headers.get("location", ""), endpoint)
+    where = f" to {place}" if place else ""
+    return Redirected(
+        f"{endpoint.name!r} answered {status}, a redirect{where}; none is followed",
+        status=status,
     )
 
 

@@ -57,16 +57,31 @@ class Post:
     timeouts: Timeouts
 
 
+@dataclass(frozen=True, slots=True)
+class Get:
+    """One question without a body, ready to be sent."""
+
+    name: str
+    """Whom error messages name."""
+    url: str
+    headers: HeaderPairs
+    timeouts: Timeouts
+
+
 def open_transport(
     *,
     allowed_networks: Iterable[str] = (),
+    allowed_ports: Iterable[str | int] = (),
     max_connections: int = MAX_CONNECTIONS,
 ) -> HttpTransport:
     """Return a transport; close it with `aclose` or use it as a context manager.
 
-    `allowed_networks` are CIDR texts that models may live in beside public addresses.
+    `allowed_networks` are CIDR texts that models may live in beside public addresses,
+    there at `allowed_ports` alone if any are given.
     """
-    return HttpTransport(AddressPolicy(allowed_networks), max_connections)
+    return HttpTransport(
+        AddressPolicy(allowed_networks, allowed_ports), max_connections
+    )
 
 
 class HttpTransport:
@@ -103,21 +118,28 @@ class HttpTransport:
 
         The caller closes the reply. Raises: LlmError.
         """
+        return await self._send("POST", post, post.body)
+
+    async def get(self, get: Get) -> Reply:
+        """Send `get`; like `post`. Raises: LlmError."""
+        return await self._send("GET", get, b"")
+
+    async def _send(self, method: str, asked: Post | Get, body: bytes) -> Reply:
         if self._is_closed:
-            raise ConnectFailed(f"{post.name!r}: this process is shutting down")
-        deadline = _Deadline(post)
+            raise ConnectFailed(f"{asked.name!r}: this process is shutting down")
+        deadline = _Deadline(asked)
         try:
             async with asyncio.timeout_at(deadline.at):
-                request = cast(httpx.Request, _Request(post))
+                request = cast(httpx.Request, _Request(method, asked, body))
                 response = await self._transport.handle_async_request(request)
         except TimeoutError as exc:
             raise deadline.error() from exc
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as exc:
-            raise ConnectFailed(f"{post.name!r}: not a usable address") from exc
+            raise ConnectFailed(f"{asked.name!r}: not a usable address") from exc
         except httpx.TransportError as exc:
-            raise _connection_error(post.name, exc.__cause__) from exc
+            raise _connection_error(asked.name, exc.__cause__) from exc
         except aiohttp.ClientError:
-            unreadable = BadResponse(f"{post.name!r}: the answer is not HTTP")
+            unreadable = BadResponse(f"{asked.name!r}: the answer is not HTTP")
         else:
             return Reply(response, deadline)
         # Raised out here, without the cause: that one carries the request's headers.
@@ -137,13 +159,13 @@ class HttpTransport:
     def _open_socket(self, address: tuple[Any, ...]) -> socket.socket:
         """Open a socket for `address`, one row of getaddrinfo."""
         family, kind, protocol, _, peer = address
-        if not self._addresses.allows(peer[0]):
+        if not self._addresses.allows(peer[0], peer[1]):
             raise ForbiddenAddress("the address is not in an allowed network")
         return socket.socket(family, kind, protocol)
 
 
 class Reply:
-    """The answer to a post: status and headers now, the body piece by piece."""
+    """The answer to a request: status and headers now, the body piece by piece."""
 
     __slots__ = ("_deadline", "_pieces", "_response", "headers", "status")
 
@@ -222,14 +244,14 @@ class _Deadline:
 
     __slots__ = ("_has_begun", "_limits", "_loop", "_total_at", "at", "name")
 
-    def __init__(self, post: Post) -> None:
+    def __init__(self, asked: Post | Get) -> None:
         self._loop = asyncio.get_running_loop()
         now = self._loop.time()
-        self._limits = post.timeouts
-        self._total_at = now + post.timeouts.total_s
+        self._limits = asked.timeouts
+        self._total_at = now + asked.timeouts.total_s
         self._has_begun = False
-        self.name = post.name
-        self.at = min(now + post.timeouts.first_byte_s, self._total_at)
+        self.name = asked.name
+        self.at = min(now + asked.timeouts.first_byte_s, self._total_at)
 
     def touch(self) -> None:
         """Start waiting for the next piece."""
@@ -267,12 +289,12 @@ class _Request:
 
     __slots__ = ("content", "extensions", "headers", "method", "url")
 
-    def __init__(self, post: Post) -> None:
-        connect_s = post.timeouts.connect_s
-        self.method = "POST"
-        self.url = _url(post.url)
-        self.headers = _headers(post.headers)
-        self.content = post.body
+    def __init__(self, method: str, asked: Post | Get, body: bytes) -> None:
+        connect_s = asked.timeouts.connect_s
+        self.method = method
+        self.url = _url(asked.url)
+        self.headers = _headers(asked.headers)
+        self.content = body
         # "pool" bounds all of connecting, "connect" one TCP handshake within it.
         self.extensions = {"timeout": {"pool": connect_s, "connect": connect_s}}
 

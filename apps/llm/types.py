@@ -43,6 +43,11 @@ class Endpoint:
         return self.base_url.rstrip("/") + "/chat/completions"
 
     @property
+    def models_url(self) -> str:
+        """Return the address of the method that lists models."""
+        return self.base_url.rstrip("/") + "/models"
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """Return every text that must not show up in a message."""
         values = (self.api_key or "", *(value for _, value in self.extra_headers))

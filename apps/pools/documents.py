@@ -10,25 +10,27 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Hashable
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import yaml
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from apps.pools.addresses import base_url_clean
 from apps.pools.errors import PoolDocumentInvalid
+from apps.pools.fields import (
+    MICROS,
+    BaseUrl,
+    ModelName,
+    Name,
+    Part,
+    Prose,
+    Seconds,
+    Tokens,
+    Usd,
+    VariableName,
+    faults_of,
+)
 from apps.pools.models import (
-    NAME_LENGTH,
-    NAME_PATTERN,
     ConductorMode,
     MaxTokensField,
     Protocol,
@@ -36,14 +38,8 @@ from apps.pools.models import (
     TierPlanner,
 )
 
-MICROS = 1_000_000
-MAX_USD_PER_MILLION = 10_000
-"""More than ten times the dearest price we know of: beyond it, somebody mistyped."""
 MAX_DOCUMENT_BYTES = 1_000_000
 MAX_WORKERS = 100
-MAX_TOKENS = 100_000_000
-"""Bound on numbers of tokens of one call; a run may be allowed more."""
-
 
 TIER_LIMITS: dict[TierName, dict[str, int]] = {
     TierName.MINI: {
@@ -64,52 +60,10 @@ TIER_LIMITS: dict[TierName, dict[str, int]] = {
 """Five steps are what the paper's conductor was trained with."""
 
 
-# --- fields --------------------------------------------------------------------------
-
-
-def _clean_base_url(text: str) -> str:
-    try:
-        return base_url_clean(text)
-    except ValueError as exc:
-        raise PydanticCustomError("base_url", "{why}", {"why": str(exc)}) from exc
-
-
-def _exact_decimal(value: Any) -> Any:
-    # A float has lost the digits that were written; YAML numbers arrive as Decimal.
-    if isinstance(value, float | bool):
-        raise PydanticCustomError("price", "must be a decimal number or text")
-    return value
-
-
-def _whole_micros(value: Decimal) -> Decimal:
-    if value * MICROS % 1:
-        raise PydanticCustomError("price", "must have at most six decimal places")
-    return value
-
-
-Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=NAME_LENGTH)]
-BaseUrl = Annotated[str, Field(max_length=500), AfterValidator(_clean_base_url)]
-VariableName = Annotated[
-    str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)
-]
-Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
-Seconds = Annotated[int, Field(ge=1, le=86_400)]
-Usd = Annotated[
-    Decimal,
-    BeforeValidator(_exact_decimal),
-    Field(ge=0, le=MAX_USD_PER_MILLION, allow_inf_nan=False),
-    AfterValidator(_whole_micros),
-]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
 # --- parts ---------------------------------------------------------------------------
 
 
-class PriceDocument(_Part):
+class PriceDocument(Part):
     """A price in US dollars per million tokens, from a day on."""
 
     valid_from: dt.date
@@ -127,7 +81,7 @@ class PriceDocument(_Part):
         }
 
 
-class TimeoutsDocument(_Part):
+class TimeoutsDocument(Part):
     """Overrides of the site's timeouts, in whole seconds."""
 
     connect_s: Seconds | None = None
@@ -136,12 +90,12 @@ class TimeoutsDocument(_Part):
     total_s: Seconds | None = None
 
 
-class EndpointDocument(_Part):
+class EndpointDocument(Part):
     """Where a model is served: common to workers and conductors."""
 
     name: Name
     base_url: BaseUrl
-    model: str = Field(min_length=1, max_length=200)
+    model: ModelName
     api_key_env: VariableName | None = None
     """Name of the environment variable that holds the key; never the key itself."""
     max_tokens_field: MaxTokensField = MaxTokensField.MAX_TOKENS
@@ -154,7 +108,7 @@ class WorkerDocument(EndpointDocument):
     """A worker."""
 
     protocol: Protocol = Protocol.OPENAI
-    description: str = Field(default="", max_length=4000)
+    description: Prose = ""
     context_tokens: Tokens | None = None
     max_output_tokens: Tokens = 4096
     tags: tuple[Name, ...] = ()
@@ -171,7 +125,7 @@ class ConductorDocument(EndpointDocument):
     temperature: Decimal | None = Field(default=None, ge=0, le=2, decimal_places=2)
 
 
-class TierDocument(_Part):
+class TierDocument(Part):
     """What differs from a tier's usual limits."""
 
     planner: TierPlanner | None = None
@@ -198,7 +152,7 @@ class TierDocument(_Part):
         }
 
 
-class PoolPart(_Part):
+class PoolPart(Part):
     """The pool itself."""
 
     name: Name
@@ -208,7 +162,7 @@ class PoolPart(_Part):
     """None: keep what it is; a team's first pool becomes its default."""
 
 
-class PoolDocument(_Part):
+class PoolDocument(Part):
     """A complete pool file."""
 
     pool: PoolPart
@@ -287,32 +241,8 @@ def document_parse(text: str) -> PoolDocument:
     try:
         return PoolDocument.model_validate(values)
     except ValidationError as exc:
-        raise PoolDocumentInvalid(_faults(exc)) from exc
-
-
-def _faults(error: ValidationError) -> list[str]:
-    return [
-        f"{_path(fault['loc'])}{_message(fault['type'], fault['msg'])}"
-        for fault in error.errors(include_url=False, include_input=False)
-    ]
-
-
-def _path(location: tuple[int | str, ...]) -> str:
-    path = ""
-    for part in location:
-        if isinstance(part, int):
-            path += f"[{part}]"
-        elif part != "[key]":
-            path += f".{part}" if path else part
-    return f"{path}: " if path else ""
-
-
-def _message(kind: str, message: str) -> str:
-    if kind == "extra_forbidden":
-        return "there is no such field"
-    if kind == "string_pattern_mismatch":
-        return "use letters, digits, '.', '_' and '-', beginning with a letter or digit"
-    return message[:1].lower() + message[1:] if kind != "together" else message
+        faults = [f"{path}: {why}" if path else why for path, why in faults_of(exc)]
+        raise PoolDocumentInvalid(faults) from exc
 
 
 class _Loader(yaml.SafeLoader):

@@ -21,6 +21,18 @@ class CredentialMismatch(ConductorError):
     http_status = 422
 
 
+class ProviderFailed(ConductorError):
+    """A provider did not answer as it should; trying again may help."""
+
+    code = "provider_failed"
+    http_status = 502
+
+    def __init__(self, message: str, *, fault: str) -> None:
+        super().__init__(message)
+        self.fault = fault
+        """A word of `apps.llm.errors`."""
+
+
 class PoolDocumentInvalid(InvalidInput):
     """A pool file breaks a rule. Each fault names the path and never quotes a value."""
 

@@ -15,6 +15,7 @@ from django.db import models
 from apps.accounts.models import Team
 from apps.core.scoping import TeamQuerySet
 from apps.pools.addresses import authority
+from apps.pools.checks import address_fault
 from apps.pools.credentials import credential_holds, credential_seal
 from apps.pools.documents import (
     ConductorDocument,
@@ -24,6 +25,7 @@ from apps.pools.documents import (
     WorkerDocument,
 )
 from apps.pools.errors import PoolDocumentInvalid
+from apps.pools.inputs import secret_complaint
 from apps.pools.models import (
     Conductor,
     Credential,
@@ -37,24 +39,33 @@ from apps.pools.models import (
 RowT = TypeVar("RowT", bound=models.Model)
 
 
+def addresses_check(document: PoolDocument) -> None:
+    """Refuse a file whose models are where the operator allows none.
+
+    Raises: PoolDocumentInvalid naming every such base URL.
+    """
+    found = [
+        (f"{path}.base_url", address_fault(endpoint.base_url))
+        for path, endpoint in _endpoints(document).items()
+    ]
+    faults = [f"{path}: {why}" for path, why in found if why]
+    if faults:
+        raise PoolDocumentInvalid(faults)
+
+
 def secrets_read(document: PoolDocument, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the secrets the file names, by variable.
 
     Raises: PoolDocumentInvalid naming every variable that is missing or unusable.
     """
-    endpoints: dict[str, EndpointDocument] = {
-        f"workers[{index}]": worker for index, worker in enumerate(document.workers)
-    }
-    if document.conductor is not None:
-        endpoints["conductor"] = document.conductor
     found: dict[str, str] = {}
     faults = []
-    for path, endpoint in endpoints.items():
+    for path, endpoint in _endpoints(document).items():
         name = endpoint.api_key_env
         if name is None:
             continue
         found[name] = environ.get(name, "").strip()
-        complaint = _complaint(found[name])
+        complaint = secret_complaint(found[name]) if found[name] else "is not set"
         if complaint:
             faults.append(
                 f"{path}.api_key_env: environment variable {name!r} {complaint}"
@@ -64,12 +75,14 @@ def secrets_read(document: PoolDocument, environ: Mapping[str, str]) -> dict[str
     return found
 
 
-def _complaint(secret: str) -> str:
-    if not secret:
-        return "is not set"
-    if not (secret.isascii() and secret.isprintable()) or " " in secret:
-        return "holds characters no key can have"
-    return ""
+def _endpoints(document: PoolDocument) -> dict[str, EndpointDocument]:
+    """Return the models of a file by their paths."""
+    endpoints: dict[str, EndpointDocument] = {
+        f"workers[{index}]": worker for index, worker in enumerate(document.workers)
+    }
+    if document.conductor is not None:
+        endpoints["conductor"] = document.conductor
+    return endpoints
 
 
 class PoolImport:
@@ -81,8 +94,6 @@ class PoolImport:
         self.created: list[str] = []
         self.changed: list[str] = []
         self.unchanged = 0
-        self.touched: set[uuid.UUID] = set()
-        """Workers and conductors that became another."""
         self.credentials: dict[uuid.UUID, Credential] = {}
         """Credentials that hold a new secret."""
 
@@ -105,7 +116,6 @@ class PoolImport:
     # --- models ----------------------------------------------------------------------
 
     def _worker(self, document: WorkerDocument) -> Worker:
-        before = self._marks()
         row = self._upsert(
             Worker.objects.for_team(self._team.id),
             {"name": document.name},
@@ -122,12 +132,9 @@ class PoolImport:
         )
         if document.price is not None:
             self._price(document.price, {"worker": row}, document.name)
-        if self._marks() != before:
-            self.touched.add(row.id)
         return row
 
     def _conductor(self, document: ConductorDocument) -> Conductor:
-        before = self._marks()
         row = self._upsert(
             Conductor.objects.for_team(self._team.id),
             {"name": document.name},
@@ -143,8 +150,6 @@ class PoolImport:
         )
         if document.price is not None:
             self._price(document.price, {"conductor": row}, document.name)
-        if self._marks() != before:
-            self.touched.add(row.id)
         return row
 
     def _endpoint(self, document: EndpointDocument) -> dict[str, Any]:
@@ -260,9 +265,6 @@ class PoolImport:
         row.save(update_fields=stale)
         self.changed.append(f"{label}: {', '.join(sorted(stale))}")
         return row
-
-    def _marks(self) -> tuple[int, int]:
-        return len(self.created), len(self.changed)
 
 
 def credential_put(

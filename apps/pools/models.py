@@ -2,6 +2,7 @@
 
 Secrets are sealed (`credentials.py`); prices are a dated table in micro-dollars, where
 no row means unknown and never zero. Services keep teams from naming each other's rows.
+What is in use is restricted, not protected: it can go only together with its team.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class ModelEndpoint(models.Model):
     model = models.CharField(max_length=200)
     """The name the server knows the model by."""
     credential = models.ForeignKey(
-        Credential, models.PROTECT, null=True, blank=True, related_name="+"
+        Credential, models.RESTRICT, null=True, blank=True, related_name="+"
     )
     """None: the server asks for no key."""
     max_tokens_field = models.CharField(
@@ -82,6 +83,8 @@ class ModelEndpoint(models.Model):
     first_byte_timeout_s = models.PositiveIntegerField(null=True, blank=True)
     idle_timeout_s = models.PositiveIntegerField(null=True, blank=True)
     total_timeout_s = models.PositiveIntegerField(null=True, blank=True)
+    last_test = models.JSONField(null=True, blank=True, editable=False)
+    """The fields of a `TestResult`, as text where JSON has no form. None: untested."""
 
     class Meta:
         abstract = True
@@ -234,11 +237,11 @@ class Pool(models.Model):
     is_default = models.BooleanField(default=False)
     """True: used when a caller names no pool."""
     conductor = models.ForeignKey(
-        Conductor, models.PROTECT, null=True, blank=True, related_name="pools"
+        Conductor, models.RESTRICT, null=True, blank=True, related_name="pools"
     )
     """None: every tier plans with a single worker."""
     workers = models.ManyToManyField(Worker, through="PoolWorker", related_name="pools")
-    fallback = models.ForeignKey(Worker, models.PROTECT, related_name="+")
+    fallback = models.ForeignKey(Worker, models.RESTRICT, related_name="+")
     """Takes over when another worker fails. One of `workers`."""
     version = models.PositiveIntegerField(default=1)
     """Grows with every change of the pool or of anything it is made of."""
@@ -263,13 +266,40 @@ class Pool(models.Model):
         return self.name
 
 
+class PoolVersion(models.Model):
+    """What a pool was at one of its versions, for comparing. Holds no secret."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+")
+    pool = models.ForeignKey(Pool, models.CASCADE, related_name="versions")
+    version = models.PositiveIntegerField()
+    document = models.JSONField()
+    """As `versions.pool_document` makes it."""
+    created_at = models.DateTimeField(auto_now_add=True)
+    actor_name = models.CharField(max_length=200, blank=True)
+    """Who made it. Empty: it was there before versions were kept."""
+
+    objects = TeamQuerySet["PoolVersion"].as_manager()
+
+    class Meta:
+        ordering = ("-version",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["pool", "version"], name="pool_version_is_unique"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pool_id} version {self.version}"
+
+
 class PoolWorker(models.Model):
     """A worker's place in a pool."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, models.CASCADE, related_name="+")
     pool = models.ForeignKey(Pool, models.CASCADE, related_name="places")
-    worker = models.ForeignKey(Worker, models.PROTECT, related_name="places")
+    worker = models.ForeignKey(Worker, models.RESTRICT, related_name="places")
     position = models.PositiveSmallIntegerField()
     """Counted from 0: the number the conductor calls the worker by."""
 

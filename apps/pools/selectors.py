@@ -6,24 +6,70 @@ import datetime as dt
 import uuid
 from collections.abc import Iterable
 from types import MappingProxyType
+from typing import TypeVar
 
 from django.conf import settings
+from django.db import models
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from apps.core.errors import NotFound
 from apps.core.recent import Recent
 from apps.llm.types import Endpoint, Timeouts
 from apps.pools.credentials import credential_open
 from apps.pools.errors import PoolUnusable
-from apps.pools.models import Conductor, Pool, Price, Tier, Worker
+from apps.pools.models import (
+    Conductor,
+    Credential,
+    Pool,
+    PoolVersion,
+    Price,
+    Tier,
+    Worker,
+)
+from apps.pools.presets import PRESETS
 from apps.pools.types import (
     ConductorSnapshot,
     PoolSnapshot,
+    Preset,
     PriceSnapshot,
+    TestResult,
     TierSnapshot,
     WorkerSnapshot,
 )
+from apps.pools.values import (
+    conductor_values,
+    credential_values,
+    pool_values,
+    price_in_force,
+    worker_values,
+)
+from apps.pools.versions import pool_version_changes
+
+__all__ = [
+    "access_conductor",
+    "access_credential",
+    "access_pool",
+    "access_pool_version",
+    "access_worker",
+    "conductor_list",
+    "conductor_values",
+    "credential_list",
+    "credential_values",
+    "endpoint_of",
+    "last_test",
+    "peek_snapshot",
+    "pool_list",
+    "pool_snapshot",
+    "pool_values",
+    "pool_version_changes",
+    "pool_versions",
+    "preset_list",
+    "snapshots_forget",
+    "worker_list",
+    "worker_values",
+]
+
+RowT = TypeVar("RowT", bound=models.Model)
 
 _snapshots: Recent[tuple[uuid.UUID, str | None], PoolSnapshot] = Recent()
 """By team and name of the pool; None: the team's default."""
@@ -37,6 +83,80 @@ def snapshots_forget(team_id: uuid.UUID) -> None:
 def pool_list(team_id: uuid.UUID) -> QuerySet[Pool]:
     """Return a team's pools with their tiers, by name."""
     return Pool.objects.for_team(team_id).prefetch_related("tiers")
+
+
+def credential_list(team_id: uuid.UUID) -> QuerySet[Credential]:
+    """Return a team's credentials by name; their secrets stay sealed."""
+    return Credential.objects.for_team(team_id).order_by("name", "host")
+
+
+def worker_list(team_id: uuid.UUID) -> QuerySet[Worker]:
+    """Return a team's workers by name, with credential, prices and pools."""
+    workers = Worker.objects.for_team(team_id).select_related("credential")
+    return workers.prefetch_related("prices", "pools")
+
+
+def conductor_list(team_id: uuid.UUID) -> QuerySet[Conductor]:
+    """Return a team's conductors by name, with credential, prices and pools."""
+    conductors = Conductor.objects.for_team(team_id).select_related("credential")
+    return conductors.prefetch_related("prices", "pools")
+
+
+def access_credential(team_id: uuid.UUID, credential_id: uuid.UUID) -> Credential:
+    """Return a credential of the team. Raises: NotFound."""
+    return _access(credential_list(team_id), credential_id, "credential")
+
+
+def access_worker(team_id: uuid.UUID, worker_id: uuid.UUID) -> Worker:
+    """Return a worker of the team. Raises: NotFound."""
+    return _access(worker_list(team_id), worker_id, "worker")
+
+
+def access_conductor(team_id: uuid.UUID, conductor_id: uuid.UUID) -> Conductor:
+    """Return a conductor of the team. Raises: NotFound."""
+    return _access(conductor_list(team_id), conductor_id, "conductor")
+
+
+def access_pool(team_id: uuid.UUID, pool_id: uuid.UUID) -> Pool:
+    """Return a pool of the team, with its models and tiers. Raises: NotFound."""
+    pools = pool_list(team_id).select_related("conductor", "fallback")
+    return _access(pools.prefetch_related("places__worker__prices"), pool_id, "pool")
+
+
+def pool_versions(team_id: uuid.UUID, pool_id: uuid.UUID) -> QuerySet[PoolVersion]:
+    """Return the versions of a pool that are written down, the newest first."""
+    return PoolVersion.objects.for_team(team_id).filter(pool_id=pool_id)
+
+
+def access_pool_version(
+    team_id: uuid.UUID, pool_id: uuid.UUID, version: int
+) -> PoolVersion:
+    """Return one version of a pool. Raises: NotFound."""
+    row = pool_versions(team_id, pool_id).filter(version=version).first()
+    if row is None:
+        raise NotFound(f"this pool has no version {version}")
+    return row
+
+
+def last_test(model: Worker | Conductor) -> TestResult | None:
+    """Return how the last test of a model went; None: it was never tested."""
+    kept = model.last_test
+    if not kept:
+        return None
+    tested_at = dt.datetime.fromisoformat(kept["tested_at"])
+    return TestResult(**{**kept, "tested_at": tested_at})
+
+
+def preset_list() -> tuple[Preset, ...]:
+    """Return the well-known providers and servers."""
+    return PRESETS
+
+
+def _access(rows: QuerySet[RowT], row_id: uuid.UUID, what: str) -> RowT:
+    row = rows.filter(pk=row_id).first()
+    if row is None:
+        raise NotFound(f"this team has no such {what}")
+    return row
 
 
 def peek_snapshot(team_id: uuid.UUID, name: str | None = None) -> PoolSnapshot | None:
@@ -116,8 +236,8 @@ def _worker(worker: Worker) -> WorkerSnapshot:
     return WorkerSnapshot(
         id=worker.id,
         name=worker.name,
-        endpoint=_endpoint(worker),
-        price=_price_in_force(worker.prices.all()),
+        endpoint=endpoint_of(worker),
+        price=_price(worker.prices.all()),
         description=worker.description,
         max_output_tokens=worker.max_output_tokens,
         context_tokens=worker.context_tokens,
@@ -129,8 +249,8 @@ def _conductor(conductor: Conductor) -> ConductorSnapshot:
     return ConductorSnapshot(
         id=conductor.id,
         name=conductor.name,
-        endpoint=_endpoint(conductor),
-        price=_price_in_force(conductor.prices.all()),
+        endpoint=endpoint_of(conductor),
+        price=_price(conductor.prices.all()),
         mode=conductor.mode,
         shows_descriptions=conductor.shows_descriptions,
         uses_prefill=conductor.uses_prefill,
@@ -139,7 +259,11 @@ def _conductor(conductor: Conductor) -> ConductorSnapshot:
     )
 
 
-def _endpoint(model: Worker | Conductor) -> Endpoint:
+def endpoint_of(model: Worker | Conductor) -> Endpoint:
+    """Return how a model is reached, its key opened.
+
+    Raises: CredentialMismatch, SecretUnreadable.
+    """
     key = None
     if model.credential is not None:
         key = credential_open(model.credential, base_url=model.base_url)
@@ -159,12 +283,10 @@ def _endpoint(model: Worker | Conductor) -> Endpoint:
     )
 
 
-def _price_in_force(prices: Iterable[Price]) -> PriceSnapshot | None:
-    today = timezone.now().astimezone(dt.UTC).date()
-    current = [price for price in prices if price.valid_from <= today]
-    if not current:
+def _price(prices: Iterable[Price]) -> PriceSnapshot | None:
+    price = price_in_force(prices)
+    if price is None:
         return None
-    price = max(current, key=lambda price: price.valid_from)
     return PriceSnapshot(
         price.input_micros, price.output_micros, price.cached_input_micros
     )

@@ -8,6 +8,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from apps.llm.types import Endpoint
 
@@ -107,3 +109,48 @@ class ImportReport:
     def has_changes(self) -> bool:
         """Say whether the import changed anything."""
         return bool(self.created or self.changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One value that differs between two versions of a pool."""
+
+    path: str
+    """Like `workers.strong.model` or `tiers.ultra.max_steps`."""
+    before: Any
+    """A text, number, truth value or list of texts. None: there was none."""
+    after: Any
+    """None: there is none any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """How one short call to a model went."""
+
+    ok: bool
+    latency_ms: int
+    """From the start of the call to its end, however it ended."""
+    answer: str
+    """The beginning of what the model said."""
+    model: str
+    """The model that answered, as the provider names it. Empty: none did."""
+    error_code: str
+    """A word of `apps.llm.errors`, or the code of a `ConductorError`. Empty: none."""
+    message: str
+    """What went wrong, for people."""
+    tested_at: datetime
+    """When the call ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A well-known provider or server, to begin a worker with."""
+
+    id: str
+    name: str
+    base_url: str
+    needs_key: bool
+    hint: str
+    """One sentence: where the key or the names of models come from."""
+    max_tokens_field: str
+    """A value of `MaxTokensField`."""

@@ -29,23 +29,23 @@ FORBIDDEN = [
 
 @pytest.mark.parametrize("address", FORBIDDEN)
 def test_address_inside_is_forbidden(address: str):
-    assert not AddressPolicy().allows(address)
+    assert not AddressPolicy().allows(address, 443)
 
 
 @pytest.mark.parametrize(
     "address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
 )
 def test_public_address_is_allowed(address: str):
-    assert AddressPolicy().allows(address)
+    assert AddressPolicy().allows(address, 443)
 
 
 @pytest.mark.parametrize("address", ["10.1.2.3", "::ffff:10.1.2.3"])
 def test_listed_network_is_allowed(address: str):
-    assert AddressPolicy(["10.1.0.0/16"]).allows(address)
+    assert AddressPolicy(["10.1.0.0/16"]).allows(address, 443)
 
 
 def test_neighbour_of_a_listed_network_is_forbidden():
-    assert not AddressPolicy(["10.1.0.0/16"]).allows("10.2.0.1")
+    assert not AddressPolicy(["10.1.0.0/16"]).allows("10.2.0.1", 443)
 
 
 def test_text_that_is_no_network_is_refused():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from apps.llm import chat
-from apps.llm.chat import USER_AGENT, ChatClient
+from apps.llm.chat import ChatClient
 from apps.llm.errors import BadRequest, Incomplete, LlmError, Unauthorized
 from apps.llm.testing import (
     DONE_EVENT,
@@ -27,6 +27,7 @@ from apps.llm.testing import (
     usage_event,
 )
 from apps.llm.types import ChatRequest, Delta, Endpoint, Finish, TokenUsage
+from apps.llm.wire import USER_AGENT
 from tests.llm.conftest import KEY, endpoint_of
 
 FINISH = Finish("stop", "fake-1", TokenUsage(7, 2))

@@ -1,0 +1,53 @@
+"""Asks a provider which models it serves, by the models method of the protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from apps.llm.errors import BadResponse
+from apps.llm.http import Get, HttpTransport
+from apps.llm.types import Endpoint
+from apps.llm.wire import expect_success, request_headers
+
+MAX_LISTING_BYTES = 8_000_000
+"""Routers describe hundreds of models at length."""
+MAX_MODELS = 2_000
+MAX_NAME_LENGTH = 200
+
+
+async def list_models(transport: HttpTransport, endpoint: Endpoint) -> list[str]:
+    """Return the names of an endpoint's models, sorted. Raises: LlmError.
+
+    `endpoint.model` plays no part. Names that could not be used are left out.
+    """
+    get = Get(
+        name=endpoint.name,
+        url=endpoint.models_url,
+        headers=request_headers(endpoint, accept="application/json"),
+        timeouts=endpoint.timeouts,
+    )
+    async with await transport.get(get) as reply:
+        await expect_success(endpoint, reply)
+        body = await reply.read_body(MAX_LISTING_BYTES)
+    return sorted(set(_names(endpoint, body)))[:MAX_MODELS]
+
+
+def _names(endpoint: Endpoint, body: bytes) -> list[str]:
+    try:
+        listing = orjson.loads(body)
+    except orjson.JSONDecodeError as exc:
+        raise BadResponse(f"{endpoint.name!r}: not JSON: {exc.msg}") from None
+    # Some providers send the bare list.
+    rows = listing.get("data") if isinstance(listing, dict) else listing
+    if not isinstance(rows, list):
+        raise BadResponse(f"{endpoint.name!r}: not a list of models")
+    return [name for name in map(_name, rows) if name]
+
+
+def _name(row: Any) -> str:
+    name = row.get("id") if isinstance(row, dict) else None
+    if not isinstance(name, str) or len(name) > MAX_NAME_LENGTH:
+        return ""
+    return name if name.isprintable() else ""

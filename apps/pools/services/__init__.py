@@ -1,0 +1,42 @@
+"""Changes to pools and all they are made of, and calls that try a model out.
+
+Each change commits together with its ledger entries and the new versions of the pools
+concerned. Values are those of `inputs.py`; a bad one is told by its field, and then
+nothing is saved. Entries, results and errors never hold a secret.
+"""
+
+from apps.pools.services.conductors import (
+    conductor_create,
+    conductor_delete,
+    conductor_update,
+)
+from apps.pools.services.credentials import (
+    credential_create,
+    credential_delete,
+    credential_set,
+    credential_update,
+)
+from apps.pools.services.importing import pool_import
+from apps.pools.services.pools import pool_create, pool_delete, pool_update
+from apps.pools.services.trying import conductor_test, models_fetch, worker_test
+from apps.pools.services.workers import worker_create, worker_delete, worker_update
+
+__all__ = [
+    "conductor_create",
+    "conductor_delete",
+    "conductor_test",
+    "conductor_update",
+    "credential_create",
+    "credential_delete",
+    "credential_set",
+    "credential_update",
+    "models_fetch",
+    "pool_create",
+    "pool_delete",
+    "pool_import",
+    "pool_update",
+    "worker_create",
+    "worker_delete",
+    "worker_test",
+    "worker_update",
+]

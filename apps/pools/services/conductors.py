@@ -1,0 +1,59 @@
+"""Changes to conductors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apps.accounts.models import Team
+from apps.audit.types import Actor
+from apps.core.errors import Conflict
+from apps.pools.changes import differences, pool_change
+from apps.pools.inputs import ConductorInput
+from apps.pools.models import Conductor, Pool
+from apps.pools.selectors import access_conductor
+from apps.pools.services.endpoints import endpoint_create, endpoint_update
+from apps.pools.values import conductor_values
+
+
+def conductor_create(
+    *, team: Team, values: Mapping[str, Any], actor: Actor
+) -> Conductor:
+    """Create a conductor. It plans for no pool yet. Raises: InvalidFields."""
+    with pool_change(team.id, actor) as change:
+        row = endpoint_create(Conductor, ConductorInput, team, values)
+        change.record("conductor.created", row, after=conductor_values(row))
+    return access_conductor(team.id, row.id)
+
+
+def conductor_update(
+    *, conductor: Conductor, values: Mapping[str, Any], actor: Actor
+) -> Conductor:
+    """Change the given values of a conductor, in every pool it plans for.
+
+    A price without a day is in force from today; null makes it unknown. Changes for
+    runs that begin afterwards. Raises: InvalidFields, NotFound.
+    """
+    team_id = conductor.team_id
+    with pool_change(team_id, actor) as change:
+        row = access_conductor(team_id, conductor.id)
+        before = conductor_values(row)
+        endpoint_update(row, ConductorInput, before, values)
+        row = access_conductor(team_id, conductor.id)
+        changed = differences(before, conductor_values(row))
+        if changed:
+            change.record("conductor.updated", row, **changed)
+    return row
+
+
+def conductor_delete(*, conductor: Conductor, actor: Actor) -> None:
+    """Delete a conductor and its prices. Raises: Conflict while in a pool, NotFound."""
+    team_id = conductor.team_id
+    with pool_change(team_id, actor) as change:
+        row = access_conductor(team_id, conductor.id)
+        pools = Pool.objects.for_team(team_id).filter(conductor=row)
+        names = [repr(name) for name in pools.values_list("name", flat=True)]
+        if names:
+            raise Conflict(f"conductor {row.name!r} plans for pool {', '.join(names)}")
+        change.record("conductor.deleted", row, before=conductor_values(row))
+        row.delete()

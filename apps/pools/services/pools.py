@@ -1,0 +1,195 @@
+"""Changes to pools: who works, who plans, who takes over, and within which limits."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from apps.accounts.models import Team
+from apps.audit.types import Actor
+from apps.core.errors import Conflict, VersionConflict
+from apps.pools.changes import differences, pool_change
+from apps.pools.checks import UNKNOWN, Faults, merged, name_fault
+from apps.pools.documents import TierDocument
+from apps.pools.inputs import PoolInput, values_read
+from apps.pools.models import (
+    Conductor,
+    Pool,
+    PoolWorker,
+    Tier,
+    TierName,
+    TierPlanner,
+    Worker,
+)
+from apps.pools.selectors import access_pool
+from apps.pools.values import pool_values
+
+Limits = dict[TierName, dict[str, Any]]
+
+
+def pool_create(*, team: Team, values: Mapping[str, Any], actor: Actor) -> Pool:
+    """Create a pool. A team's first one is its default, whatever is said.
+
+    Without tiers it gets mini and, with a conductor, ultra. Raises: InvalidFields.
+    """
+    with pool_change(team.id, actor) as change:
+        given = values_read(PoolInput, values)
+        is_first = not _others(team.id, None).filter(is_default=True).exists()
+        limits = _tier_limits(given)
+        _check(team.id, given, limits, own=None)
+        pool = Pool(team=team)
+        _put(pool, given, limits, is_default=given.is_default or is_first)
+        pool = access_pool(team.id, pool.id)
+        change.record("pool.created", pool, after=pool_values(pool))
+    return pool
+
+
+def pool_update(
+    *,
+    pool: Pool,
+    values: Mapping[str, Any],
+    actor: Actor,
+    expected_version: int | None = None,
+) -> Pool:
+    """Change the given values of a pool; of a tier, too, what is not given stays.
+
+    A tier given as null goes. Raises: InvalidFields, NotFound, VersionConflict if the
+    pool is not at `expected_version` any more.
+    """
+    team_id = pool.team_id
+    with pool_change(team_id, actor) as change:
+        row = access_pool(team_id, pool.id)
+        if expected_version not in (None, row.version):
+            raise VersionConflict(
+                f"pool {row.name!r} is at version {row.version} by now, "
+                f"not at {expected_version}"
+            )
+        before = pool_values(row)
+        given = values_read(PoolInput, _merged(before, values))
+        limits = _tier_limits(given)
+        _check(team_id, given, limits, own=row)
+        _put(row, given, limits, is_default=given.is_default)
+        row = access_pool(team_id, pool.id)
+        changed = differences(before, pool_values(row))
+        if changed:
+            change.record("pool.updated", row, **changed)
+    return access_pool(team_id, pool.id)
+
+
+def pool_delete(*, pool: Pool, actor: Actor) -> None:
+    """Delete a pool; its workers and its conductor stay.
+
+    Raises: Conflict if it is the default and not the last one, NotFound.
+    """
+    team_id = pool.team_id
+    with pool_change(team_id, actor) as change:
+        row = access_pool(team_id, pool.id)
+        if row.is_default and _others(team_id, row).exists():
+            raise Conflict(
+                f"pool {row.name!r} is the default; make another one that first"
+            )
+        change.record("pool.deleted", row, before=pool_values(row))
+        row.delete()
+
+
+def _others(team_id: uuid.UUID, own: Pool | None) -> Any:
+    return Pool.objects.for_team(team_id).exclude(pk=own and own.pk)
+
+
+def _merged(present: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    absent = dict.fromkeys(name.value for name in TierName)
+    tiers = {**absent, **present["tiers"]}
+    result = {**present, **given, "tiers": tiers}
+    if "tiers" in given:
+        asked = given["tiers"]
+        result["tiers"] = merged(tiers, asked) if isinstance(asked, Mapping) else asked
+    return result
+
+
+def _tier_limits(given: PoolInput) -> Limits:
+    """Return the rows of the tiers: the usual ones and any named, but those of null."""
+    has_conductor = given.conductor_id is not None
+    usual = [TierName.MINI, *([TierName.ULTRA] if has_conductor else [])]
+    return {
+        name: (given.tiers.get(name) or TierDocument()).limits(
+            name, has_conductor=has_conductor
+        )
+        for name in TierName
+        if given.tiers.get(name, name in usual)
+    }
+
+
+def _check(
+    team_id: uuid.UUID, given: PoolInput, limits: Limits, own: Pool | None
+) -> None:
+    """Check what lies beyond the shape. Raises: InvalidFields."""
+    faults = Faults()
+    pools = Pool.objects.for_team(team_id)
+    faults.add("name", name_fault(pools, given.name, own and own.pk))
+    if own is not None and own.is_default and not given.is_default:
+        faults.add("is_default", "make another pool the default instead")
+    _check_workers(team_id, given, faults)
+    conductors = Conductor.objects.for_team(team_id)
+    wanted = given.conductor_id
+    if wanted is not None and not conductors.filter(id=wanted).exists():
+        faults.add("conductor_id", UNKNOWN)
+    if not limits:
+        faults.add("tiers", "a pool needs at least one tier")
+    for name, row in limits.items():
+        if row["planner"] == TierPlanner.CONDUCTOR and wanted is None:
+            faults.add(
+                f"tiers.{name}.planner", "the pool has no conductor to plan with"
+            )
+        if row["max_calls"] < row["max_steps"]:
+            faults.add(f"tiers.{name}.max_calls", "must be at least max_steps")
+    faults.raise_any()
+
+
+def _check_workers(team_id: uuid.UUID, given: PoolInput, faults: Faults) -> None:
+    ids = given.worker_ids
+    known = set(
+        Worker.objects.for_team(team_id).filter(id__in=ids).values_list("id", flat=True)
+    )
+    for place, worker_id in enumerate(ids):
+        if worker_id not in known:
+            faults.add(f"worker_ids[{place}]", UNKNOWN)
+        elif worker_id in ids[:place]:
+            faults.add(f"worker_ids[{place}]", "is in the pool already")
+    if given.fallback_id not in ids:
+        faults.add("fallback_id", "must be one of the pool's workers")
+
+
+def _put(pool: Pool, given: PoolInput, limits: Limits, *, is_default: bool) -> None:
+    """Write the pool with its places and tiers."""
+    if is_default:
+        # First the others, or the constraint on one default refuses.
+        _others(pool.team_id, pool).filter(is_default=True).update(is_default=False)
+    pool.name = given.name
+    pool.is_default = is_default
+    pool.conductor_id = given.conductor_id
+    pool.fallback_id = given.fallback_id
+    pool.save()
+    _put_places(pool, given.worker_ids)
+    tiers = Tier.objects.for_team(pool.team_id).filter(pool=pool)
+    tiers.exclude(name__in=list(limits)).delete()
+    for name, row in limits.items():
+        tiers.update_or_create(
+            name=name,
+            defaults=row,
+            create_defaults={**row, "team_id": pool.team_id, "pool": pool},
+        )
+
+
+def _put_places(pool: Pool, worker_ids: tuple[uuid.UUID, ...]) -> None:
+    places = PoolWorker.objects.for_team(pool.team_id).filter(pool=pool)
+    if list(places.values_list("worker_id", flat=True)) == list(worker_ids):
+        return
+    # All anew: moving rows one by one would break the unique positions.
+    places.delete()
+    PoolWorker.objects.bulk_create(
+        PoolWorker(
+            team_id=pool.team_id, pool=pool, worker_id=worker_id, position=position
+        )
+        for position, worker_id in enumerate(worker_ids)
+    )

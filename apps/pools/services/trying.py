@@ -1,0 +1,201 @@
+"""Trying a model out: one short call, and the models a provider lists.
+
+No transaction is open while a provider is awaited, and no connection to the database is
+held. Call these from a thread without a running event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from contextlib import aclosing
+from dataclasses import asdict, replace
+from typing import Any, TypeVar
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+from apps.audit.services import entries_append
+from apps.audit.types import Actor, Batch, EntryDraft
+from apps.core.errors import ConductorError, NotFound
+from apps.llm.chat import ChatClient
+from apps.llm.errors import LlmError
+from apps.llm.http import HttpTransport, open_transport
+from apps.llm.models import list_models
+from apps.llm.types import ChatRequest, Endpoint, Finish, Timeouts
+from apps.pools.checks import Faults, address_fault, credential_of
+from apps.pools.credentials import credential_open
+from apps.pools.errors import ProviderFailed
+from apps.pools.inputs import ListingInput, values_read
+from apps.pools.models import Conductor, Worker
+from apps.pools.selectors import access_conductor, access_worker, endpoint_of
+from apps.pools.types import TestResult
+
+QUESTION = "Reply with the single word: ready"
+MAX_ANSWER_TOKENS = 256
+"""Room for a model that thinks before it says one word."""
+MAX_TEST_S = 60
+"""Somebody waits for it in front of a page."""
+MAX_LISTING_S = 20
+MAX_SHOWN = 200
+"""Characters of an answer that are kept."""
+
+ModelT = TypeVar("ModelT", Worker, Conductor)
+
+
+def worker_test(
+    *, team_id: uuid.UUID, worker_id: uuid.UUID, actor: Actor
+) -> TestResult:
+    """Ask a worker one short question, and keep and record how it went.
+
+    What goes wrong at the provider is in the result. Raises: NotFound.
+    """
+    return _test(access_worker(team_id, worker_id), "worker.tested", actor)
+
+
+def conductor_test(
+    *, team_id: uuid.UUID, conductor_id: uuid.UUID, actor: Actor
+) -> TestResult:
+    """Ask a conductor one short question; like `worker_test`. Raises: NotFound."""
+    return _test(access_conductor(team_id, conductor_id), "conductor.tested", actor)
+
+
+def models_fetch(
+    *,
+    team_id: uuid.UUID,
+    base_url: str,
+    credential_id: uuid.UUID | None = None,
+    secret: str | None = None,
+) -> list[str]:
+    """Return the names of the models a provider lists, in order.
+
+    Raises: InvalidFields, ProviderFailed, SecretUnreadable.
+    """
+    values = {"base_url": base_url, "credential_id": credential_id, "secret": secret}
+    given = values_read(ListingInput, values)
+    faults = Faults()
+    faults.add("base_url", address_fault(given.base_url))
+    credential = credential_of(team_id, given.credential_id, given.base_url, faults)
+    faults.raise_any()
+    key = given.secret.get_secret_value() if given.secret else None
+    if credential is not None:
+        key = credential_open(credential, base_url=given.base_url)
+    endpoint = Endpoint(
+        name=given.base_url,
+        base_url=given.base_url,
+        model="",
+        api_key=key,
+        timeouts=Timeouts(
+            connect_s=settings.WORKER_CONNECT_TIMEOUT_S,
+            first_byte_s=MAX_LISTING_S,
+            idle_s=MAX_LISTING_S,
+            total_s=MAX_LISTING_S,
+        ),
+    )
+    _release_connection()
+    try:
+        return asyncio.run(_list(endpoint))
+    except LlmError as exc:
+        raise ProviderFailed(exc.message, fault=exc.fault) from None
+
+
+def _test(row: Worker | Conductor, action: str, actor: Actor) -> TestResult:
+    result = _try(row)
+    values = {**asdict(result), "tested_at": result.tested_at.isoformat()}
+    data = {
+        key: values[key]
+        for key in ("ok", "latency_ms", "model", "error_code", "message")
+    }
+    draft = EntryDraft(
+        action=action,
+        subject_type=action.partition(".")[0],
+        subject_id=row.pk,
+        actor=actor,
+        data={"name": row.name, **data},
+        outcome="success" if result.ok else "failure",
+    )
+    with transaction.atomic():
+        rows = type(row).objects.for_team(row.team_id).filter(pk=row.pk)
+        if not rows.update(last_test=values):
+            raise NotFound(f"{row.name!r} was deleted meanwhile")
+        entries_append(batch=Batch(team_id=row.team_id, drafts=(draft,)))
+    return result
+
+
+def _try(row: Worker | Conductor) -> TestResult:
+    began = time.monotonic()
+
+    def ended(**facts: Any) -> TestResult:
+        blank = {
+            "ok": False,
+            "answer": "",
+            "model": "",
+            "error_code": "",
+            "message": "",
+        }
+        latency_ms = round((time.monotonic() - began) * 1000)
+        return TestResult(
+            latency_ms=latency_ms, tested_at=timezone.now(), **{**blank, **facts}
+        )
+
+    try:
+        endpoint = _patient(endpoint_of(row))
+        _release_connection()
+        limit = min(MAX_ANSWER_TOKENS, row.max_output_tokens)
+        answer, model = asyncio.run(_ask(endpoint, limit))
+    except LlmError as exc:
+        return ended(error_code=exc.fault, message=exc.message)
+    except ConductorError as exc:  # the credential does not open, or not for this host
+        return ended(error_code=exc.code, message=exc.message)
+    return ended(ok=True, answer=answer, model=model)
+
+
+def _patient(endpoint: Endpoint) -> Endpoint:
+    """Return the endpoint with the patience of somebody who waits for a page."""
+    limits = endpoint.timeouts
+    return replace(
+        endpoint, timeouts=replace(limits, total_s=min(limits.total_s, MAX_TEST_S))
+    )
+
+
+def _release_connection() -> None:
+    # A slow provider must not hold one of the few connections to the database.
+    if not connection.in_atomic_block:
+        connection.close()
+
+
+async def _ask(endpoint: Endpoint, max_tokens: int) -> tuple[str, str]:
+    request = ChatRequest(
+        [{"role": "user", "content": QUESTION}], max_tokens=max_tokens
+    )
+    answer, model = "", ""
+    async with (
+        _transport() as transport,
+        # Streamed, as runs call it.
+        aclosing(ChatClient(transport).stream(endpoint, request)) as stream,
+    ):
+        async for item in stream:
+            if isinstance(item, Finish):
+                model = item.model
+            else:
+                answer += item.text
+    return _shown(answer), _shown(model)
+
+
+async def _list(endpoint: Endpoint) -> list[str]:
+    async with _transport() as transport:
+        return await list_models(transport, endpoint)
+
+
+def _transport() -> HttpTransport:
+    return open_transport(
+        allowed_networks=settings.MODEL_NETWORKS, allowed_ports=settings.MODEL_PORTS
+    )
+
+
+def _shown(text: str) -> str:
+    """Return the beginning of a text on one line, fit for every column and page."""
+    clean = "".join(c if c.isprintable() else " " for c in text)
+    return " ".join(clean.split())[:MAX_SHOWN]

@@ -1,0 +1,55 @@
+"""Changes to workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apps.accounts.models import Team
+from apps.audit.types import Actor
+from apps.core.errors import Conflict
+from apps.pools.changes import differences, pool_change
+from apps.pools.inputs import WorkerInput
+from apps.pools.models import Pool, Worker
+from apps.pools.selectors import access_worker
+from apps.pools.services.endpoints import endpoint_create, endpoint_update
+from apps.pools.values import worker_values
+
+
+def worker_create(*, team: Team, values: Mapping[str, Any], actor: Actor) -> Worker:
+    """Create a worker. It works for no pool yet. Raises: InvalidFields."""
+    with pool_change(team.id, actor) as change:
+        row = endpoint_create(Worker, WorkerInput, team, values)
+        change.record("worker.created", row, after=worker_values(row))
+    return access_worker(team.id, row.id)
+
+
+def worker_update(*, worker: Worker, values: Mapping[str, Any], actor: Actor) -> Worker:
+    """Change the given values of a worker, in every pool it works for.
+
+    A price without a day is in force from today; null makes it unknown. Changes for
+    runs that begin afterwards. Raises: InvalidFields, NotFound.
+    """
+    team_id = worker.team_id
+    with pool_change(team_id, actor) as change:
+        row = access_worker(team_id, worker.id)
+        before = worker_values(row)
+        endpoint_update(row, WorkerInput, before, values)
+        row = access_worker(team_id, worker.id)
+        changed = differences(before, worker_values(row))
+        if changed:
+            change.record("worker.updated", row, **changed)
+    return row
+
+
+def worker_delete(*, worker: Worker, actor: Actor) -> None:
+    """Delete a worker and its prices. Raises: Conflict while in a pool, NotFound."""
+    team_id = worker.team_id
+    with pool_change(team_id, actor) as change:
+        row = access_worker(team_id, worker.id)
+        pools = Pool.objects.for_team(team_id).filter(places__worker=row)
+        names = [repr(name) for name in pools.values_list("name", flat=True)]
+        if names:
+            raise Conflict(f"worker {row.name!r} works for pool {', '.join(names)}")
+        change.record("worker.deleted", row, before=worker_values(row))
+        row.delete()
