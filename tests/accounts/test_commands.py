@@ -38,7 +38,7 @@ def test_team_of_an_unknown_owner_is_not_created():
 def test_second_team_of_a_slug_is_refused():
     TeamFactory.create(slug="blue")
     with pytest.raises(CommandError, match="already"):
-        run("team_create", "Blue")
+        run("team_create", "Blue", "--slug", "blue")
 
 
 def test_key_alone_goes_to_standard_output():

@@ -7,16 +7,22 @@ import uuid
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
-from apps.accounts.models import Role
+from apps.accounts.models import Permission, Role
 from apps.accounts.selectors import (
+    access_api_key,
+    access_member,
     access_team,
+    api_key_list,
     can_read_runs,
     can_run,
+    member_list,
     membership_of,
+    require_permission,
+    role_allows,
     team_list,
 )
-from apps.core.errors import NotFound
-from tests.factories import MembershipFactory, TeamFactory, UserFactory
+from apps.core.errors import NotAllowed, NotFound
+from tests.factories import MembershipFactory, TeamFactory, UserFactory, issue_key
 
 
 @pytest.mark.parametrize(
@@ -37,6 +43,29 @@ def test_role_may_run(role: str, expected: bool):
 def test_every_role_may_read_runs():
     assert all(can_read_runs(role) for role in Role.values)
     assert not can_read_runs("nobody")
+
+
+ALLOWED = {
+    "owner": set(Permission),
+    "admin": set(Permission) - {Permission.MANAGE_TEAM},
+    "member": {Permission.READ_RUNS, Permission.READ_TEAM, Permission.RUN},
+    "reviewer": {Permission.READ_RUNS, Permission.READ_TEAM, Permission.READ_AUDIT},
+    "viewer": {Permission.READ_RUNS, Permission.READ_TEAM},
+    "nobody": set(),
+}
+
+
+@pytest.mark.parametrize("role", ALLOWED)
+def test_role_has_its_permissions_and_no_others(role: str):
+    assert {each for each in Permission if role_allows(role, each)} == ALLOWED[role]
+
+
+def test_missing_permission_is_named_in_words():
+    with pytest.raises(
+        NotAllowed, match=r"'viewer'.*invite, change and remove members"
+    ):
+        require_permission("viewer", Permission.MANAGE_MEMBERS)
+    require_permission("admin", Permission.MANAGE_MEMBERS)
 
 
 @pytest.mark.django_db
@@ -83,3 +112,49 @@ class TestTeams:
             MembershipFactory.create(user=user, team__name=name)
         MembershipFactory.create()
         assert [team.name for team in team_list(user)] == ["a", "b"]
+
+
+@pytest.mark.django_db
+class TestMembersAndKeys:
+    """Lists of one team, and rows reached by id."""
+
+    def test_members_are_listed_by_role_then_name(self, django_assert_num_queries):
+        team = TeamFactory.create()
+        for role, name in (
+            ("viewer", "a"),
+            ("member", "Bea"),
+            ("member", "anna"),
+            ("member", ""),
+            ("owner", "z"),
+        ):
+            email = f"{name or 'azalea'}@example.org".lower()
+            MembershipFactory.create(
+                team=team, role=role, user__name=name, user__email=email
+            )
+        MembershipFactory.create()
+        with django_assert_num_queries(1):
+            people = [row.user.get_full_name() for row in member_list(team.id)]
+        assert people == ["z", "anna", "azalea@example.org", "Bea", "a"]
+
+    def test_member_of_another_team_is_not_found(self):
+        member = MembershipFactory.create()
+        assert access_member(member.team_id, member.user_id) == member
+        with pytest.raises(NotFound):
+            access_member(TeamFactory.create().id, member.user_id)
+        with pytest.raises(NotFound):
+            access_member(member.team_id, member.id)
+
+    def test_keys_are_listed_newest_first_in_one_query(self, django_assert_num_queries):
+        team = TeamFactory.create()
+        keys = [issue_key(team, created_by=UserFactory.create()).row for _ in range(3)]
+        issue_key()
+        with django_assert_num_queries(1):
+            listed = list(api_key_list(team.id))
+            assert all(key.created_by.email for key in listed)
+        assert listed == keys[::-1]
+
+    def test_key_of_another_team_is_not_found(self):
+        key = issue_key().row
+        assert access_api_key(key.team_id, key.id) == key
+        with pytest.raises(NotFound):
+            access_api_key(TeamFactory.create().id, key.id)

@@ -119,10 +119,9 @@ def api_key_update(
     _require_within(set(cleaned.get("scopes", ())) - set(row.scopes), within)
     data = apply_changes(row, cleaned)
     if data is not None:
-        data = {"prefix": row.prefix, **data}
-        record(
-            row.team_id, EntryDraft("api_key.updated", "api_key", row.id, actor, data)
-        )
+        facts = {"prefix": row.prefix, **data}
+        updated = EntryDraft("api_key.updated", "api_key", row.id, actor, facts)
+        record(row.team_id, updated)
         forget_keys([row.id])
     return row
 

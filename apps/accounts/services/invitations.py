@@ -127,7 +127,7 @@ def invitation_accept(*, token: str, user: User) -> Membership:
     # Read again under the lock: of two clicks at once, one comes too late.
     if not row.is_open(now) or row.digest not in digests_of(token, purpose=INVITATION):
         raise NotFound("this invitation has just been used or changed")
-    if not user.is_active or row.email != user.email.strip().lower():
+    if not user.is_active or row.email != user.email.lower():
         raise NotAllowed(
             "this invitation was sent to another address; sign in with that one"
         )

@@ -74,7 +74,7 @@ def api_key_cache_clear() -> None:
 
 
 def forget_keys(key_ids: Collection[uuid.UUID]) -> None:
-    """Let this process resolve these keys anew, once the open transaction commits."""
+    """Let this process resolve these keys anew, once the transaction commits."""
     wanted = frozenset(key_ids)
     transaction.on_commit(
         lambda: _cache.drop(lambda _, holder: holder.key_id in wanted)
@@ -82,7 +82,7 @@ def forget_keys(key_ids: Collection[uuid.UUID]) -> None:
 
 
 def forget_team(team_id: uuid.UUID) -> None:
-    """Let this process resolve all keys of a team anew, once the transaction commits."""
+    """Let this process resolve a team's keys anew, once the transaction commits."""
     transaction.on_commit(
         lambda: _cache.drop(lambda _, holder: holder.team_id == team_id)
     )

@@ -63,8 +63,8 @@ def member_change_role(
         _keep_an_owner(membership)
     data = apply_changes(membership, {"role": role})
     if data is not None:
-        data = {"user": str(user.id), **data}
-        record(team.id, EntryDraft("member.changed", "user", user.id, actor, data))
+        facts = {"user": str(user.id), **data}
+        record(team.id, EntryDraft("member.changed", "user", user.id, actor, facts))
     return membership
 
 

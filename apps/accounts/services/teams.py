@@ -91,19 +91,19 @@ def team_delete(*, team: Team, confirmation: str, actor: Actor) -> None:
 
 def _delete_with_dependents(row: models.Model) -> None:
     # Rows of higher apps hold on to each other: a pool to its fallback. Whatever
-    # protects a row of the team is of the team as well, so it goes first.
-    try:
-        row.delete()
-    except ProtectedError as exc:
-        held_by = exc.protected_objects
-    except RestrictedError as exc:
-        held_by = exc.restricted_objects
-    else:
-        return
-    for other in held_by:
-        if other.pk is not None:
+    # protects a row of the team is of the team as well, so it goes first. One look
+    # names only some of them, so look until nothing is left.
+    while True:
+        try:
+            row.delete()
+        except ProtectedError as exc:
+            held_by = exc.protected_objects
+        except RestrictedError as exc:
+            held_by = exc.restricted_objects
+        else:
+            return
+        for other in held_by:
             _delete_with_dependents(other)
-    row.delete()
 
 
 def _check_slug(slug: str) -> str:
