@@ -29,6 +29,7 @@ ALSO_OPEN = {
     "apps.runs.consumers",
     "apps.runs.routing",
     "apps.runs.resolution",  # model names
+    "apps.runs.tally",  # sums and steps of a run
     "apps.gateway.app",
     "apps.web.access",  # who is asking: every page goes through it
     "apps.web.formats",

@@ -76,6 +76,13 @@ def membership_of(user: Visitor, team_id: uuid.UUID) -> Membership | None:
     return Membership.objects.for_team(team_id).filter(user=user).first()
 
 
+def membership_list(user: User) -> QuerySet[Membership]:
+    """Return the memberships of `user` with their teams, by name of the team."""
+    # One person's own rows, whatever the team.
+    rows = Membership.objects.across_teams().filter(user=user)
+    return rows.select_related("team").order_by("team__name", "team_id")
+
+
 def team_list(user: Visitor) -> QuerySet[Team]:
     """Return the teams of `user`, by name."""
     if not isinstance(user, User) or not user.is_active:

@@ -1,0 +1,109 @@
+"""Two ways in: an API key in the Authorization header, or the session of a person.
+
+A request with an Authorization header is the key's alone; a session that comes with it
+is not looked at. Sessions need a CSRF token for everything but reading.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest
+from django.utils import timezone
+from rest_framework import authentication
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+
+from apps.accounts.models import Team, User
+from apps.accounts.selectors import access_team, membership_of, team_list
+from apps.accounts.services import api_key_resolve
+from apps.accounts.types import KeyHolder
+from apps.core.errors import NotAllowed, NotAuthenticated, NotFound
+from apps.rest.asker import Asker, key_asker, member_asker
+from apps.rest.errors import CsrfFailed, NotSignedIn
+from apps.web.access import SESSION_TEAM
+
+BEARER = "bearer "
+MAX_KEY_LENGTH = 200
+"""Longer than any key; nothing longer is looked up."""
+TEAM_HEADER = "X-Team"
+SANE_TEAM = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""A slug or an id; anything else is no team's, whatever the database makes of it."""
+
+
+class KeyAuthentication(authentication.BaseAuthentication):
+    """`Authorization: Bearer cdk_…`."""
+
+    def authenticate(self, request: Request) -> tuple[AnonymousUser, KeyHolder] | None:
+        """Return the key's holder; None if there is no such header.
+
+        Raises: NotAuthenticated if the header or the key is no good.
+        """
+        header = request.META.get("HTTP_AUTHORIZATION")
+        if header is None:
+            return None
+        raw = header[len(BEARER) :].strip()
+        is_bearer = header[: len(BEARER)].lower() == BEARER
+        if not is_bearer or not 0 < len(raw) <= MAX_KEY_LENGTH:
+            raise NotAuthenticated("the Authorization header holds no bearer key")
+        return AnonymousUser(), api_key_resolve(raw, now=timezone.now())
+
+    def authenticate_header(self, request: Request) -> str:
+        """Return what a 401 tells clients to send."""
+        return 'Bearer realm="conductor"'
+
+
+class SessionAuthentication(authentication.SessionAuthentication):
+    """The session of the pages, for scripts that run in them."""
+
+    def enforce_csrf(self, request: HttpRequest | Request) -> None:
+        """Raise CsrfFailed unless the request proves to come from our own pages."""
+        try:
+            super().enforce_csrf(request)  # type: ignore[arg-type]
+        except PermissionDenied as exc:
+            raise CsrfFailed(
+                "the request lacks a valid CSRF token; send the cookie's in the header "
+                "'X-CSRFToken'"
+            ) from exc
+
+
+def asker_of(request: Request) -> Asker:
+    """Return who asks and for which team.
+
+    Raises: NotSignedIn for strangers, NotFound for a team that is not theirs,
+    NotAllowed for somebody without any team.
+    """
+    holder = request.auth
+    if isinstance(holder, KeyHolder):
+        return _key_asker(request, holder)
+    user: Any = request.user
+    if not isinstance(user, User) or not user.is_active:
+        raise NotSignedIn("send an API key as 'Authorization: Bearer cdk_…' or sign in")
+    team = _chosen_team(request, user)
+    membership = membership_of(user, team.id)
+    if membership is None:
+        raise NotFound("there is no such team you belong to")
+    return member_asker(user, team, membership.role)
+
+
+def _key_asker(request: Request, holder: KeyHolder) -> Asker:
+    team = Team.objects.get(id=holder.team_id)
+    named = request.headers.get(TEAM_HEADER)
+    if named and named not in (team.slug, str(team.id)):
+        raise NotFound(f"this API key is not of the team {named[:64]!r}")
+    return key_asker(holder, team)
+
+
+def _chosen_team(request: Request, user: User) -> Team:
+    named = request.headers.get(TEAM_HEADER)
+    if named:
+        if SANE_TEAM.fullmatch(named) is None:
+            raise NotFound("there is no such team you belong to")
+        return access_team(user=user, team_slug_or_id=named)
+    teams = list(team_list(user))
+    if not teams:
+        raise NotAllowed("you are in no team; ask for an invitation to one")
+    chosen = request.session.get(SESSION_TEAM)
+    return next((team for team in teams if str(team.id) == chosen), teams[0])

@@ -1,0 +1,151 @@
+"""Input and output fields. Input is taken as it is typed: `"5"` is no number.
+
+An input refuses names it does not know, so that nothing can be set by guessing and a
+misspelt name never passes for one that was left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.validators import RegexValidator
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.rest.errors import WHOLE_BODY
+
+MAX_WHOLE = 2**31 - 1
+"""What every database's integers hold."""
+DOLLARS = r"^(0|[1-9]\d{0,8})(\.\d{1,6})?$"
+"""Exact to the micro-dollar, below a billion."""
+EXACT_DOLLARS = r"^\d+\.\d{6}$"
+
+
+class _StrictNames(serializers.Serializer[Any]):
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            raise serializers.ValidationError({WHOLE_BODY: ["expected an object"]})
+        unknown = [str(name) for name in data if name not in self.fields]
+        if unknown:
+            raise serializers.ValidationError(
+                {name[:100]: ["there is no such field"] for name in unknown}
+            )
+        return super().to_internal_value(data)
+
+
+class Input(_StrictNames):
+    """What the body of a request may hold."""
+
+
+class Query(_StrictNames):
+    """What the query of an address may hold; everything in it is text."""
+
+
+class Output(serializers.Serializer[Any]):
+    """What an answer holds, and nothing else. Never a secret."""
+
+
+class Text(serializers.CharField):
+    """A text; numbers and truth values are none."""
+
+    def to_internal_value(self, data: Any) -> str:
+        """Return the text."""
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class EmailText(serializers.EmailField):
+    """An e-mail address."""
+
+    def to_internal_value(self, data: Any) -> str:
+        """Return the address."""
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class Id(serializers.UUIDField):
+    """The id of something, as text."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Return the id."""
+        if not isinstance(data, str):
+            self.fail("invalid", value=data)
+        return super().to_internal_value(data)
+
+
+class Whole(serializers.IntegerField):
+    """A whole number from 0, unless bounds say otherwise."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"min_value": 0, "max_value": MAX_WHOLE, **options})
+
+    def to_internal_value(self, data: Any) -> int:
+        """Return the number."""
+        if type(data) is not int:
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class Number(serializers.FloatField):
+    """A number, whole or not."""
+
+    def to_internal_value(self, data: Any) -> float:
+        """Return the number."""
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class Flag(serializers.BooleanField):
+    """True or false."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        """Return the truth value."""
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class Word(serializers.ChoiceField):
+    """One of a few words."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Return the word."""
+        if not isinstance(data, str):
+            self.fail("invalid_choice", input=json.dumps(data)[:100])
+        return super().to_internal_value(data)
+
+
+class Dollars(Text):
+    """An amount that comes in, as decimal text: money is never a binary fraction."""
+
+    def __init__(self, **options: Any) -> None:
+        check = RegexValidator(
+            DOLLARS, "Write dollars as text, for example '0.05', with up to 6 decimals."
+        )
+        super().__init__(**{"validators": [check], "max_length": 16, **options})
+
+
+@extend_schema_field(
+    {"type": "string", "pattern": EXACT_DOLLARS, "examples": ["0.012500"]}
+)
+class DollarsOut(serializers.Field[int, Any, str, Any]):
+    """Micro-dollars that go out, as decimal text in dollars, exactly."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"read_only": True, **options})
+
+    def to_representation(self, value: int) -> str:
+        """Return the amount with six decimals."""
+        return f"{value // 1_000_000}.{value % 1_000_000:06d}"
+
+
+class Time(serializers.DateTimeField):
+    """A moment that goes out: ISO 8601 in UTC."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"read_only": True, **options})

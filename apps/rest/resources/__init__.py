@@ -1,0 +1,1 @@
+"""One module per kind of thing: what comes in, what goes out, the operations."""

@@ -1,0 +1,148 @@
+"""Who is asking, and which teams they have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.models import Permission, Role, User
+from apps.accounts.selectors import membership_list
+from apps.accounts.services import member_leave
+from apps.accounts.types import KeyHolder
+from apps.rest.asker import Asker
+from apps.rest.authentication import asker_of
+from apps.rest.errors import NotSignedIn
+from apps.rest.fields import Output, Time
+from apps.rest.rights import READ_TEAM, Right
+from apps.rest.schema import operation
+from apps.rest.views import RestView
+
+TAG = "Me"
+LEAVE = Right(Permission.READ_TEAM)
+EXAMPLE: dict[str, Any] = {
+    "type": "api_key",
+    "user": None,
+    "key": {
+        "id": "0199c0de-0000-7000-8000-000000000002",
+        "name": "Build server",
+        "scopes": ["runs:create", "runs:read"],
+        "expires_at": "2027-02-19T15:53:16.000000Z",
+    },
+    "team": {
+        "id": "0199c0de-0000-7000-8000-000000000003",
+        "slug": "orchestra",
+        "name": "Orchestra",
+    },
+    "role": None,
+    "teams": [],
+}
+
+
+class TeamNameOutput(Output):
+    """A team by its names."""
+
+    id = serializers.UUIDField()
+    slug = serializers.CharField()
+    name = serializers.CharField()
+
+
+class MyTeamOutput(TeamNameOutput):
+    """A team and one's role there."""
+
+    role = serializers.ChoiceField(choices=Role.choices)
+
+
+class MyUserOutput(Output):
+    """A person."""
+
+    id = serializers.UUIDField()
+    email = serializers.CharField()
+    name = serializers.CharField()
+
+
+class MyKeyOutput(Output):
+    """The key that asks."""
+
+    id = serializers.UUIDField(source="key_id")
+    name = serializers.CharField(source="display")
+    scopes = serializers.ListField(child=serializers.CharField())
+    expires_at = Time()
+
+
+class MeOutput(Output):
+    """Who asks: a person or a key."""
+
+    type = serializers.ChoiceField(choices=["user", "api_key"])
+    user = MyUserOutput(allow_null=True)
+    key = MyKeyOutput(allow_null=True)
+    team = TeamNameOutput(
+        allow_null=True, help_text="The one that is meant. Null: you are in none."
+    )
+    role = serializers.ChoiceField(
+        choices=Role.choices, allow_null=True, help_text="Yours in it; null for a key."
+    )
+    teams = MyTeamOutput(many=True, help_text="All of yours; none for a key.")
+
+
+class Me(RestView):
+    """Who is asking."""
+
+    tag = TAG
+    rights = {"GET": READ_TEAM}
+    permission_classes = []  # somebody without a team may ask as well
+
+    @operation("me_get", "Who am I", answer=MeOutput, example=EXAMPLE)
+    def get(self, request: Request) -> Response:
+        """Return who asks, for which team, and which others there are."""
+        return Response(MeOutput(_me(request)).data)
+
+
+class MyMembership(RestView):
+    """Being a member of the team."""
+
+    tag = TAG
+    rights = {"DELETE": LEAVE}
+
+    @operation("me_leave", "Leave the team", errors=(409,))
+    def delete(self, request: Request) -> Response:
+        """Leave the team, which revokes the keys you made in it.
+
+        The last owner cannot leave.
+        """
+        user, team = self.asker.user, self.asker.team
+        assert user is not None  # no key has this right
+        member_leave(team=team, user=user, actor=self.asker.actor)
+        return Response(status=204)
+
+
+def _me(request: Request) -> dict[str, Any]:
+    if isinstance(request.auth, KeyHolder):
+        return _told(asker_of(request), [])
+    if not isinstance(request.user, User):
+        raise NotSignedIn("send an API key as 'Authorization: Bearer cdk_…' or sign in")
+    teams = [
+        {"id": each.team.id, "slug": each.team.slug, "name": each.team.name}
+        | {"role": each.role}
+        for each in membership_list(request.user)
+    ]
+    if not teams:
+        return {"type": "user", "user": request.user, "key": None} | {
+            "team": None,
+            "role": None,
+            "teams": [],
+        }
+    return _told(asker_of(request), teams)
+
+
+def _told(asker: Asker, teams: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "type": "api_key" if asker.key else "user",
+        "user": asker.user,
+        "key": asker.key,
+        "team": asker.team,
+        "role": None if asker.key else asker.role,
+        "teams": teams,
+    }

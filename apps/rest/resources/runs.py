@@ -1,0 +1,355 @@
+"""Runs: started, listed, read with their steps and entries, cancelled, run again."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.models import Permission, Scope
+from apps.audit.selectors import entry_list
+from apps.engine.ports import CallParams
+from apps.rest.asker import Asker
+from apps.rest.fields import DollarsOut, Input, Number, Output, Text, Time, Whole
+from apps.rest.pagination import PageQuery, page_by_id, page_by_seq
+from apps.rest.rights import READ_ENTRIES, READ_RUNS, RUN, Right
+from apps.rest.schema import operation
+from apps.rest.told import ToldRun, tell
+from apps.rest.views import RestView
+from apps.runs.models import Run, RunState, Source
+from apps.runs.resolution import DIRECT_PREFIX
+from apps.runs.selectors import access_run, run_list
+from apps.runs.services import run_cancel, run_submit
+from apps.runs.types import RunFilters, RunOrder
+
+TAG = "Runs"
+DIRECT = Right(Permission.RUN, (Scope.DIRECT,))
+"""Needed on top to call one worker without a plan."""
+MAX_STOPS = 4
+EXAMPLE: dict[str, Any] = {
+    "id": "0199c0de-0000-7000-8000-000000000001",
+    "state": "completed",
+    "source": "api",
+    "model": "conductor-ultra",
+    "pool_name": "house",
+    "pool_version": 3,
+    "title": "Is 2027 a prime number? Check it twice.",
+    "actor": {"type": "api_key", "id": "0199…", "name": "Build server"},
+    "created_at": "2026-11-21T15:53:16.000000Z",
+    "finished_at": "2026-11-21T15:53:21.000000Z",
+    "planner": "language_model",
+    "steps_total": 3,
+    "steps_done": 3,
+    "prompt_tokens": 812,
+    "completion_tokens": 341,
+    "cost_usd": "0.001234",
+    "has_unknown_cost": False,
+    "latency_ms": 5210,
+    "overhead_ms": 4,
+    "error": None,
+    "url": "http://127.0.0.1:8000/runs/0199c0de-0000-7000-8000-000000000001/",
+}
+SENT = {"model": "conductor-ultra", "prompt": "Is 2027 a prime number? Check it twice."}
+
+
+# --- what comes in -------------------------------------------------------------------
+
+
+class RunInput(Input):
+    """A run to start."""
+
+    model = Text(
+        max_length=200,
+        help_text="`conductor-mini`, `conductor-ultra`, `<pool>/mini`, `<pool>/ultra` "
+        "or `worker/<name>`.",
+    )
+    prompt = Text(trim_whitespace=False, help_text="What is to be done.")
+    max_tokens = Whole(required=False, min_value=1, max_value=10_000_000)
+    temperature = Number(required=False, min_value=0, max_value=2)
+    top_p = Number(required=False, min_value=0, max_value=1)
+    seed = Whole(required=False)
+    stop = serializers.ListField(
+        child=Text(max_length=200, trim_whitespace=False),
+        required=False,
+        max_length=MAX_STOPS,
+    )
+
+
+class RunQuery(PageQuery):
+    """Which runs, and which page of them."""
+
+    state = serializers.ChoiceField(choices=RunState.choices, required=False)
+    model = serializers.CharField(required=False, max_length=200)
+    actor = serializers.CharField(
+        required=False, max_length=200, help_text="A part of a person's or key's name."
+    )
+    query = serializers.CharField(
+        required=False, max_length=200, help_text="A part of the title."
+    )
+    since = serializers.DateTimeField(required=False)
+    until = serializers.DateTimeField(required=False)
+
+
+# --- what goes out -------------------------------------------------------------------
+
+
+class RunActorOutput(Output):
+    """Who asked."""
+
+    type = serializers.CharField(source="actor_type")
+    id = serializers.CharField(source="actor_id")
+    name = serializers.CharField(source="actor_name")
+
+
+class RunErrorOutput(Output):
+    """Why there is no answer."""
+
+    code = serializers.CharField(source="error_code")
+    message = serializers.CharField(source="error_message")
+
+
+class RunOutput(Output):
+    """A run, as lists show it."""
+
+    id = serializers.UUIDField()
+    state = serializers.ChoiceField(choices=RunState.choices)
+    source = serializers.ChoiceField(choices=Source.choices)
+    model = serializers.CharField()
+    pool_name = serializers.CharField()
+    pool_version = serializers.IntegerField()
+    title = serializers.CharField(help_text="How the prompt begins.")
+    actor = RunActorOutput(source="*")
+    created_at = Time()
+    finished_at = Time(allow_null=True)
+    planner = serializers.CharField()
+    steps_total = serializers.IntegerField()
+    steps_done = serializers.IntegerField()
+    prompt_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    cost_usd = DollarsOut(source="cost_micros", help_text="The known part.")
+    has_unknown_cost = serializers.BooleanField()
+    latency_ms = serializers.IntegerField(allow_null=True)
+    overhead_ms = serializers.IntegerField(
+        allow_null=True, help_text="Time in which no model was being waited for."
+    )
+    error = serializers.SerializerMethodField()
+    url = serializers.SerializerMethodField(help_text="Its page.")
+
+    @extend_schema_field(RunErrorOutput(allow_null=True))
+    def get_error(self, run: Run) -> dict[str, Any] | None:
+        """Return the error of a run that has one."""
+        return RunErrorOutput(run).data if run.error_code else None
+
+    def get_url(self, run: Run) -> str:
+        """Return the address of the run's page."""
+        return f"{settings.CONDUCTOR_URL}/runs/{run.id}/"
+
+
+class StepOutput(Output):
+    """A step of a plan. Failed attempts are in its sums."""
+
+    round = serializers.IntegerField()
+    index = serializers.IntegerField()
+    worker = serializers.CharField()
+    subtask = serializers.CharField()
+    access = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Steps whose answers it reads."
+    )
+    state = serializers.CharField()
+    attempts = serializers.IntegerField()
+    prompt_tokens = serializers.IntegerField(source="usage.prompt_tokens")
+    completion_tokens = serializers.IntegerField(source="usage.completion_tokens")
+    cost_usd = serializers.SerializerMethodField()
+    latency_ms = serializers.IntegerField()
+
+    @extend_schema_field(DollarsOut(allow_null=True))
+    def get_cost_usd(self, step: Any) -> str | None:
+        """Return the cost; None if a part of it is unknown."""
+        if step.cost.has_unknown:
+            return None
+        return DollarsOut().to_representation(step.cost.micros)
+
+
+class RunDetailOutput(RunOutput):
+    """A run with what was asked, what came of it, and every step."""
+
+    prompt = serializers.CharField(help_text="Empty if it has been erased.")
+    answer = serializers.CharField(
+        allow_null=True,
+        help_text="Null while it runs, and if it was stopped. Of a failed run the best "
+        "so far.",
+    )
+    steps = StepOutput(many=True)
+
+    def to_representation(self, told: ToldRun) -> dict[str, Any]:
+        """Return the row's fields and what the entries add to them."""
+        return {
+            **RunOutput(told.run).data,
+            "prompt": told.prompt,
+            "answer": told.answer,
+            "steps": StepOutput(told.steps, many=True).data,
+        }
+
+
+class EntryActorOutput(Output):
+    """Who did it."""
+
+    type = serializers.CharField()
+    id = serializers.CharField()
+    display = serializers.CharField()
+    on_behalf_of = serializers.CharField()
+
+
+class EntryOutput(Output):
+    """An entry of the ledger."""
+
+    seq = serializers.IntegerField(help_text="Its place in the team's chain.")
+    id = serializers.UUIDField()
+    action = serializers.CharField()
+    outcome = serializers.CharField()
+    subject_type = serializers.CharField()
+    subject_id = serializers.UUIDField()
+    recorded_at = Time()
+    actor = EntryActorOutput()
+    context = serializers.DictField(child=serializers.CharField())
+    data = serializers.DictField()  # type: ignore[assignment]
+    bodies = serializers.DictField(
+        child=serializers.CharField(allow_null=True),
+        help_text="Texts by name. Null: it has been erased.",
+    )
+    hash = serializers.CharField()
+    previous_hash = serializers.CharField()
+
+
+class CancelOutput(Output):
+    """What cancelling did."""
+
+    is_stopped = serializers.BooleanField(help_text="False: the run had ended already.")
+
+
+# --- operations ----------------------------------------------------------------------
+
+
+class Runs(RestView):
+    """Runs of the team."""
+
+    tag = TAG
+    rights = {"GET": READ_RUNS, "POST": RUN}
+
+    @operation(
+        "run_list", "List runs", page_of=RunOutput, query=RunQuery, example=EXAMPLE
+    )
+    def get(self, request: Request) -> Response:
+        """Return runs, newest first."""
+        asked = self.read_page(RunQuery)
+        cursor, limit = asked.pop("cursor"), asked.pop("limit")
+        runs = run_list(team_id=self.asker.team_id, filters=RunFilters(**asked))
+        return self.paged(page_by_id(runs, cursor=cursor, limit=limit), RunOutput)
+
+    @operation(
+        "run_create",
+        "Start a run",
+        body=RunInput,
+        answer=RunOutput,
+        status=201,
+        sent=SENT,
+        example={**EXAMPLE, "state": "running", "finished_at": None},
+    )
+    def post(self, request: Request) -> Response:
+        """Start a run and return it as soon as it is on record.
+
+        It goes on by itself; read it again at its `Location`, or follow it on its page.
+        To wait for the answer, or to stream it, use the OpenAI-compatible `/v1`.
+        """
+        values = self.read(RunInput)
+        model, prompt = values.pop("model"), values.pop("prompt")
+        if model.startswith(DIRECT_PREFIX):
+            self.asker.require(DIRECT)
+        params = CallParams(**{**values, "stop": tuple(values.get("stop", ()))})
+        order = _order(self.asker, model, prompt, params, self.context)
+        return _started(self, run_submit(order))
+
+
+class OneRun(RestView):
+    """One run."""
+
+    tag = TAG
+    rights = {"GET": READ_RUNS}
+
+    @operation("run_get", "Read a run", answer=RunDetailOutput)
+    def get(self, request: Request, run_id: uuid.UUID) -> Response:
+        """Return a run with its prompt, its answer and every step."""
+        run = access_run(team_id=self.asker.team_id, run_id=run_id)
+        return Response(RunDetailOutput(tell(run)).data)
+
+
+class RunEntries(RestView):
+    """What is on record of a run."""
+
+    tag = TAG
+    rights = {"GET": READ_ENTRIES}
+
+    @operation("run_entries", "Read a run's ledger entries", page_of=EntryOutput)
+    def get(self, request: Request, run_id: uuid.UUID) -> Response:
+        """Return a run's entries in the order of the chain, texts included."""
+        run = access_run(team_id=self.asker.team_id, run_id=run_id)
+
+        def read(after_seq: int, limit: int) -> list[Any]:
+            return entry_list(
+                run.team_id, subject_id=run.id, after_seq=after_seq, limit=limit
+            )
+
+        return self.paged(page_by_seq(read, **self.read_page()), EntryOutput)
+
+
+class RunCancel(RestView):
+    """Stopping a run."""
+
+    tag = TAG
+    rights = {"POST": RUN}
+
+    @operation("run_cancel", "Cancel a run", answer=CancelOutput)
+    def post(self, request: Request, run_id: uuid.UUID) -> Response:
+        """Stop a run: its calls are closed, and what they used is settled."""
+        run = access_run(team_id=self.asker.team_id, run_id=run_id)
+        actor = self.asker.actor
+        is_stopped = run_cancel(
+            run_id=run.id,
+            team_id=run.team_id,
+            actor=actor,
+            reason=f"stopped by {actor.display}",
+        )
+        return Response({"is_stopped": is_stopped})
+
+
+def _started(view: RestView, run_id: uuid.UUID) -> Response:
+    """Answer with a run that has just begun."""
+    run = access_run(team_id=view.asker.team_id, run_id=run_id)
+    return view.created(RunOutput(run).data, reverse("rest:run", args=[run_id]))
+
+
+def _order(
+    asker: Asker,
+    model: str,
+    prompt: str,
+    params: CallParams,
+    context: dict[str, str],
+) -> RunOrder:
+    return RunOrder(
+        team_id=asker.team_id,
+        actor=asker.actor,
+        prompt=prompt,
+        model=model,
+        source=Source.API,
+        params=params,
+        is_watched=False,
+        user_id=asker.user_id,
+        api_key_id=asker.key_id,
+        context=context,
+    )

@@ -1,0 +1,42 @@
+"""What an operation asks of whoever calls it: a permission of a role, a scope of a key.
+
+Roles and scopes differ in grain: a member sees all of a team's settings or none, a key
+only what it was made for. So each operation names both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.accounts.models import Permission, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """What lets somebody call an operation."""
+
+    permission: Permission
+    """What a member's role must give."""
+    scopes: tuple[Scope, ...] = ()
+    """Any one of these does for a key. None: no key may."""
+
+
+ANY_KEY = tuple(Scope)
+"""For what tells a key no more than it knows."""
+READ_RUNS = Right(Permission.READ_RUNS, (Scope.READ,))
+READ_ENTRIES = Right(Permission.READ_RUNS, (Scope.READ, Scope.AUDIT_READ))
+RUN = Right(Permission.RUN, (Scope.RUN,))
+READ_TEAM = Right(Permission.READ_TEAM, ANY_KEY)
+SET_RATES = Right(Permission.MANAGE_BUDGETS, (Scope.BUDGETS_WRITE,))
+MANAGE_TEAM = Right(Permission.MANAGE_TEAM)
+READ_MEMBERS = Right(Permission.READ_TEAM, (Scope.MEMBERS_READ, Scope.MEMBERS_WRITE))
+READ_INVITATIONS = Right(
+    Permission.MANAGE_MEMBERS, (Scope.MEMBERS_READ, Scope.MEMBERS_WRITE)
+)
+MANAGE_MEMBERS = Right(Permission.MANAGE_MEMBERS, (Scope.MEMBERS_WRITE,))
+READ_KEYS = Right(Permission.MANAGE_KEYS, (Scope.KEYS_READ, Scope.KEYS_WRITE))
+MANAGE_KEYS = Right(Permission.MANAGE_KEYS, (Scope.KEYS_WRITE,))
+READ_POOLS = Right(Permission.READ_TEAM, (Scope.POOLS_READ, Scope.POOLS_WRITE))
+MANAGE_POOLS = Right(Permission.MANAGE_POOLS, (Scope.POOLS_WRITE,))
+READ_BUDGETS = Right(Permission.READ_TEAM, (Scope.BUDGETS_READ, Scope.BUDGETS_WRITE))
+MANAGE_BUDGETS = Right(Permission.MANAGE_BUDGETS, (Scope.BUDGETS_WRITE,))

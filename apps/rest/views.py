@@ -1,0 +1,130 @@
+"""What all operations share: headers, the asker, reading input, pages of output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.core.errors import InvalidInput, NotFound
+from apps.core.ids import new_id
+from apps.rest.asker import Asker
+from apps.rest.fields import Input, Output, Query
+from apps.rest.pagination import Page, PageQuery, page_by_place
+from apps.rest.parsing import read_object
+from apps.rest.rights import Right
+
+SANE_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
+MAX_USER_AGENT = 200
+"""Characters of the client's user agent that the ledger keeps."""
+
+
+class RestView(APIView):
+    """Operations at one address."""
+
+    tag: ClassVar[str] = ""
+    """Heading in the documentation."""
+    rights: ClassVar[Mapping[str, Right]] = {}
+    """By method. A method without one is nobody's."""
+    http_method_names = ["get", "post", "put", "patch", "delete", "head"]
+    asker: Asker
+    """Set by `permissions.HasRight` before the method is called."""
+    request_id: str
+
+    def initialize_request(
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> Request:
+        """Name the request before anything can go wrong with it."""
+        given = request.headers.get("X-Request-Id", "")
+        sane = SANE_REQUEST_ID.fullmatch(given)
+        self.request_id = given if sane else new_id().hex
+        return super().initialize_request(request, *args, **kwargs)
+
+    def finalize_response(
+        self,
+        request: Request,
+        response: HttpResponseBase,
+        *args: Any,
+        **kwargs: Any,
+    ) -> HttpResponseBase:
+        """Add the headers of every answer. Answers are a team's own: never cached."""
+        answer = super().finalize_response(request, response, *args, **kwargs)
+        answer["X-Request-Id"] = self.request_id
+        answer["Cache-Control"] = "no-store"
+        return answer
+
+    @property
+    def context(self) -> dict[str, str]:
+        """Return what the ledger keeps about the request of a run."""
+        meta = self.request.META
+        return {
+            "request_id": self.request_id,
+            "address": meta.get("REMOTE_ADDR") or "",
+            "user_agent": meta.get("HTTP_USER_AGENT", "")[:MAX_USER_AGENT],
+        }
+
+    def read(self, kind: type[Input], *, is_partial: bool = False) -> dict[str, Any]:
+        """Return the body's values; of a partial one those that are there.
+
+        Raises: InvalidFields, InvalidInput.
+        """
+        data = read_object(self.request)
+        if is_partial and not data:
+            raise InvalidInput("the body changes nothing; name a field")
+        taken = kind(data=data, partial=is_partial)
+        taken.is_valid(raise_exception=True)
+        return dict(taken.validated_data)
+
+    def read_query(self, kind: type[Query]) -> dict[str, Any]:
+        """Return the values in the address. Raises: InvalidFields."""
+        taken = kind(data=self.request.query_params.dict())
+        taken.is_valid(raise_exception=True)
+        return dict(taken.validated_data)
+
+    def read_page(self, kind: type[PageQuery] = PageQuery) -> dict[str, Any]:
+        """Return the values in the address of a list."""
+        return {"cursor": None, **self.read_query(kind)}
+
+    def listed(self, rows: QuerySet[Any] | list[Any], output: type[Output]) -> Response:
+        """Answer with the wanted page of a short list."""
+        return self.paged(page_by_place(rows, **self.read_page()), output)
+
+    def paged(self, page: Page[Any], output: type[Output]) -> Response:
+        """Answer with a page."""
+        data = output(page.data, many=True).data
+        return Response({"data": data, "next_cursor": page.next_cursor})
+
+    def created(self, data: Mapping[str, Any], location: str) -> Response:
+        """Answer that something is there now, and where."""
+        url = f"{settings.CONDUCTOR_URL}{location}"
+        return Response(data, status=201, headers={"Location": url})
+
+
+@extend_schema(exclude=True)
+class NoSuchAddress(RestView):
+    """Every address under the API that is none."""
+
+    authentication_classes = []
+    permission_classes = []
+
+    def dispatch(
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        """Answer 404 in the shape of all errors, whatever the method."""
+        self.args, self.kwargs = args, kwargs
+        self.request = self.initialize_request(request)
+        self.headers = self.default_response_headers
+        hint = "" if request.path.endswith("/") else "; addresses end with a slash"
+        error = NotFound(f"there is nothing at {request.path[:200]!r}{hint}")
+        answer = self.handle_exception(error)
+        self.response = self.finalize_response(self.request, answer)
+        return self.response
