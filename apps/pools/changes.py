@@ -75,8 +75,9 @@ class PoolChange:
 def pool_change(team_id: uuid.UUID, actor: Actor) -> Iterator[PoolChange]:
     """Open a transaction in which nobody else changes the team's pools."""
     with transaction.atomic():
-        # Two at once would each miss the rows the other one is creating.
-        team = Team.objects.select_for_update().filter(pk=team_id).first()
+        # Two at once would each miss the rows the other one is creating. No key: rows
+        # that merely name the team need not wait.
+        team = Team.objects.select_for_update(no_key=True).filter(pk=team_id).first()
         if team is None:
             raise NotFound("this team is gone")
         versions_begin(team_id)

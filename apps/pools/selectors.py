@@ -29,11 +29,13 @@ from apps.pools.models import (
 from apps.pools.presets import PRESETS
 from apps.pools.types import (
     ConductorSnapshot,
+    HealthState,
     PoolSnapshot,
     Preset,
     PriceSnapshot,
     TestResult,
     TierSnapshot,
+    WorkerHealth,
     WorkerSnapshot,
 )
 from apps.pools.values import (
@@ -65,9 +67,13 @@ __all__ = [
     "pool_versions",
     "preset_list",
     "snapshots_forget",
+    "worker_health",
     "worker_list",
     "worker_values",
 ]
+
+DEGRADED_ONE_IN = 10
+"""One failure in so many calls is more than a provider's usual bad luck."""
 
 RowT = TypeVar("RowT", bound=models.Model)
 
@@ -145,6 +151,34 @@ def last_test(model: Worker | Conductor) -> TestResult | None:
         return None
     tested_at = dt.datetime.fromisoformat(kept["tested_at"])
     return TestResult(**{**kept, "tested_at": tested_at})
+
+
+def worker_health(
+    worker: Worker,
+    *,
+    calls: int = 0,
+    failures: int = 0,
+    latency_ms: int | None = None,
+) -> WorkerHealth:
+    """Judge a worker by its last test and the recent calls that are given."""
+    test = last_test(worker)
+    state = _health_state(worker, test, calls, failures)
+    return WorkerHealth(state, calls, failures, latency_ms, test)
+
+
+def _health_state(
+    worker: Worker, test: TestResult | None, calls: int, failures: int
+) -> HealthState:
+    if not worker.is_enabled:
+        return HealthState.DISABLED
+    if calls:
+        if failures * 2 >= calls:
+            return HealthState.FAILING
+        many = failures * DEGRADED_ONE_IN >= calls
+        return HealthState.DEGRADED if many else HealthState.HEALTHY
+    if test is None:
+        return HealthState.UNTESTED
+    return HealthState.HEALTHY if test.ok else HealthState.FAILING
 
 
 def preset_list() -> tuple[Preset, ...]:

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from apps.llm.types import Endpoint
@@ -140,6 +141,32 @@ class TestResult:
     """What went wrong, for people."""
     tested_at: datetime
     """When the call ended."""
+
+
+class HealthState(StrEnum):
+    """How a worker is doing, in one word."""
+
+    UNTESTED = "untested"
+    """Nobody has tried it yet."""
+    HEALTHY = "healthy"
+    DEGRADED = "degraded"
+    """Some of its recent calls failed."""
+    FAILING = "failing"
+    """Most of its recent calls failed, or its last test did."""
+    DISABLED = "disabled"
+    """It is left out of every pool's plans."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerHealth:
+    """A worker's recent calls and its last test, judged."""
+
+    state: HealthState
+    calls: int
+    failures: int
+    latency_ms: int | None
+    """Of a usual call; None: there was none."""
+    last_test: TestResult | None
 
 
 @dataclass(frozen=True, slots=True)

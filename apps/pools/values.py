@@ -51,6 +51,21 @@ def conductor_values(conductor: Conductor) -> Values:
     }
 
 
+def recorded_values(model: Worker | Conductor) -> Values:
+    """Return a model as entries and versions hold it: with all its prices by day.
+
+    Which of them is in force changes with the day, and that is no change.
+    """
+    if isinstance(model, Worker):
+        values = worker_values(model)
+    else:
+        values = conductor_values(model)
+    del values["price"]
+    prices = sorted(model.prices.all(), key=lambda price: price.valid_from)
+    days = {row["valid_from"]: row for row in map(price_values, prices) if row}
+    return {**values, "prices": days}
+
+
 def pool_values(pool: Pool) -> Values:
     """Return a pool as values."""
     places = sorted(pool.places.all(), key=lambda place: place.position)

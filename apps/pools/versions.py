@@ -13,14 +13,9 @@ from typing import Any
 
 from django.db.models import Exists, F, OuterRef
 
-from apps.pools.models import Conductor, Credential, Pool, PoolVersion, Price, Worker
+from apps.pools.models import Conductor, Credential, Pool, PoolVersion, Worker
 from apps.pools.types import Change
-from apps.pools.values import (
-    conductor_values,
-    pool_values,
-    price_values,
-    worker_values,
-)
+from apps.pools.values import pool_values, recorded_values
 
 Document = dict[str, Any]
 
@@ -33,12 +28,8 @@ def pool_document(pool: Pool) -> Document:
         "name": values["name"],
         "is_default": values["is_default"],
         "fallback": pool.fallback.name,
-        "conductor": None
-        if pool.conductor is None
-        else _model(pool.conductor, conductor_values(pool.conductor)),
-        "workers": [
-            _model(place.worker, worker_values(place.worker)) for place in places
-        ],
+        "conductor": None if pool.conductor is None else _model(pool.conductor),
+        "workers": [_model(place.worker) for place in places],
         "tiers": values["tiers"],
     }
 
@@ -122,16 +113,11 @@ def _write(pool: Pool, document: Document, actor_name: str) -> None:
     )
 
 
-def _model(model: Worker | Conductor, values: dict[str, Any]) -> Document:
-    # All prices: which one is in force changes with the day, and that is no change.
-    del values["price"], values["credential_id"]
-    prices: list[Price] = sorted(model.prices.all(), key=lambda row: row.valid_from)
-    return {
-        "id": str(model.id),
-        **values,
-        "credential": _credential(model.credential),
-        "prices": {str(row.valid_from): price_values(row) for row in prices},
-    }
+def _model(model: Worker | Conductor) -> Document:
+    values = recorded_values(model)
+    del values["credential_id"]
+    credential = _credential(model.credential)
+    return {"id": str(model.id), **values, "credential": credential}
 
 
 def _credential(credential: Credential | None) -> Document | None:

@@ -13,7 +13,7 @@ from apps.pools.inputs import ConductorInput
 from apps.pools.models import Conductor, Pool
 from apps.pools.selectors import access_conductor
 from apps.pools.services.endpoints import endpoint_create, endpoint_update
-from apps.pools.values import conductor_values
+from apps.pools.values import conductor_values, recorded_values
 
 
 def conductor_create(
@@ -22,7 +22,7 @@ def conductor_create(
     """Create a conductor. It plans for no pool yet. Raises: InvalidFields."""
     with pool_change(team.id, actor) as change:
         row = endpoint_create(Conductor, ConductorInput, team, values)
-        change.record("conductor.created", row, after=conductor_values(row))
+        change.record("conductor.created", row, after=recorded_values(row))
     return access_conductor(team.id, row.id)
 
 
@@ -37,10 +37,10 @@ def conductor_update(
     team_id = conductor.team_id
     with pool_change(team_id, actor) as change:
         row = access_conductor(team_id, conductor.id)
-        before = conductor_values(row)
-        endpoint_update(row, ConductorInput, before, values)
+        before = recorded_values(row)
+        endpoint_update(row, ConductorInput, conductor_values(row), values)
         row = access_conductor(team_id, conductor.id)
-        changed = differences(before, conductor_values(row))
+        changed = differences(before, recorded_values(row))
         if changed:
             change.record("conductor.updated", row, **changed)
     return row
@@ -55,5 +55,5 @@ def conductor_delete(*, conductor: Conductor, actor: Actor) -> None:
         names = [repr(name) for name in pools.values_list("name", flat=True)]
         if names:
             raise Conflict(f"conductor {row.name!r} plans for pool {', '.join(names)}")
-        change.record("conductor.deleted", row, before=conductor_values(row))
+        change.record("conductor.deleted", row, before=recorded_values(row))
         row.delete()

@@ -94,7 +94,7 @@ def pool_delete(*, pool: Pool, actor: Actor) -> None:
 
 
 def _others(team_id: uuid.UUID, own: Pool | None) -> Any:
-    return Pool.objects.for_team(team_id).exclude(pk=own and own.pk)
+    return Pool.objects.for_team(team_id).exclude(pk=own.pk if own else None)
 
 
 def _merged(present: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _check(
     """Check what lies beyond the shape. Raises: InvalidFields."""
     faults = Faults()
     pools = Pool.objects.for_team(team_id)
-    faults.add("name", name_fault(pools, given.name, own and own.pk))
+    faults.add("name", name_fault(pools, given.name, own.pk if own else None))
     if own is not None and own.is_default and not given.is_default:
         faults.add("is_default", "make another pool the default instead")
     _check_workers(team_id, given, faults)

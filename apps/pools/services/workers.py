@@ -13,14 +13,14 @@ from apps.pools.inputs import WorkerInput
 from apps.pools.models import Pool, Worker
 from apps.pools.selectors import access_worker
 from apps.pools.services.endpoints import endpoint_create, endpoint_update
-from apps.pools.values import worker_values
+from apps.pools.values import recorded_values, worker_values
 
 
 def worker_create(*, team: Team, values: Mapping[str, Any], actor: Actor) -> Worker:
     """Create a worker. It works for no pool yet. Raises: InvalidFields."""
     with pool_change(team.id, actor) as change:
         row = endpoint_create(Worker, WorkerInput, team, values)
-        change.record("worker.created", row, after=worker_values(row))
+        change.record("worker.created", row, after=recorded_values(row))
     return access_worker(team.id, row.id)
 
 
@@ -33,10 +33,10 @@ def worker_update(*, worker: Worker, values: Mapping[str, Any], actor: Actor) ->
     team_id = worker.team_id
     with pool_change(team_id, actor) as change:
         row = access_worker(team_id, worker.id)
-        before = worker_values(row)
-        endpoint_update(row, WorkerInput, before, values)
+        before = recorded_values(row)
+        endpoint_update(row, WorkerInput, worker_values(row), values)
         row = access_worker(team_id, worker.id)
-        changed = differences(before, worker_values(row))
+        changed = differences(before, recorded_values(row))
         if changed:
             change.record("worker.updated", row, **changed)
     return row
@@ -51,5 +51,5 @@ def worker_delete(*, worker: Worker, actor: Actor) -> None:
         names = [repr(name) for name in pools.values_list("name", flat=True)]
         if names:
             raise Conflict(f"worker {row.name!r} works for pool {', '.join(names)}")
-        change.record("worker.deleted", row, before=worker_values(row))
+        change.record("worker.deleted", row, before=recorded_values(row))
         row.delete()
