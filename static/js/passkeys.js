@@ -1,0 +1,23 @@
+/** Passkeys: shows their buttons where the browser has them, and says what went wrong. */
+
+const MISSING = "This browser, or this address, has no passkeys. They need https or localhost.";
+
+/** @param {unknown} fault @returns {string} */
+function inWords(fault) {
+  const name = fault instanceof Error || fault instanceof DOMException ? fault.name : "";
+  if (name === "NotAllowedError" || name === "AbortError") return "That was cancelled, or took too long. Nothing has changed.";
+  if (name === "InvalidStateError") return "This device has a passkey for your account already.";
+  if (name === "SecurityError") return MISSING;
+  return "That did not work. Try again, or use another way.";
+}
+
+if (window.PublicKeyCredential) {
+  for (const button of document.querySelectorAll("[data-needs-passkeys]")) button.hidden = false;
+}
+document.addEventListener("allauth.error", (event) => {
+  const place = document.querySelector("[data-passkey-error]");
+  if (!place) return;
+  event.preventDefault();
+  place.textContent = window.PublicKeyCredential ? inWords(event.detail.exception) : MISSING;
+  place.hidden = false;
+});
