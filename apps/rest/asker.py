@@ -45,9 +45,9 @@ class Asker:
         return self.key.key_id if self.key else None
 
     @property
-    def grantable(self) -> frozenset[str] | None:
-        """Return the scopes the asker can give a key. None: any."""
-        return self.key.scopes if self.key else None
+    def grantable(self) -> KeyHolder | None:
+        """Return the key that bounds what the asker can give a key. None: nothing."""
+        return self.key
 
     def require(self, right: Right) -> None:
         """Raise NotAllowed, naming what is missing, unless the asker has `right`."""

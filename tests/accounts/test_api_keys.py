@@ -139,7 +139,7 @@ def test_key_gives_no_scope_that_it_lacks():
 
 def test_key_adds_no_scope_that_it_lacks():
     key, within = issue_key(scopes=["audit:read"]), {"keys:write", "runs:read"}
-    change = {"api_key": key.row, "actor": ACTOR, "within": within}
+    change: dict[str, Any] = {"api_key": key.row, "actor": ACTOR, "within": within}
     with pytest.raises(NotAllowed, match="'audit:export'"):
         api_key_update(scopes=["audit:read", "audit:export"], **change)
     changed = api_key_update(scopes=["audit:read", "runs:read"], **change)
@@ -151,6 +151,46 @@ def test_key_gets_no_wider_key_by_rotating_it():
     with pytest.raises(NotAllowed):
         api_key_rotate(api_key=key.row, actor=ACTOR, within={"keys:write"})
     assert actions(key.row.team) == ["api_key.issued"]
+
+
+WIDER = [
+    {"scopes": ["keys:write", "pools:write"]},
+    {"allowed_tiers": []},
+    {"allowed_tiers": ["mini", "ultra"]},
+    {"allowed_workers": []},
+    {"allowed_workers": ["alpha", "gamma"]},
+    {"requests_per_minute": None},
+    {"requests_per_minute": 61},
+    {"tokens_per_minute": None},
+]
+
+
+@pytest.mark.parametrize("wider", WIDER)
+def test_limited_key_hands_on_no_more_than_it_has(wider: dict[str, Any]):
+    maker = issue_key(scopes=["keys:write", "runs:create"], **LIMITS)
+    team, within = maker.row.team, resolve(maker)
+    with pytest.raises(NotAllowed):
+        issue_key(team, within=within, **{"scopes": ["runs:create"], **LIMITS, **wider})
+    with pytest.raises(NotAllowed):
+        api_key_update(api_key=maker.row, actor=ACTOR, within=within, **wider)
+    other = issue_key(team, **{"scopes": ["runs:create"], **LIMITS, **wider})
+    with pytest.raises(NotAllowed):
+        api_key_rotate(api_key=other.row, actor=ACTOR, within=within)
+    assert actions(team) == ["api_key.issued", "api_key.issued"]
+
+
+def test_limited_key_hands_on_what_it_has_or_less():
+    maker = issue_key(scopes=["keys:write", "runs:create"], **LIMITS)
+    less = {**LIMITS, "allowed_workers": ["beta"], "requests_per_minute": 1}
+    within = resolve(maker)
+    made = issue_key(maker.row.team, scopes=["runs:create"], within=within, **less)
+    api_key_rotate(api_key=made.row, actor=ACTOR, within=within)
+    # What was wider before may stay when something else changes.
+    wide = issue_key(maker.row.team, scopes=["pools:write"])
+    renamed = api_key_update(
+        api_key=wide.row, actor=ACTOR, within=within, name="x", allowed_tiers=[]
+    )
+    assert renamed.name == "x"
 
 
 def test_change_is_recorded_before_and_after_and_felt_at_once(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -103,7 +104,12 @@ def test_admin_makes_changes_and_removes_no_owner():
 def test_manager_adds_changes_and_removes_members(acting_role: str | None):
     owner, user = MembershipFactory.create(role="owner"), UserFactory.create()
     team = owner.team
-    who = {"team": team, "user": user, "actor": ACTOR, "acting_role": acting_role}
+    who: dict[str, Any] = {
+        "team": team,
+        "user": user,
+        "actor": ACTOR,
+        "acting_role": acting_role,
+    }
     member_add(role="viewer", **who)
     member_change_role(role="member", **who)
     assert role_of(team, user) == "member"
@@ -146,7 +152,7 @@ def test_last_owner_stays_owner():
     owner = MembershipFactory.create(role=Role.OWNER)
     MembershipFactory.create(team=owner.team, role=Role.ADMIN)
     MembershipFactory.create(role=Role.OWNER)
-    who = {"team": owner.team, "user": owner.user, "actor": ACTOR}
+    who: dict[str, Any] = {"team": owner.team, "user": owner.user, "actor": ACTOR}
     with pytest.raises(Conflict, match="last owner"):
         member_remove(**who)
     with pytest.raises(Conflict, match="last owner"):

@@ -150,7 +150,7 @@ class TestMembersAndKeys:
         issue_key()
         with django_assert_num_queries(1):
             listed = list(api_key_list(team.id))
-            assert all(key.created_by.email for key in listed)
+            assert all(key.created_by and key.created_by.email for key in listed)
         assert listed == keys[::-1]
 
     def test_key_of_another_team_is_not_found(self):

@@ -8,7 +8,7 @@ entries nor errors ever hold it. Every change is felt at once in this process an
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -29,10 +29,11 @@ from apps.accounts.services.fields import (
     clean_tokens_rate,
     clean_workers,
 )
+from apps.accounts.services.key_bounds import Bounds, require_within
 from apps.accounts.services.key_checks import forget_keys
 from apps.accounts.services.records import apply_changes, record, to_seconds
 from apps.audit.types import Actor, EntryDraft
-from apps.core.errors import Conflict, InvalidFields, NotAllowed, NotFound
+from apps.core.errors import Conflict, InvalidFields, NotFound
 
 KEY_LIFETIME = timedelta(days=90)
 MAX_KEY_LIFETIME = timedelta(days=3653)
@@ -75,12 +76,12 @@ def api_key_issue(
     allowed_workers: Iterable[str] = (),
     requests_per_minute: int | None = None,
     tokens_per_minute: int | None = None,
-    within: Set[str] | None = None,
+    within: Bounds = None,
 ) -> tuple[ApiKey, str]:
     """Create a key; return its row and the key itself, which nobody can read again.
 
-    `within` are the scopes of the key that asks for it, None if a person does.
-    Raises: InvalidFields; NotAllowed for a scope beyond `within`.
+    `within` is the key that asks for it, or its scopes; None if a person does.
+    Raises: InvalidFields; NotAllowed for what reaches beyond `within`.
     """
     values = {
         "name": name,
@@ -93,7 +94,7 @@ def api_key_issue(
         "lifetime": lifetime,
     }
     cleaned = clean_fields(values, {**_SETTINGS, "lifetime": _clean_lifetime})
-    _require_within(cleaned["scopes"], within)
+    require_within(cleaned, within)
     expires_at = timezone.now() + cleaned.pop("lifetime")
     api_key, secret = _make(team.id, created_by, expires_at, cleaned)
     record(team.id, _issued(api_key, actor))
@@ -105,18 +106,21 @@ def api_key_update(
     *,
     api_key: ApiKey,
     actor: Actor,
-    within: Set[str] | None = None,
+    within: Bounds = None,
     **changes: Any,
 ) -> ApiKey:
     """Change a key's name, scopes, tiers, workers, rates or `always_include_usage`.
 
-    `within` are the scopes of the key that asks for it, None if a person does.
-    Raises: InvalidFields; NotAllowed for an added scope beyond `within`; Conflict if
-    the key works no more; NotFound.
+    `within` is the key that asks for it, or its scopes; None if a person does.
+    Raises: InvalidFields; NotAllowed for what is new and reaches beyond `within`;
+    Conflict if the key works no more; NotFound.
     """
     cleaned = clean_fields(changes, _SETTINGS)
     row = _locked(api_key, now=timezone.now())
-    _require_within(set(cleaned.get("scopes", ())) - set(row.scopes), within)
+    new = {name: v for name, v in cleaned.items() if v != getattr(row, name)}
+    if "scopes" in new:
+        new["scopes"] = [scope for scope in new["scopes"] if scope not in row.scopes]
+    require_within(new, within)
     data = apply_changes(row, cleaned)
     if data is not None:
         facts = {"prefix": row.prefix, **data}
@@ -133,13 +137,13 @@ def api_key_rotate(
     actor: Actor,
     created_by: User | None = None,
     overlap: timedelta = ROTATION_OVERLAP,
-    within: Set[str] | None = None,
+    within: Bounds = None,
 ) -> tuple[ApiKey, str]:
     """Replace a key by a new one with the same settings and the same lifetime.
 
     The old one works for the overlap, but never longer than it would have. The new one
-    is made by `created_by`, or else by who made the old one. `within` are the scopes of
-    the key that asks for it: the new key is in its hands, so it must have them all.
+    is made by `created_by`, or else by who made the old one. `within` is the key that
+    asks for it, or its scopes: the new key is in its hands, so it may reach no further.
     Raises: Conflict if the key works no more or was rotated before; InvalidFields for a
     negative overlap; NotAllowed; NotFound.
     """
@@ -149,13 +153,10 @@ def api_key_rotate(
     old = _locked(api_key, now=now)
     if old.replaced_by_id is not None:
         raise Conflict("this key has been rotated already; rotate the one after it")
-    _require_within(old.scopes, within)
-    new, secret = _make(
-        old.team_id,
-        created_by or old.created_by,
-        now + (old.expires_at - old.created_at),
-        {name: getattr(old, name) for name in _SETTINGS},
-    )
+    kept = {name: getattr(old, name) for name in _SETTINGS}
+    require_within(kept, within)
+    expires_at = now + (old.expires_at - old.created_at)
+    new, secret = _make(old.team_id, created_by or old.created_by, expires_at, kept)
     before = old.expires_at
     if overlap < before - now:
         old.expires_at = now + overlap
@@ -226,12 +227,6 @@ def _make(
         **values,
     )
     return api_key, key.secret
-
-
-def _require_within(scopes: Iterable[str], within: Set[str] | None) -> None:
-    beyond = set() if within is None else set(scopes) - within
-    if beyond:
-        raise NotAllowed(f"the key that asks lacks the scope {min(beyond)!r} itself")
 
 
 def _issued(api_key: ApiKey, actor: Actor) -> EntryDraft:
