@@ -2,6 +2,52 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from apps.console.views import budgets, invitations, keys, members, team, usage
+
+urlpatterns = [
+    path("teams/new/", team.team_create_page, name="team_create"),
+    path("team/settings/", team.team_page, name="team"),
+    path("team/rename/", team.team_rename, name="team_rename"),
+    path("team/rates/", team.team_rates, name="team_rates"),
+    path("team/delete/", team.team_delete_page, name="team_delete"),
+    path("team/leave/", members.team_leave, name="team_leave"),
+    path("members/", members.member_list_page, name="member_list"),
+    path(
+        "members/invite/",
+        invitations.invitation_create_page,
+        name="invitation_create",
+    ),
+    path("members/<uuid:user_id>/", members.member_edit, name="member_edit"),
+    path(
+        "members/<uuid:user_id>/remove/",
+        members.member_remove_page,
+        name="member_remove",
+    ),
+    path(
+        "members/invitations/<uuid:invitation_id>/resend/",
+        invitations.invitation_resend_page,
+        name="invitation_resend",
+    ),
+    path(
+        "members/invitations/<uuid:invitation_id>/revoke/",
+        invitations.invitation_revoke_page,
+        name="invitation_revoke",
+    ),
+    path("invitations/<str:token>/", invitations.invitation_page, name="invitation"),
+    path("keys/", keys.key_list_page, name="key_list"),
+    path("keys/new/", keys.key_create, name="key_create"),
+    path("keys/<uuid:key_id>/", keys.key_edit, name="key_edit"),
+    path("keys/<uuid:key_id>/rotate/", keys.key_rotate, name="key_rotate"),
+    path("keys/<uuid:key_id>/revoke/", keys.key_revoke, name="key_revoke"),
+    path("budgets/", budgets.budget_list_page, name="budget_list"),
+    path("budgets/new/", budgets.budget_create_page, name="budget_create"),
+    path("budgets/<uuid:budget_id>/", budgets.budget_edit, name="budget_edit"),
+    path(
+        "budgets/<uuid:budget_id>/delete/",
+        budgets.budget_delete_page,
+        name="budget_delete",
+    ),
+    path("usage/", usage.usage_page, name="usage"),
+]

@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, cast
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 
 from apps.accounts.models import Membership, Team, User
 from apps.accounts.selectors import can_read_runs, can_run, membership_of, team_list
@@ -53,7 +53,7 @@ def team_view(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
     ) -> HttpResponseBase:
         teams = list(team_list(request.user))
         if not teams:
-            return render(request, "web/no_team.html", status=403)
+            return _without_team(request)
         mine = cast(TeamRequest, request)
         mine.teams, mine.team = teams, _chosen(mine, teams)
         membership = membership_of(mine.user, mine.team.id)
@@ -79,6 +79,13 @@ def page(
     """Render a page with what the frame needs: team, teams, what one may do."""
     frame = {"team": request.team, "teams": request.teams, "can_run": request.can_run}
     return render(request, template, {**frame, **context}, status=status)
+
+
+def _without_team(request: HttpRequest) -> HttpResponse:
+    """Lead somebody who is in no team to where they can begin."""
+    if request.method != "GET":
+        raise NotAllowed("you are in no team yet")
+    return redirect("console:team_create")
 
 
 def _chosen(request: HttpRequest, teams: list[Team]) -> Team:

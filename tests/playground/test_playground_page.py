@@ -53,8 +53,8 @@ def test_team_without_a_pool_is_told_so(bob):
 
 def test_person_without_a_team_is_told_so(client, django_user_model):
     client.force_login(django_user_model.objects.create_user("new@example.org"))
-    response = client.get("/")
-    assert response.status_code == 403
+    response = client.get("/", follow=True)
+    assert response.redirect_chain == [("/teams/new/", 302)]
     assert b"You are in no team yet" in response.content
 
 

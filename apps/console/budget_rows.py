@@ -1,0 +1,93 @@
+"""Budgets as the pages show them: bars, words, and which one binds."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from apps.budgets.models import Budget, BudgetKind
+from apps.budgets.types import BudgetStatus
+
+NEARLY = 80
+"""Per cent; from here on a budget is pointed out."""
+PERIOD_WORDS = {"run": "per run", "day": "per day", "month": "per month"}
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRow:
+    """A budget with the shares of its bar, in per cent."""
+
+    status: BudgetStatus
+    period: str
+    spent: int
+    reserved: int
+    level: str
+    """fine, near or full."""
+    is_binding: bool
+    """True: of all budgets that a run of this target is under, the least is left."""
+
+    @property
+    def budget(self) -> Budget:
+        """Return the budget itself."""
+        return self.status.budget
+
+    @property
+    def bar_end(self) -> int:
+        """Return where reserved begins: after what is spent."""
+        return min(self.spent, 100)
+
+
+def budget_rows(statuses: Sequence[BudgetStatus]) -> list[BudgetRow]:
+    """Return the rows of all budgets of a team, in the order given."""
+    return [_row(status, _is_binding(status, statuses)) for status in statuses]
+
+
+def rows_by_key(rows: Iterable[BudgetRow]) -> dict[uuid.UUID, list[BudgetRow]]:
+    """Return the budgets of API keys, by key."""
+    found: dict[uuid.UUID, list[BudgetRow]] = {}
+    for row in rows:
+        if row.budget.api_key_id is not None:
+            found.setdefault(row.budget.api_key_id, []).append(row)
+    return found
+
+
+def _row(status: BudgetStatus, is_binding: bool) -> BudgetRow:
+    limit = max(status.budget.limit_micros, 1)
+    spent = _share(status.spent_micros, limit)
+    reserved = min(_share(status.reserved_micros, limit), 100 - spent)
+    return BudgetRow(
+        status=status,
+        period=PERIOD_WORDS.get(status.budget.period, status.budget.period),
+        spent=spent,
+        reserved=reserved,
+        level=_level(spent + reserved, status.left_micros),
+        is_binding=is_binding,
+    )
+
+
+def _is_binding(status: BudgetStatus, statuses: Sequence[BudgetStatus]) -> bool:
+    rivals = [s for s in statuses if _covers(s.budget, status.budget)]
+    least = min(rival.left_micros for rival in rivals)
+    return len(rivals) > 1 and status.left_micros == least
+
+
+def _covers(other: Budget, budget: Budget) -> bool:
+    """Say whether a run under `budget` is surely under `other` as well."""
+    if other.kind == BudgetKind.TEAM:
+        return True
+    if other.api_key_id is not None:
+        return other.api_key_id == budget.api_key_id
+    maker = None if budget.api_key is None else budget.api_key.created_by_id
+    return other.user_id in {budget.user_id, maker} - {None}
+
+
+def _share(micros: int, limit: int) -> int:
+    """Return a share in whole per cent; something is never shown as nothing."""
+    return min(100, max(1 if micros else 0, micros * 100 // limit))
+
+
+def _level(used: int, left_micros: int) -> str:
+    if left_micros <= 0:
+        return "full"
+    return "near" if used >= NEARLY else "fine"

@@ -1,0 +1,141 @@
+"""API keys: what is typed in to make or change one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+
+from apps.accounts.models import DEFAULT_SCOPES, ApiKey, Scope
+from apps.console.forms import numbers
+from apps.console.forms.base import ConsoleForm
+from apps.pools.models import TierName
+
+LIFETIMES = {"7": "7 days", "30": "30 days", "90": "90 days", "365": "A year"}
+OVERLAPS = {
+    "0": "Nothing: it stops now",
+    "1": "An hour",
+    "24": "A day",
+    "168": "7 days",
+}
+"""Hours for which the old key goes on working."""
+BUDGET_PERIODS = {"day": "a day", "month": "a month"}
+
+
+class KeyForm(ConsoleForm):
+    """What an API key may do and how much. For a key that exists."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=100,
+        help_text="Where it will be used: people see this name beside its runs.",
+        error_messages={"required": "Give the key a name."},
+        widget=forms.TextInput(
+            attrs={"placeholder": "Nightly reports", "autocomplete": "off"}
+        ),
+    )
+    scopes = forms.MultipleChoiceField(
+        label="What it may do",
+        choices=Scope.choices,
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose at least one."},
+    )
+    allowed_tiers = forms.MultipleChoiceField(
+        label="Tiers",
+        help_text="None marked: every tier.",
+        choices=TierName.choices,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    allowed_workers = forms.MultipleChoiceField(
+        label="Workers",
+        help_text="None marked: every worker of the team, later ones too.",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    requests_per_minute = numbers.requests_per_minute()
+    tokens_per_minute = numbers.tokens_per_minute()
+    always_include_usage = forms.BooleanField(
+        label="Always include usage",
+        required=False,
+        help_text="Streams end with their token counts even if the client did not ask.",
+    )
+
+    def __init__(
+        self, data: Any, workers: Sequence[str], api_key: ApiKey | None = None
+    ) -> None:
+        super().__init__(data, initial=_initial(api_key))
+        kept = api_key.allowed_workers if api_key else ()
+        # A worker that has gone since stays to be seen, and to be taken off.
+        names = list(dict.fromkeys([*workers, *kept]))
+        if names:
+            field = self.fields["allowed_workers"]
+            assert isinstance(field, forms.MultipleChoiceField)
+            field.choices = [(name, name) for name in names]
+        else:
+            del self.fields["allowed_workers"]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return what the key shall be, in the words of the service."""
+        return {name: self.cleaned_data[name] for name in KEY_SETTINGS & {*self.fields}}
+
+
+KEY_SETTINGS = {
+    "name",
+    "scopes",
+    "allowed_tiers",
+    "allowed_workers",
+    "requests_per_minute",
+    "tokens_per_minute",
+    "always_include_usage",
+}
+
+
+def _initial(api_key: ApiKey | None) -> dict[str, Any]:
+    if api_key is None:
+        return {"scopes": [scope.value for scope in DEFAULT_SCOPES]}
+    return {name: getattr(api_key, name) for name in KEY_SETTINGS}
+
+
+class NewKeyForm(KeyForm):
+    """What a new API key may do, for how long, and what it may spend."""
+
+    error_names = {
+        "lifetime": "lifetime_days",
+        "limit_usd": "budget_usd",
+        "period": "budget_period",
+    }
+    lifetime_days = forms.ChoiceField(
+        label="Works for",
+        choices=list(LIFETIMES.items()),
+        initial="90",
+    )
+    budget_usd = numbers.dollars("May spend, in dollars", required=False)
+    budget_period = forms.ChoiceField(
+        label="in", choices=list(BUDGET_PERIODS.items()), initial="day", required=False
+    )
+    once = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
+
+    @property
+    def lifetime(self) -> timedelta:
+        """Return how long the key shall work."""
+        return timedelta(days=int(self.cleaned_data["lifetime_days"]))
+
+
+class RotateForm(ConsoleForm):
+    """How long the old key goes on working beside the new one."""
+
+    overlap_hours = forms.ChoiceField(
+        label="The old key goes on working for",
+        choices=list(OVERLAPS.items()),
+        initial="24",
+    )
+    once = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
+
+    @property
+    def overlap(self) -> timedelta:
+        """Return how long both keys work."""
+        return timedelta(hours=int(self.cleaned_data["overlap_hours"]))

@@ -1,0 +1,53 @@
+"""API keys as their list shows them: state, budgets, and how they are first used."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from apps.accounts.models import TIERS, ApiKey, Scope
+from apps.console.budget_rows import BudgetRow
+
+SOON = timedelta(days=7)
+"""A key that ends within this time is pointed out."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """A key with what a list says about it."""
+
+    api_key: ApiKey
+    state: str
+    """live, expiring, expired or revoked."""
+    is_live: bool
+    budgets: Sequence[BudgetRow]
+
+
+def key_rows(
+    keys: Iterable[ApiKey],
+    budgets: Mapping[uuid.UUID, Sequence[BudgetRow]],
+    now: datetime,
+) -> list[KeyRow]:
+    """Return the rows of a list of keys; `budgets` are those of keys, by key."""
+    return [
+        KeyRow(key, _state(key, now), key.is_live(now), budgets.get(key.id, ()))
+        for key in keys
+    ]
+
+
+def sample_model(api_key: ApiKey) -> str | None:
+    """Return a model the key may ask; None if it may ask none."""
+    if Scope.RUN not in api_key.scopes:
+        return None
+    allowed = api_key.allowed_tiers or TIERS
+    return f"conductor-{allowed[0]}"
+
+
+def _state(key: ApiKey, now: datetime) -> str:
+    if key.revoked_at is not None:
+        return "revoked"
+    if now >= key.expires_at:
+        return "expired"
+    return "expiring" if key.expires_at - now < SOON else "live"

@@ -1,0 +1,190 @@
+"""Invitations: making them, sending them again, taking them back, accepting them.
+
+A link to accept is shown to whoever makes the invitation, because mail may not arrive.
+It is shown in the answer itself and kept nowhere.
+"""
+
+from __future__ import annotations
+
+import uuid
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from apps.accounts.models import Invitation, Permission, Role, User
+from apps.accounts.selectors import (
+    access_invitation,
+    invitation_find,
+    membership_of,
+    team_list,
+)
+from apps.accounts.services import (
+    invitation_accept,
+    invitation_create,
+    invitation_resend,
+    invitation_revoke,
+)
+from apps.console.forms.people import ROLE_WORDS, InvitationForm
+from apps.console.frame import change_and_tell, console_page, require, try_change
+from apps.console.once import note_used, once_mark, was_used
+from apps.console.views.members import roles_open_to
+from apps.web.access import SESSION_TEAM, TeamRequest, team_view
+
+SESSION_INVITATION = "invitation_token"
+"""Where sign-up finds the invitation a visitor came with."""
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@team_view
+def invitation_create_page(request: TeamRequest) -> HttpResponseBase:
+    """Invite somebody by e-mail."""
+    require(request, Permission.MANAGE_MEMBERS)
+    form = InvitationForm(request.POST or None, roles_open_to(request))
+    if form.is_valid():
+        made = try_change(
+            form,
+            lambda: invitation_create(
+                team=request.team,
+                email=form.cleaned_data["email"],
+                role=form.cleaned_data["role"],
+                actor=request.actor,
+                invited_by=request.user,
+                acting_role=request.membership.role,
+            ),
+        )
+        if made:
+            return _sent_page(request, *made)
+    context = {
+        "title": "Invite somebody",
+        "lead": "They get a mail with a link, which works for 7 days and only for "
+        "their address.",
+        "form": form,
+        "label": "Send invitation",
+        "back": reverse("console:member_list"),
+    }
+    return console_page(request, "console/form.html", context, tab="members")
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@team_view
+def invitation_resend_page(
+    request: TeamRequest, invitation_id: uuid.UUID
+) -> HttpResponseBase:
+    """Send an invitation again, with a new link, after asking."""
+    require(request, Permission.MANAGE_MEMBERS)
+    invitation = access_invitation(request.team.id, invitation_id)
+    if was_used(request, request.POST.get("once", "")):
+        messages.info(request, "That link was sent already.")
+        return redirect("console:member_list")
+    if request.method == "POST":
+        note_used(request, request.POST.get("once", ""))
+        return _sent_page(
+            request,
+            *invitation_resend(
+                invitation=invitation,
+                actor=request.actor,
+                acting_role=request.membership.role,
+            ),
+        )
+    context = {
+        "title": f"Send a new link to {invitation.email}?",
+        "points": [
+            "A mail with a new link is sent; the link works for 7 days.",
+            "The link sent before stops working.",
+        ],
+        "label": "Send new link",
+        "is_harmless": True,
+        "once": once_mark(),
+        "back": reverse("console:member_list"),
+    }
+    return console_page(request, "console/confirm.html", context, tab="members")
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def invitation_revoke_page(
+    request: TeamRequest, invitation_id: uuid.UUID
+) -> HttpResponseBase:
+    """Take an invitation back, after asking."""
+    require(request, Permission.MANAGE_MEMBERS)
+    invitation = access_invitation(request.team.id, invitation_id)
+    if request.method == "POST":
+        return change_and_tell(
+            request,
+            lambda: invitation_revoke(
+                invitation=invitation,
+                actor=request.actor,
+                acting_role=request.membership.role,
+            ),
+            f"The invitation of {invitation.email} is revoked.",
+            "console:member_list",
+        )
+    context = {
+        "title": f"Revoke the invitation of {invitation.email}?",
+        "points": ["The link sent to them stops working at once."],
+        "label": "Revoke",
+        "back": reverse("console:member_list"),
+    }
+    return console_page(request, "console/confirm.html", context, tab="members")
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def invitation_page(request: HttpRequest, token: str) -> HttpResponseBase:
+    """Show what an invitation offers; let the person invited accept it."""
+    invitation = invitation_find(token)
+    user = request.user
+    if request.method == "POST" and isinstance(user, User):
+        return _accept(request, token, user)
+    return _invitation_answer(request, token, invitation)
+
+
+def _accept(request: HttpRequest, token: str, user: User) -> HttpResponseBase:
+    membership = invitation_accept(token=token, user=user)
+    request.session[SESSION_TEAM] = str(membership.team_id)
+    request.session.pop(SESSION_INVITATION, None)
+    team, role = membership.team.name, membership.get_role_display().lower()
+    messages.success(request, f"Welcome to {team}. Your role is {role}.")
+    return redirect("playground:index")
+
+
+def _invitation_answer(
+    request: HttpRequest, token: str, invitation: Invitation
+) -> HttpResponse:
+    user, here = request.user, reverse("console:invitation", args=[token])
+    is_mine = isinstance(user, User) and user.email == invitation.email
+    is_member = membership_of(user, invitation.team_id) is not None
+    request.session[SESSION_INVITATION] = token
+    context = {
+        "invitation": invitation,
+        "role_words": ROLE_WORDS[Role(invitation.role)],
+        "can_sign_up": settings.SIGN_UP != "closed",
+        "is_mine": is_mine,
+        "is_member": is_member,
+        "teams": list(team_list(user)),
+        "here": here,
+        "sign_in": _with_query("account_login", next=here, email=invitation.email),
+        "sign_up": _with_query("account_signup", next=here, email=invitation.email),
+    }
+    return render(request, "console/invitation.html", context)
+
+
+def _with_query(name: str, **query: str) -> str:
+    return f"{reverse(name)}?{urlencode(query)}"
+
+
+def _sent_page(
+    request: TeamRequest, invitation: Invitation, token: str
+) -> HttpResponse:
+    path = reverse("console:invitation", args=[token])
+    context = {"invitation": invitation, "link": f"{settings.CONDUCTOR_URL}{path}"}
+    return console_page(request, "console/invitation_sent.html", context, tab="members")

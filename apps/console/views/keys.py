@@ -1,0 +1,184 @@
+"""API keys: the list, making, changing, rotating, revoking.
+
+A new key is shown in the answer to the form that made it and nowhere else: the answer
+is not stored, and sending the form again makes no second key.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods
+
+from apps.accounts.models import ApiKey, Permission
+from apps.accounts.selectors import access_api_key, api_key_list
+from apps.accounts.services import api_key_revoke, api_key_rotate, api_key_update
+from apps.budgets.selectors import budget_list
+from apps.console.budget_rows import budget_rows, rows_by_key
+from apps.console.forms.keys import KeyForm, NewKeyForm, RotateForm
+from apps.console.frame import change_and_tell, console_page, require, try_change
+from apps.console.key_making import key_make
+from apps.console.key_rows import key_rows, sample_model
+from apps.console.once import note_used, once_mark, was_used
+from apps.core.errors import Conflict
+from apps.pools.selectors import pool_list, worker_list
+from apps.web.access import TeamRequest, team_view
+
+KEYS_PER_PAGE = 50
+ALREADY_MADE = (
+    "That key was made already. A key is shown once; rotate it for a new one."
+)
+
+
+@require_GET
+@team_view
+def key_list_page(request: TeamRequest) -> HttpResponseBase:
+    """List the keys that work, or those that ended."""
+    team_id, shows_ended = request.team.id, request.GET.get("state") == "ended"
+    budgets = rows_by_key(budget_rows(budget_list(team_id)))
+    rows = key_rows(api_key_list(team_id), budgets, timezone.now())
+    live = [row for row in rows if row.is_live]
+    ended = [row for row in rows if not row.is_live]
+    shown = Paginator(ended if shows_ended else live, KEYS_PER_PAGE)
+    context = {
+        "rows": shown.get_page(request.GET.get("page")),
+        "shows_ended": shows_ended,
+        "live_count": len(live),
+        "ended_count": len(ended),
+    }
+    return console_page(request, "console/keys.html", context, tab="keys")
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@team_view
+def key_create(request: TeamRequest) -> HttpResponseBase:
+    """Make a key, with a budget if wanted; show it once."""
+    require(request, Permission.MANAGE_KEYS)
+    if was_used(request, request.POST.get("once", "")):
+        messages.info(request, ALREADY_MADE)
+        return redirect("console:key_list")
+    form = NewKeyForm(request.POST or None, _worker_names(request))
+    if form.is_valid():
+        made = try_change(form, lambda: key_make(request, form))
+        if made:
+            note_used(request, form.cleaned_data["once"])
+            return _secret_page(request, *made)
+    context = {"form": form, "once": request.POST.get("once") or once_mark()}
+    return console_page(request, "console/key_new.html", context, tab="keys")
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def key_edit(request: TeamRequest, key_id: uuid.UUID) -> HttpResponseBase:
+    """Change what a key may do."""
+    require(request, Permission.MANAGE_KEYS)
+    api_key = _access_live(request, key_id)
+    form = KeyForm(request.POST or None, _worker_names(request), api_key)
+    if form.is_valid():
+        changed = try_change(
+            form,
+            lambda: api_key_update(
+                api_key=api_key, actor=request.actor, **form.settings
+            ),
+        )
+        if changed:
+            messages.success(request, f"Key {changed.name} is saved.")
+            return redirect("console:key_list")
+    context = {"form": form, "api_key": api_key}
+    return console_page(request, "console/key_edit.html", context, tab="keys")
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@team_view
+def key_rotate(request: TeamRequest, key_id: uuid.UUID) -> HttpResponseBase:
+    """Replace a key by a new one with the same settings; show it once."""
+    require(request, Permission.MANAGE_KEYS)
+    if was_used(request, request.POST.get("once", "")):
+        messages.info(request, ALREADY_MADE)
+        return redirect("console:key_list")
+    api_key = _access_live(request, key_id)
+    form = RotateForm(request.POST or None, initial={"once": once_mark()})
+    if form.is_valid():
+        made = try_change(
+            form,
+            lambda: api_key_rotate(
+                api_key=api_key,
+                actor=request.actor,
+                created_by=request.user,
+                overlap=form.overlap,
+            ),
+        )
+        if made:
+            note_used(request, form.cleaned_data["once"])
+            return _secret_page(request, *made, replaced=api_key)
+    context = {
+        "title": f"Rotate {api_key.name}",
+        "lead": "You get a new key with the same name, scopes and limits. Put it where "
+        "the old one is; meanwhile both work.",
+        "form": form,
+        "label": "Make the new key",
+        "back": reverse("console:key_list"),
+    }
+    return console_page(request, "console/form.html", context, tab="keys")
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def key_revoke(request: TeamRequest, key_id: uuid.UUID) -> HttpResponseBase:
+    """Revoke a key, after asking."""
+    require(request, Permission.MANAGE_KEYS)
+    api_key = access_api_key(request.team.id, key_id)
+    if request.method == "POST":
+        return change_and_tell(
+            request,
+            lambda: api_key_revoke(api_key=api_key, actor=request.actor),
+            f"Key {api_key.name} is revoked.",
+            "console:key_list",
+        )
+    context = {
+        "title": f"Revoke {api_key.name}?",
+        "points": [
+            "Programs that use it are refused from their next request on.",
+            "A revoked key cannot be brought back. To replace it without a gap, "
+            "rotate it instead.",
+        ],
+        "label": "Revoke",
+        "back": reverse("console:key_list"),
+    }
+    return console_page(request, "console/confirm.html", context, tab="keys")
+
+
+def _access_live(request: TeamRequest, key_id: uuid.UUID) -> ApiKey:
+    api_key = access_api_key(request.team.id, key_id)
+    if not api_key.is_live(timezone.now()):
+        raise Conflict(f"key {api_key.name!r} has ended; make a new one")
+    return api_key
+
+
+def _worker_names(request: TeamRequest) -> list[str]:
+    return [worker.name for worker in worker_list(request.team.id)]
+
+
+def _secret_page(
+    request: TeamRequest, api_key: ApiKey, secret: str, replaced: ApiKey | None = None
+) -> HttpResponse:
+    context = {
+        "api_key": api_key,
+        "secret": secret,
+        "replaced": replaced,
+        "base": f"{settings.CONDUCTOR_URL}/v1",
+        "model": sample_model(api_key),
+        "has_pool": pool_list(request.team.id).exists(),
+    }
+    return console_page(request, "console/key_secret.html", context, tab="keys")

@@ -1,0 +1,151 @@
+"""A team as such: its start, its name, its end."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods
+
+from apps.accounts.models import Permission, Role, User
+from apps.accounts.selectors import team_list
+from apps.accounts.services import team_create, team_delete, team_update
+from apps.audit.types import Actor
+from apps.console.forms.people import (
+    ROLE_WORDS,
+    ConfirmationForm,
+    RatesForm,
+    TeamForm,
+)
+from apps.console.frame import console_page, require, try_change
+from apps.core.errors import NotAllowed
+from apps.web.access import SESSION_TEAM, TeamRequest, team_view
+
+
+def may_create_team(user: User) -> bool:
+    """Say whether this person may make a team: anybody where anybody may sign up."""
+    return settings.SIGN_UP == "open" or user.is_staff
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def team_create_page(request: HttpRequest) -> HttpResponseBase:
+    """Create a team; also where somebody without one begins."""
+    user = cast(User, request.user)
+    teams, may_create = list(team_list(user)), may_create_team(user)
+    if request.method == "POST" and not may_create:
+        raise NotAllowed("new teams on this site are made by its operator")
+    form = TeamForm(request.POST or None)
+    if form.is_valid():
+        actor = Actor("user", str(user.id), user.get_full_name())
+        name = form.cleaned_data["name"]
+        team = try_change(form, lambda: team_create(name=name, actor=actor, owner=user))
+        if team:
+            request.session[SESSION_TEAM] = str(team.id)
+            messages.success(request, f"{team.name} is ready. You are its owner.")
+            return redirect("console:member_list")
+    context = {"form": form, "teams": teams, "may_create": may_create}
+    return render(request, "console/start.html", context)
+
+
+@require_GET
+@team_view
+def team_page(request: TeamRequest) -> HttpResponseBase:
+    """Show what the team is, and what can be done with it as a whole."""
+    context = {"role_words": ROLE_WORDS[Role(request.membership.role)]}
+    return console_page(request, "console/team.html", context, tab="team")
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def team_rename(request: TeamRequest) -> HttpResponseBase:
+    """Give the team another name."""
+    require(request, Permission.MANAGE_TEAM)
+    form = TeamForm(request.POST or None, initial={"name": request.team.name})
+    if form.is_valid():
+        changed = try_change(
+            form,
+            lambda: team_update(
+                team=request.team, actor=request.actor, **form.cleaned_data
+            ),
+        )
+        if changed:
+            messages.success(request, f"The team is now called {changed.name}.")
+            return redirect("console:team")
+    context = {
+        "title": "Rename the team",
+        "form": form,
+        "label": "Save name",
+        "back": reverse("console:team"),
+    }
+    return console_page(request, "console/form.html", context, tab="team")
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def team_rates(request: TeamRequest) -> HttpResponseBase:
+    """Set what all keys of the team together may ask for in a minute."""
+    require(request, Permission.MANAGE_BUDGETS)
+    team = request.team
+    form = RatesForm(
+        request.POST or None,
+        initial={
+            "requests_per_minute": team.requests_per_minute,
+            "tokens_per_minute": team.tokens_per_minute,
+        },
+    )
+    if form.is_valid():
+        changed = try_change(
+            form,
+            lambda: team_update(team=team, actor=request.actor, **form.cleaned_data),
+        )
+        if changed:
+            messages.success(request, "The team's rates are saved.")
+            return redirect("console:budget_list")
+    context = {
+        "title": "Rates of the team",
+        "lead": "All keys of the team together. A key can have lower rates of its own. "
+        "What goes beyond is answered with 429 and the time to wait.",
+        "form": form,
+        "label": "Save rates",
+        "back": reverse("console:budget_list"),
+    }
+    return console_page(request, "console/form.html", context, tab="budgets")
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def team_delete_page(request: TeamRequest) -> HttpResponseBase:
+    """Delete the team and all that is its own, after its slug was typed."""
+    require(request, Permission.MANAGE_TEAM)
+    team = request.team
+    form = ConfirmationForm(request.POST or None, team.slug)
+    if form.is_valid():
+        words = form.cleaned_data["confirmation"]
+        name = team.name
+        try_change(
+            form,
+            lambda: team_delete(team=team, confirmation=words, actor=request.actor),
+        )
+        if form.is_valid():
+            request.session.pop(SESSION_TEAM, None)
+            messages.success(request, f"{name} is deleted.")
+            return redirect("playground:index")
+    context = {
+        "title": f"Delete {team.name}?",
+        "points": [
+            "All members lose it, all its API keys stop at once.",
+            "Its pools, credentials, budgets and runs are deleted.",
+            "This cannot be undone.",
+        ],
+        "form": form,
+        "label": "Delete the team",
+        "back": reverse("console:team"),
+    }
+    return console_page(request, "console/confirm.html", context, tab="team")
