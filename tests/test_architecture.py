@@ -24,6 +24,9 @@ ALSO_OPEN = {
     "apps.accounts.keys",  # the shape of a key, for the demo
     "apps.audit.verify",  # verification is a read with a report of its own
     "apps.audit.writer",  # the ledger's hot path
+    "apps.budgets.periods",  # when a day or month ends
+    "apps.budgets.rates",  # asked on every request of a limited key
+    "apps.budgets.reservations",  # statements for the ledger's commits
     "apps.pools.documents",  # pool files
     "apps.runs.executor",  # opened and closed by the process
     "apps.runs.consumers",

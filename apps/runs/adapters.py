@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from channels.db import database_sync_to_async
 
-from apps.audit.types import Actor, Batch, EntryDraft
+from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
 from apps.audit.writer import get_writer
+from apps.budgets.reservations import Hold, Kept, settling
+from apps.budgets.selectors import reservation_list, standings_peek, standings_read
+from apps.budgets.services import reservations_sweep, reservations_touch
+from apps.budgets.types import Standing
 from apps.core.single_flight import SingleFlight
 from apps.engine import events as ev
 from apps.engine.codec import encode
@@ -43,15 +48,24 @@ _BY_CALLER = frozenset({ev.RunCreated.action, ev.RunCancelled.action})
 """What a person or key does; everything else the service does for them."""
 
 
+_ENDS = (ev.RunCompleted, ev.RunFailed, ev.RunCancelled)
+
+
 class LedgerRecorder:
     """Records one run's events in its team's chain, with the rows they change."""
 
     def __init__(
-        self, run_id: uuid.UUID, order: RunOrder, projection: RunProjection
+        self,
+        run_id: uuid.UUID,
+        order: RunOrder,
+        projection: RunProjection,
+        hold: Hold | Kept | None = None,
     ) -> None:
         self._run_id = run_id
         self._order = order
         self._projection = projection
+        self._hold = hold
+        self._is_held = False
         self._service = Actor(
             "service", "conductor", "Conductor", on_behalf_of=order.actor.display
         )
@@ -59,12 +73,15 @@ class LedgerRecorder:
         """Who cancelled the run, if not its owner."""
 
     async def record(self, *events: ev.Event) -> None:
-        """Return once the events are durable; see `engine.ports.Recorder`."""
-        batch = Batch(
-            self._order.team_id,
-            tuple([self._draft(event) for event in events]),
-            self._projection.writes(events),
-        )
+        """Return once the events are durable; see `engine.ports.Recorder`.
+
+        Raises also: StaleWrite from the first call if a budget has not enough left.
+        """
+        writes = self._projection.writes(events)
+        if self._hold is not None:
+            writes = (*writes, *self._money(self._hold, events))
+        drafts = tuple([self._draft(event) for event in events])
+        batch = Batch(self._order.team_id, drafts, writes)
         future = get_writer().post(batch)
         try:
             await asyncio.shield(future)
@@ -72,6 +89,17 @@ class LedgerRecorder:
             await asyncio.wait([future])
             future.result()
             raise
+
+    def _money(self, hold: Hold | Kept, events: Sequence[ev.Event]) -> list[RowWrite]:
+        """Return what sets money aside at first and settles it at last."""
+        writes: list[RowWrite] = []
+        if not self._is_held:
+            self._is_held = True
+            now = datetime.now(UTC)
+            writes += hold.opening(self._order.team_id, self._run_id, now)
+        if isinstance(events[-1], _ENDS):
+            writes += settling(self._run_id, self._projection.tally.cost.micros)
+        return writes
 
     def _draft(self, event: ev.Event) -> EntryDraft:
         record = encode(event)
@@ -164,3 +192,40 @@ class PoolLoader:
 async def _read_snapshot(key: tuple[uuid.UUID, str | None]) -> PoolSnapshot:
     read: PoolSnapshot = await database_sync_to_async(pool_snapshot)(*key)
     return read
+
+
+class StandingLoader:
+    """Loads teams' budgets in the same way."""
+
+    def __init__(self) -> None:
+        self._reads: SingleFlight[uuid.UUID, tuple[Standing, ...]] = SingleFlight(
+            _read_standings
+        )
+
+    async def load(self, team_id: uuid.UUID) -> tuple[Standing, ...]:
+        """Return a team's budgets as they stood a few seconds ago or less."""
+        known = standings_peek(team_id)
+        return await self._reads.get(team_id) if known is None else known
+
+    async def load_anew(self, team_id: uuid.UUID) -> tuple[Standing, ...]:
+        """Return a team's budgets as they stand now."""
+        return await self._reads.get(team_id)
+
+
+async def _read_standings(team_id: uuid.UUID) -> tuple[Standing, ...]:
+    read: tuple[Standing, ...] = await database_sync_to_async(standings_read)(team_id)
+    return read
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
+def kept_reservations(team_id: uuid.UUID, run_id: uuid.UUID) -> dict[uuid.UUID, int]:
+    """Return what a run has set aside, by spend; 0 is what the sweep has freed."""
+    return {row.spend_id: row.micros for row in reservation_list(team_id, run_id)}
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
+def reservations_keep(run_ids: list[uuid.UUID]) -> None:
+    """Say that these runs are executing; free what others left behind."""
+    if run_ids:
+        reservations_touch(run_ids)
+    reservations_sweep()

@@ -7,26 +7,45 @@ import logging
 import random
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
 
 import orjson
 
-from apps.audit.errors import LedgerUnavailable
+from apps.audit.errors import LedgerUnavailable, StaleWrite
 from apps.audit.types import Actor
+from apps.budgets.errors import BudgetExceeded
 from apps.core.errors import ConductorError, Overloaded
 from apps.engine import events as ev
 from apps.engine.conduct import conduct
 from apps.engine.limits import Limits
 from apps.engine.ports import Gate, Ports, Progress, Task, WorkerCaller
 from apps.runs.adapters import LedgerRecorder
+from apps.runs.allowance import Allowance, Treasurer
+from apps.runs.narrowing import is_narrowed, narrow_limits
 from apps.runs.projection import RunProjection
 from apps.runs.recovery import Fault, fault_at_work
 from apps.runs.resolution import Resolved
-from apps.runs.types import Listener, RunOrder, RunSummary, Signal
+from apps.runs.types import (
+    NOT_NARROWED,
+    Listener,
+    Narrowing,
+    RunOrder,
+    RunSummary,
+    Signal,
+)
 
 logger = logging.getLogger(__name__)
 _jitter = random.Random()  # nosec B311
 """Spreads retries; guards nothing."""
+
+MAX_TRIES = 5
+"""How often a run tries to begin while others take what it was about to."""
+FREED = (
+    "what was set aside for this run was freed while no process executed it, and the "
+    "budget has not enough left"
+)
+CONTENDED = "other runs take what is left of the budget; try again"
 
 Place = tuple[int, int | None, int]
 """Round, step (None: the conductor) and attempt."""
@@ -45,6 +64,7 @@ class Equipment:
 
     caller: WorkerCaller
     gate: Gate
+    treasurer: Treasurer
 
 
 class Execution:
@@ -59,21 +79,40 @@ class Execution:
         run_id: uuid.UUID,
         order: RunOrder,
         resolved: Resolved,
-        projection: RunProjection,
+        allowance: Allowance | None = None,
+        history: Sequence[ev.Event] = (),
     ) -> None:
         self.id = run_id
         self.order = order
-        self._resolved = resolved
-        self._projection = projection
-        self._recorder = LedgerRecorder(run_id, order, projection)
+        self._created_at = datetime.now(UTC)
+        self._history = history
+        self._take(resolved, allowance)
+        self._refusal: BudgetExceeded | None = None
         self._listeners: list[Listener] = []
         self._stop_reason: str | None = None
         self._task: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
         self._is_on_record = False
+        self._is_opened = False
+        """Something has been recorded by this execution."""
         self._has_end_on_record = False
         self.drafts: dict[Place, list[str]] = {}
         """Text of the calls in flight, for those who come late."""
+
+    def _take(self, resolved: Resolved, allowance: Allowance | None) -> None:
+        """Begin a record under this allowance; nothing of a former one is kept."""
+        if allowance is not None:
+            cap = Narrowing(max_cost_micros=allowance.max_cost_micros)
+            limits = narrow_limits(resolved.limits, cap)
+            resolved = replace(resolved, limits=limits)
+        self._resolved = resolved
+        self._hold = allowance and allowance.hold
+        self._projection = RunProjection(self.id, self.order, self._created_at)
+        if self._history:
+            self._projection.replay(self._history)
+        self._recorder = LedgerRecorder(
+            self.id, self.order, self._projection, self._hold
+        )
 
     # --- for those who started it ----------------------------------------------------
 
@@ -102,12 +141,14 @@ class Execution:
     async def finished(self) -> RunSummary:
         """Return when the last event is durable.
 
-        Raises: RunInterrupted if this process could not finish it; Overloaded if it
-        never got on record.
+        Raises: RunInterrupted if this process could not finish it; BudgetExceeded or
+        Overloaded if it never got on record.
         """
         await self._ended.wait()
         if not self._is_on_record:
-            raise Overloaded("the ledger does not answer", retry_after_s=5)
+            raise self._refusal or Overloaded(
+                "the ledger does not answer", retry_after_s=5
+            )
         if not self._has_end_on_record:
             raise RunInterrupted(
                 f"run {self.id} was interrupted; it stays on record", retry_after_s=5
@@ -116,16 +157,62 @@ class Execution:
 
     # --- for the executor ------------------------------------------------------------
 
-    def start(
-        self, equipment: Equipment, history: Sequence[ev.Event] = ()
-    ) -> asyncio.Task[None]:
+    @property
+    def holds_money(self) -> bool:
+        """Say whether something is set aside for this run."""
+        return self._hold is not None
+
+    @property
+    def used_tokens(self) -> int:
+        """Return the tokens of all calls that have ended."""
+        return self._projection.tally.usage.total_tokens
+
+    def start(self, equipment: Equipment) -> asyncio.Task[None]:
         """Begin on the running loop and return the task."""
-        self._task = asyncio.create_task(self._run(equipment, history))
+        self._task = asyncio.create_task(self._run(equipment))
         self._task.add_done_callback(lambda _: self._ended.set())
         return self._task
 
-    async def _run(self, equipment: Equipment, history: Sequence[ev.Event]) -> None:
-        order, resolved = self.order, self._resolved
+    async def _run(self, equipment: Equipment) -> None:
+        self._is_on_record = bool(self._history)
+        try:
+            await self._conduct_within_budget(equipment)
+        except LedgerUnavailable:
+            raise  # the run can go on once the ledger is back
+        except BudgetExceeded as exc:
+            if self._is_on_record:
+                await self._break_off(Fault(exc.code, exc.message))
+            else:
+                self._refusal = exc
+        except Exception as exc:  # the boundary: no run of ours may hang for ever
+            if not self._is_on_record:
+                raise
+            logger.exception("run %s broke", self.id)
+            await self._break_off(fault_at_work(exc))
+
+    async def _conduct_within_budget(self, equipment: Equipment) -> None:
+        """Conduct; begin anew, with less, if others were quicker to take what was left.
+
+        Raises: BudgetExceeded if nothing is left; what `conduct` raises.
+        """
+        resolved = self._resolved
+        for _ in range(MAX_TRIES):
+            try:
+                await self._conduct(equipment)
+                return
+            except StaleWrite:
+                if self._hold is None or self._is_opened:
+                    raise
+                if self._history:
+                    raise BudgetExceeded(FREED) from None
+            if (task := asyncio.current_task()) and task.cancelling():
+                raise asyncio.CancelledError
+            allowance = await equipment.treasurer.allow_anew(self.order, resolved)
+            self._take(resolved, allowance)
+        raise BudgetExceeded(CONTENDED, retry_after_s=1)
+
+    async def _conduct(self, equipment: Equipment) -> None:
+        order, resolved, history = self.order, self._resolved, self._history
         ports = Ports(
             resolved.planner,
             equipment.caller,
@@ -136,25 +223,14 @@ class Execution:
             _jitter,
         )
         is_streamed = order.is_streamed and not history
-        task = Task(order.prompt, order.params, is_streamed, order.is_watched)
-        opening = None if history else opening_event(order, resolved)
-        self._is_on_record = bool(history)
-        try:
-            await conduct(
-                task,
-                resolved.pool,
-                ports,
-                resolved.limits,
-                history=history,
-                opening=opening,
-            )
-        except LedgerUnavailable:
-            raise  # the run can go on once the ledger is back
-        except Exception as exc:  # the boundary: no run of ours may hang for ever
-            if not self._is_on_record:
-                raise
-            logger.exception("run %s broke", self.id)
-            await self._break_off(fault_at_work(exc))
+        await conduct(
+            Task(order.prompt, order.params, is_streamed, order.is_watched),
+            resolved.pool,
+            ports,
+            resolved.limits,
+            history=history,
+            opening=None if history else opening_event(order, resolved),
+        )
 
     async def _break_off(self, fault: Fault) -> None:
         tally = self._projection.tally
@@ -174,6 +250,7 @@ class Execution:
 
     def event(self, event: ev.Event) -> None:
         """Pass a durable event on."""
+        self._is_opened = True
         match event:
             case ev.RunCreated():
                 self._is_on_record = True
@@ -199,6 +276,8 @@ def opening_event(order: RunOrder, resolved: Resolved) -> ev.RunCreated:
         for field in fields(order.params)
         if (value := getattr(order.params, field.name)) not in (None, ())
     }
+    if is_narrowed(order):
+        given |= _narrowing_on_record(order)
     return ev.RunCreated(
         prompt=order.prompt,
         tier=resolved.tier,
@@ -209,6 +288,18 @@ def opening_event(order: RunOrder, resolved: Resolved) -> ev.RunCreated:
         limits=_limits_on_record(resolved.limits),
         params=orjson.dumps(given).decode() if given else "",
     )
+
+
+def _narrowing_on_record(order: RunOrder) -> dict[str, object]:
+    allowed = {
+        "allowed_tiers": sorted(order.allowed_tiers),
+        "allowed_workers": sorted(order.allowed_workers),
+    }
+    given: dict[str, object] = {name: names for name, names in allowed.items() if names}
+    if order.narrowing != NOT_NARROWED:
+        wanted = asdict(order.narrowing)
+        given["narrowing"] = {k: v for k, v in wanted.items() if v not in (None, ())}
+    return given
 
 
 def _limits_on_record(limits: Limits) -> dict[str, int | None]:

@@ -10,9 +10,9 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from django.conf import settings
+from django.db import DatabaseError
 from django.utils.module_loading import import_string
 
 from apps.audit.types import Actor
@@ -23,10 +23,11 @@ from apps.engine import events as ev
 from apps.llm.chat import ChatClient
 from apps.llm.http import HttpTransport, open_transport
 from apps.pools.types import PoolSnapshot
-from apps.runs.adapters import EndpointCaller, PoolLoader
+from apps.runs.adapters import EndpointCaller, PoolLoader, reservations_keep
+from apps.runs.allowance import Allowance, Treasurer
 from apps.runs.broadcast import Broadcaster
 from apps.runs.execution import Equipment, Execution
-from apps.runs.projection import RunProjection
+from apps.runs.narrowing import is_narrowed, resolve_narrowed
 from apps.runs.resolution import Resolved, parse_model, resolve
 from apps.runs.types import RunOrder
 
@@ -35,6 +36,8 @@ MAX_RESOLVED = 10_000
 """Models of teams whose resolution is remembered."""
 DRAIN_S = 5.0
 """How long closing waits for runs to let go of their connections."""
+KEEP_S = 60.0
+"""How often this process says that its runs go on, and frees what dead ones held."""
 
 
 class Executor:
@@ -45,34 +48,48 @@ class Executor:
         self._transport = transport
         self._client = ChatClient(transport)
         self._pools = PoolLoader()
+        self._treasurer = Treasurer()
         self._resolved: dict[tuple[uuid.UUID, str], tuple[PoolSnapshot, Resolved]] = {}
         self._gate = import_string(settings.RUN_GATE)()
         self._live: dict[uuid.UUID, Execution] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closing = False
         self.broadcaster = Broadcaster()
+        self._keeper = asyncio.create_task(self._keep_reservations())
 
     def find(self, run_id: uuid.UUID) -> Execution | None:
         """Return the run if it is executing here."""
         return self._live.get(run_id)
 
     async def start(self, order: RunOrder) -> Execution:
-        """Accept an order and begin. Raises: NotFound, InvalidInput, Overloaded."""
+        """Accept an order and begin.
+
+        Raises: NotFound, InvalidInput, NotAllowed, BudgetExceeded, Overloaded.
+        """
         self._refuse_when_full()
         resolved = await self._resolve(order)
+        allowance = await self._treasurer.allow(order, resolved)
         # Others may have begun meanwhile, or the process may have begun to close.
         self._refuse_when_full()
-        return self._begin(new_id(), order, resolved)
+        return self._begin(new_id(), order, resolved, allowance)
 
     async def resume(
         self, run_id: uuid.UUID, order: RunOrder, history: Sequence[ev.Event]
     ) -> Execution:
-        """Go on with a run that another process, or this one before, had begun."""
-        return self._begin(run_id, order, await self._resolve(order), history)
+        """Go on with a run that another process, or this one before, had begun.
+
+        `history` begins with its `RunCreated`.
+        """
+        resolved = await self._resolve(order)
+        created = history[0]
+        assert isinstance(created, ev.RunCreated)
+        allowance = await self._treasurer.keep(order, run_id, created)
+        return self._begin(run_id, order, resolved, allowance, history)
 
     async def close(self) -> None:
         """Leave all runs as they are and close every connection."""
         self._is_closing = True
+        self._keeper.cancel()
         for execution in list(self._live.values()):
             execution.abandon()
         if self._tasks:
@@ -83,6 +100,8 @@ class Executor:
     async def _resolve(self, order: RunOrder) -> Resolved:
         name = parse_model(order.model)
         snapshot = await self._pools.load(order.team_id, name.pool)
+        if is_narrowed(order):
+            return resolve_narrowed(name, order, snapshot)
         key = (order.team_id, order.model)
         known = self._resolved.get(key)
         if known is not None and known[0] is snapshot:
@@ -106,19 +125,26 @@ class Executor:
         run_id: uuid.UUID,
         order: RunOrder,
         resolved: Resolved,
+        allowance: Allowance | None,
         history: Sequence[ev.Event] = (),
     ) -> Execution:
-        projection = RunProjection(run_id, order, datetime.now(UTC))
-        if history:
-            projection.replay(history)
-        execution = Execution(run_id, order, resolved, projection)
+        execution = Execution(run_id, order, resolved, allowance, history)
         self.broadcaster.attach(execution)
         caller = EndpointCaller(self._client, resolved.endpoints)
-        task = execution.start(Equipment(caller, self._gate), history)
+        task = execution.start(Equipment(caller, self._gate, self._treasurer))
         self._live[run_id] = execution
         self._tasks.add(task)
         task.add_done_callback(lambda done: self._forget(run_id, done))
         return execution
+
+    async def _keep_reservations(self) -> None:
+        while True:
+            await asyncio.sleep(KEEP_S)
+            held = [run_id for run_id, run in self._live.items() if run.holds_money]
+            try:
+                await reservations_keep(held)
+            except DatabaseError as exc:
+                logger.warning("reservations not kept this time: %s", exc)
 
     def _forget(self, run_id: uuid.UUID, task: asyncio.Task[None]) -> None:
         self._live.pop(run_id, None)

@@ -14,6 +14,7 @@ from django.db import DatabaseError
 
 from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
 from apps.audit.writer import get_writer
+from apps.budgets.reservations import settling
 from apps.core.errors import ConductorError
 from apps.engine import events as ev
 from apps.engine.codec import encode
@@ -84,7 +85,8 @@ async def _record(run: Run, fault: Fault) -> None:
         record.bodies,
         outcome="failure",
     )
-    await get_writer().write(Batch(run.team_id, (draft,), (_row_write(run, fault),)))
+    writes = (_row_write(run, fault), *settling(run.id, run.cost_micros))
+    await get_writer().write(Batch(run.team_id, (draft,), writes))
 
 
 def _row_write(run: Run, fault: Fault) -> RowWrite:
