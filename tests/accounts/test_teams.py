@@ -14,6 +14,8 @@ from apps.accounts.models import ApiKey, Membership, Role, Team
 from apps.accounts.services import (
     api_key_peek,
     api_key_resolve,
+    api_key_rotate,
+    invitation_create,
     team_create,
     team_delete,
     team_update,
@@ -21,6 +23,7 @@ from apps.accounts.services import (
 from apps.audit.models import Entry
 from apps.core.errors import InvalidFields, InvalidInput, NotFound
 from apps.core.scoping import UnscopedQuery
+from apps.runs.models import Run
 from tests.accounts.ledger import actions, data
 from tests.factories import (
     ACTOR,
@@ -151,7 +154,16 @@ def test_team_is_deleted_with_all_its_rows():
     team = pool.team
     PriceFactory.create(worker=pool.fallback)
     MembershipFactory.create(team=team)
-    issue_key(team)
+    key = issue_key(team)
+    api_key_rotate(api_key=key.row, actor=ACTOR)
+    invitation_create(team=team, email="a@example.org", role="member", actor=ACTOR)
+    Run.objects.create(
+        id=uuid.uuid4(),
+        team=team,
+        api_key=key.row,
+        pool_version=1,
+        created_at=timezone.now(),
+    )
     other = PoolFactory.create()
     team_delete(team=team, confirmation=team.slug, actor=ACTOR)
     assert rows_of(team.id) == {}
