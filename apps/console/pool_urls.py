@@ -1,7 +1,52 @@
-"""Addresses of the pages about pools, workers and credentials."""
+"""Addresses of the pages about pools, workers, conductors and credentials."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from apps.console.views import conductors, credentials, pools, workers
+
+urlpatterns = [
+    path("pools/", pools.pool_list_page, name="pool_list"),
+    path("pools/new/", pools.pool_new, name="pool_new"),
+    path("pools/start/", pools.pool_start_view, name="pool_start"),
+    path("pools/<uuid:pool_id>/", pools.pool_page, name="pool"),
+    path("pools/<uuid:pool_id>/history/", pools.pool_history, name="pool_history"),
+    path("pools/<uuid:pool_id>/delete/", pools.pool_remove, name="pool_delete"),
+    path("workers/", workers.worker_list_page, name="worker_list"),
+    path("workers/new/", workers.worker_new, name="worker_new"),
+    path("workers/<uuid:worker_id>/", workers.worker_page, name="worker"),
+    path(
+        "workers/<uuid:worker_id>/test/", workers.worker_test_view, name="worker_test"
+    ),
+    path(
+        "workers/<uuid:worker_id>/delete/", workers.worker_remove, name="worker_delete"
+    ),
+    path("conductors/", conductors.conductor_list_page, name="conductor_list"),
+    path("conductors/new/", conductors.conductor_new, name="conductor_new"),
+    path(
+        "conductors/<uuid:conductor_id>/", conductors.conductor_page, name="conductor"
+    ),
+    path(
+        "conductors/<uuid:conductor_id>/test/",
+        conductors.conductor_test_view,
+        name="conductor_test",
+    ),
+    path(
+        "conductors/<uuid:conductor_id>/delete/",
+        conductors.conductor_remove,
+        name="conductor_delete",
+    ),
+    path("credentials/", credentials.credential_list_page, name="credential_list"),
+    path("credentials/new/", credentials.credential_new, name="credential_new"),
+    path(
+        "credentials/<uuid:credential_id>/",
+        credentials.credential_page,
+        name="credential",
+    ),
+    path(
+        "credentials/<uuid:credential_id>/delete/",
+        credentials.credential_remove,
+        name="credential_delete",
+    ),
+]

@@ -1,0 +1,270 @@
+"""Where a model is served, what it costs, and the key it needs: workers, conductors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django import forms
+from django.forms.boundfield import BoundField
+
+from apps.console.forms.paths import (
+    PathForm,
+    dollars,
+    flattened,
+    name_field,
+    whole_number,
+)
+from apps.pools.models import (
+    Conductor,
+    ConductorMode,
+    Credential,
+    MaxTokensField,
+    Pool,
+    Worker,
+)
+from apps.pools.selectors import conductor_values, worker_values
+
+NO_KEY, NEW_KEY = "", "new"
+NEW_POOL = "new"
+TAGS = {
+    "Where it runs": ("eu", "us", "on-premises"),
+    "What it is": ("open-weight", "reasoning", "vision"),
+    "Data it may see": ("public", "internal", "confidential", "personal-data"),
+}
+"""Suggestions. Tags are words for people's lists and rules; any other may be typed."""
+_SUGGESTED = [tag for tags in TAGS.values() for tag in tags]
+_TIMEOUTS = {
+    "connect_s": "Connect",
+    "first_byte_s": "First word",
+    "idle_s": "Silence in between",
+    "total_s": "The whole answer",
+}
+
+
+class ModelForm(PathForm):
+    """What workers and conductors have in common."""
+
+    not_values: ClassVar[Sequence[str]] = ("secret",)
+
+    base_url = forms.CharField(
+        label="Address",
+        max_length=500,
+        help_text="With the version path, without /chat/completions.",
+        widget=forms.URLInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
+    )
+    credential_id = forms.ChoiceField(label="Key", required=False)
+    secret = forms.CharField(
+        label="New key",
+        required=False,
+        max_length=4000,
+        help_text="Stored encrypted, sent to this host only, never shown again.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+    )
+    model = forms.CharField(
+        label="Model",
+        max_length=200,
+        help_text="The name the provider knows it by.",
+        widget=forms.TextInput(
+            attrs={"list": "models", "autocomplete": "off", "spellcheck": "false"}
+        ),
+    )
+    max_tokens_field = forms.ChoiceField(
+        label="Name of the output limit",
+        choices=MaxTokensField.choices,
+        help_text="OpenAI's reasoning models want max_completion_tokens.",
+    )
+
+    def __init__(
+        self, *args: Any, credentials: Iterable[Credential], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["price.input_usd"] = dollars("Input")
+        self.fields["price.output_usd"] = dollars("Output")
+        self.fields["price.cached_input_usd"] = dollars("Cached input")
+        for name, label in _TIMEOUTS.items():
+            self.fields[f"timeouts.{name}"] = whole_number(label, unit="seconds")
+        choice = self.fields["credential_id"]
+        assert isinstance(choice, forms.ChoiceField)
+        choice.choices = [
+            (NO_KEY, "No key needed"),
+            *((str(row.id), f"{row.name} · {row.host}") for row in credentials),
+            (NEW_KEY, "A new key…"),
+        ]
+        for field in self.fields.values():
+            if getattr(field.widget, "input_type", "text") not in {"checkbox", "radio"}:
+                field.widget.attrs.setdefault("class", "input")
+
+    @property
+    def has_new_key(self) -> bool:
+        """Say whether a key was pasted that is not stored yet."""
+        return self.cleaned_data.get("credential_id") == NEW_KEY
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a new key that was not pasted."""
+        values = self.cleaned_data
+        if values.get("credential_id") == NEW_KEY and not values.get("secret"):
+            self.add_error("secret", "Paste the key, or choose another one above.")
+        return values
+
+    def values(self) -> dict[str, Any]:
+        """Return what the service takes; an untouched price is left as it is."""
+        values = super().values()
+        if values["credential_id"] == NEW_KEY:
+            del values["credential_id"]
+        else:
+            values["credential_id"] = _uuid(values["credential_id"])
+        price = values.pop("price")
+        if not self.is_bound_to_row or self._price_changed():
+            said = {name: text for name, text in price.items() if text}
+            values["price"] = said or None
+        return values
+
+    @property
+    def is_bound_to_row(self) -> bool:
+        """Say whether something that exists is being changed."""
+        return bool(self.initial.get("is_saved"))
+
+    @property
+    def price_fields(self) -> list[BoundField]:
+        """Return the parts of the price."""
+        return self.group("price")
+
+    @property
+    def timeout_fields(self) -> list[BoundField]:
+        """Return the time limits."""
+        return self.group("timeouts")
+
+    @property
+    def has_fault_in_more(self) -> bool:
+        """Say whether the folded part of the page must be open."""
+        folded = {"max_tokens_field", "max_output_tokens"}
+        return any(n in folded or n.startswith("timeouts.") for n in self.errors)
+
+    def _price_changed(self) -> bool:
+        return any(name.startswith("price.") for name in self.changed_data)
+
+
+class WorkerForm(ModelForm):
+    """A worker, new or old."""
+
+    not_values: ClassVar[Sequence[str]] = ("secret", "more_tags", "pools")
+
+    name = name_field("How plans, prices and callers name it.")
+    description = forms.CharField(
+        label="What it is good at",
+        required=False,
+        max_length=4000,
+        help_text="Shown to conductors that read descriptions.",
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    context_tokens = whole_number(
+        "Context", unit="tokens", hint="Input and output together. Empty: unknown."
+    )
+    max_output_tokens = whole_number("Longest answer", unit="tokens", required=True)
+    tags = forms.MultipleChoiceField(
+        label="Tags",
+        required=False,
+        choices=[(tag, tag) for tag in _SUGGESTED],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    more_tags = forms.CharField(
+        label="Other tags",
+        required=False,
+        max_length=1000,
+        help_text="Separated by commas.",
+    )
+    is_enabled = forms.BooleanField(
+        label="Enabled: plans may use it", required=False, initial=True
+    )
+
+    def __init__(self, *args: Any, pools: Iterable[Pool] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.is_bound_to_row:
+            return
+        known = [(str(pool.id), f"Add it to the pool {pool.name}") for pool in pools]
+        self.fields["pools"] = forms.MultipleChoiceField(
+            label="Use it",
+            required=False,
+            choices=known or [(NEW_POOL, "Make a pool out of it, ready for prompts")],
+            widget=forms.CheckboxSelectMultiple,
+        )
+
+    @property
+    def pools(self) -> list[str]:
+        """Return the ids of the pools it goes to; `NEW_POOL` for a new one."""
+        return list(self.cleaned_data.get("pools") or [])
+
+    def values(self) -> dict[str, Any]:
+        """Return what the service takes, with the tags of both fields."""
+        typed = self.cleaned_data["more_tags"].replace("\n", ",").split(",")
+        tags = [*self.cleaned_data["tags"], *(tag.strip() for tag in typed)]
+        values = super().values()
+        values["tags"] = list(dict.fromkeys(tag for tag in tags if tag))
+        return values
+
+    def _nearest(self, path: str) -> str:
+        name = super()._nearest(path)
+        return "more_tags" if name == "tags" else name
+
+
+class ConductorForm(ModelForm):
+    """A conductor, new or old."""
+
+    name = name_field("How pools name it.")
+    mode = forms.ChoiceField(
+        label="How it writes plans",
+        choices=[
+            (ConductorMode.LISTS, "Three lists, as trained conductors do"),
+            (ConductorMode.JSON_SCHEMA, "JSON schema, for general models"),
+        ],
+        widget=forms.RadioSelect,
+        initial=ConductorMode.LISTS,
+    )
+    shows_descriptions = forms.BooleanField(
+        label="Tell it what each worker is good at",
+        required=False,
+        help_text="A trained conductor knows its workers by number. A general model "
+        "plans better with words.",
+    )
+    uses_prefill = forms.BooleanField(
+        label="Begin its reasoning for it",
+        required=False,
+        help_text="Not every server allows that; the test tells.",
+    )
+    temperature = forms.CharField(
+        label="Temperature",
+        required=False,
+        max_length=5,
+        help_text="0 to 2. Empty: the server's own.",
+        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
+    )
+    max_output_tokens = whole_number("Longest plan", unit="tokens", required=True)
+
+    def values(self) -> dict[str, Any]:
+        """Return what the service takes."""
+        values = super().values()
+        values["temperature"] = values["temperature"] or None
+        return values
+
+
+def worker_initial(worker: Worker) -> dict[str, Any]:
+    """Return a worker as its form shows it."""
+    values = flattened(worker_values(worker))
+    tags = [str(tag) for tag in values["tags"]]
+    return {
+        **values,
+        "is_saved": True,
+        "tags": [tag for tag in tags if tag in _SUGGESTED],
+        "more_tags": ", ".join(tag for tag in tags if tag not in _SUGGESTED),
+    }
+
+
+def conductor_initial(conductor: Conductor) -> dict[str, Any]:
+    """Return a conductor as its form shows it."""
+    return {**flattened(conductor_values(conductor)), "is_saved": True}
+
+
+def _uuid(text: str) -> UUID | None:
+    return UUID(text) if text else None

@@ -1,0 +1,218 @@
+"""A pool: its workers in order, who steps in, who plans, the limits of its tiers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django import forms
+from django.forms.boundfield import BoundField
+from django.http import QueryDict
+
+from apps.console.forms.paths import (
+    PathForm,
+    dollars,
+    flattened,
+    name_field,
+    whole_number,
+)
+from apps.pools.documents import TIER_LIMITS
+from apps.pools.models import Conductor, Pool, TierName, TierPlanner, Worker
+from apps.pools.selectors import pool_values
+
+_PLANNERS = {
+    TierName.MINI: [
+        (TierPlanner.CONDUCTOR, "The conductor picks the worker"),
+        (TierPlanner.SINGLE_WORKER, "Nobody: the fallback worker answers"),
+    ],
+    TierName.ULTRA: [
+        (TierPlanner.CONDUCTOR, "The conductor"),
+        (TierPlanner.SINGLE_WORKER, "Nobody: the fallback worker answers"),
+    ],
+}
+_PLANNER_LABELS = {TierName.MINI: "Who picks the worker", TierName.ULTRA: "Who plans"}
+
+
+class PoolForm(PathForm):
+    """A pool, new or old. The order of `worker_ids` is the order of the workers."""
+
+    not_values: ClassVar[Sequence[str]] = ("version", "has_ultra")
+
+    name = name_field("Callers write it: pool/tier.")
+    is_default = forms.BooleanField(
+        label="Default: used when a caller names no pool", required=False
+    )
+    conductor_id = forms.ChoiceField(
+        label="Conductor",
+        required=False,
+        help_text="Plans the runs. Without one, one worker answers alone.",
+    )
+    worker_ids = forms.MultipleChoiceField(
+        label="Workers",
+        error_messages={"required": "Choose at least one worker."},
+        widget=forms.CheckboxSelectMultiple,
+    )
+    fallback_id = forms.ChoiceField(
+        label="Fallback",
+        help_text="Takes over a step when another worker fails.",
+    )
+    has_ultra = forms.BooleanField(label="Offer the ultra tier", required=False)
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def __init__(
+        self,
+        *args: Any,
+        workers: Sequence[Worker],
+        conductors: Iterable[Conductor],
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._workers = {str(worker.id): worker for worker in workers}
+        named = [(key, worker.name) for key, worker in self._workers.items()]
+        self._choices("worker_ids", named)
+        self._choices("fallback_id", named)
+        self._choices(
+            "conductor_id",
+            [
+                ("", "No conductor"),
+                *((str(row.id), f"{row.name} · {row.model}") for row in conductors),
+            ],
+        )
+        for tier in TierName:
+            self.fields.update(
+                {f"tiers.{tier}.{k}": field for k, field in _tier_fields(tier)}
+            )
+
+    @property
+    def worker_rows(self) -> list[WorkerOption]:
+        """Return the chosen workers in order, then the others by name."""
+        chosen = [str(key) for key in self["worker_ids"].value() or []]
+        known = [key for key in dict.fromkeys(chosen) if key in self._workers]
+        others = [key for key in self._workers if key not in known]
+        return [
+            *(WorkerOption(self._workers[key], True) for key in known),
+            *(WorkerOption(self._workers[key], False) for key in others),
+        ]
+
+    @property
+    def mini_fields(self) -> list[BoundField]:
+        """Return the limits of the mini tier."""
+        return self.group("tiers.mini")
+
+    @property
+    def ultra_fields(self) -> list[BoundField]:
+        """Return the limits of the ultra tier."""
+        return self.group("tiers.ultra")
+
+    def values(self) -> dict[str, Any]:
+        """Return what the service takes."""
+        values = super().values()
+        values["worker_ids"] = [UUID(key) for key in values["worker_ids"]]
+        values["fallback_id"] = UUID(values["fallback_id"])
+        chosen = values["conductor_id"]
+        values["conductor_id"] = UUID(chosen) if chosen else None
+        for tier in values["tiers"].values():
+            tier["max_cost_usd"] = tier["max_cost_usd"] or None
+        if not self.cleaned_data["has_ultra"]:
+            values["tiers"][TierName.ULTRA] = None
+        return values
+
+    def full_clean(self) -> None:
+        """Ask nothing of a tier that is not offered."""
+        if self.is_bound and "has_ultra" not in self.data:
+            for name, field in self.fields.items():
+                if name.startswith(f"tiers.{TierName.ULTRA}."):
+                    field.required = False
+        super().full_clean()
+
+    def _choices(self, name: str, choices: Iterable[tuple[str, str]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = list(choices)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOption:
+    """A worker that is in the pool, or could be."""
+
+    worker: Worker
+    is_chosen: bool
+
+
+def pool_initial(pool: Pool) -> dict[str, Any]:
+    """Return a pool as its form shows it."""
+    values = pool_values(pool)
+    has_ultra = TierName.ULTRA.value in values["tiers"]
+    return {
+        **_usual_tiers(has_conductor=pool.conductor_id is not None),
+        **flattened(values),
+        "conductor_id": values["conductor_id"] or "",
+        "has_ultra": has_ultra,
+        "version": pool.version,
+    }
+
+
+def new_pool_initial(
+    workers: Sequence[Worker], conductors: Sequence[Conductor], *, is_first: bool
+) -> dict[str, Any]:
+    """Return what a new pool begins with: everything the team has."""
+    return {
+        "name": "main" if is_first else "",
+        "is_default": is_first,
+        "conductor_id": str(conductors[0].id) if conductors else "",
+        "worker_ids": [str(worker.id) for worker in workers],
+        "fallback_id": str(workers[0].id) if workers else "",
+        "has_ultra": bool(conductors),
+        **_usual_tiers(has_conductor=bool(conductors)),
+    }
+
+
+def moved(data: QueryDict, order: str) -> QueryDict:
+    """Return what was sent with one worker moved.
+
+    `order` is `up:` or `down:` and the worker's id; one that makes no sense changes
+    nothing.
+    """
+    direction, _, key = order.partition(":")
+    ids = data.getlist("worker_ids")
+    changed = data.copy()
+    if key in ids:
+        old = ids.index(key)
+        new = old + {"up": -1, "down": 1}.get(direction, 0)
+        ids.insert(min(max(new, 0), len(ids) - 1), ids.pop(old))
+        changed.setlist("worker_ids", ids)
+    return changed
+
+
+def _tier_fields(tier: TierName) -> Iterator[tuple[str, forms.Field]]:
+    yield (
+        "planner",
+        forms.ChoiceField(
+            label=_PLANNER_LABELS[tier],
+            choices=_PLANNERS[tier],
+            widget=forms.Select(attrs={"class": "input"}),
+        ),
+    )
+    limits: Mapping[str, forms.Field] = {
+        "max_steps": whole_number("Steps", required=True),
+        "max_rounds": whole_number("Rounds of planning", required=True),
+        "max_parallel": whole_number("Calls at a time", required=True),
+        "max_calls": whole_number("Calls in all, with retries", required=True),
+        "wall_time_s": whole_number("Time", unit="seconds", required=True),
+        "max_tokens": whole_number("Tokens in all"),
+        "max_cost_usd": dollars("Cost, US dollars"),
+    }
+    for name, field in limits.items():
+        field.widget.attrs["class"] = "input"
+        yield name, field
+
+
+def _usual_tiers(*, has_conductor: bool) -> dict[str, Any]:
+    usual = TierPlanner.CONDUCTOR if has_conductor else TierPlanner.SINGLE_WORKER
+    tiers = {
+        name.value: {"planner": usual.value, **limits}
+        for name, limits in TIER_LIMITS.items()
+    }
+    return flattened({"tiers": tiers})

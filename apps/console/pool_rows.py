@@ -1,0 +1,269 @@
+"""What the pages about pools and workers show, put together before they are drawn."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from apps.console.health import WorkerHealth, worker_health
+from apps.pools.models import (
+    Conductor,
+    Credential,
+    Pool,
+    PoolVersion,
+    Tier,
+    TierName,
+    TierPlanner,
+    Worker,
+)
+from apps.pools.selectors import (
+    conductor_list,
+    conductor_values,
+    last_test,
+    pool_list,
+    pool_version_changes,
+    pool_versions,
+    worker_list,
+    worker_values,
+)
+from apps.pools.types import Change, TestResult
+from apps.web import formats
+
+ADVICE = {
+    "connect": "Check the address, and that the server is running and reachable.",
+    "first_byte_timeout": "The server is busy or loading the model. Try again, or "
+    "allow more time under “More”.",
+    "idle_timeout": "The answer fell silent. Try again, or allow more time.",
+    "total_timeout": "The whole answer took too long. Try again, or allow more time.",
+    "rate_limited": "The provider wants fewer calls. Wait a moment and try again.",
+    "server_error": "The provider has trouble of its own. Try again later.",
+    "incomplete": "The answer broke off. Try again; if it repeats, ask the provider.",
+    "bad_response": "This is not what an OpenAI-compatible server says. Check the "
+    "address: it ends with the version path, such as /v1.",
+    "unauthorized": "The provider refused the key. Choose or paste another one.",
+    "quota": "The provider's account is out of credit.",
+    "not_found": "No such model or path there. Check the address and the model.",
+    "bad_request": "The provider refused the request. Another name for the output "
+    "limit, under “More”, often helps.",
+    "context_length": "The model's context is too small for a test of a few words.",
+}
+"""What to do, by the typed error of a test."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestLine:
+    """The last test of a model, and what to do about it."""
+
+    __test__ = False
+
+    result: TestResult
+    advice: str
+    """Empty: nothing, or nothing we know of."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A worker with everything a list shows of it."""
+
+    worker: Worker
+    price: str
+    health: WorkerHealth
+    test: TestLine | None
+    pools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConductorRow:
+    """A conductor with everything a list shows of it."""
+
+    conductor: Conductor
+    price: str
+    test: TestLine | None
+    pools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialRow:
+    """A provider's key with who uses it. Never the key."""
+
+    credential: Credential
+    users: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TierLine:
+    """A tier in plain words."""
+
+    label: str
+    model: str
+    """What callers write."""
+    planner: str
+    limits: str
+
+
+@dataclass(frozen=True, slots=True)
+class PoolCard:
+    """A pool with its parts in plain words."""
+
+    pool: Pool
+    workers: tuple[WorkerRow, ...]
+    tiers: tuple[TierLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionLine:
+    """A version of a pool, and what it changed."""
+
+    version: PoolVersion
+    changes: tuple[Change, ...]
+    is_first: bool
+    """Nothing older is kept, so nothing can be compared."""
+
+
+def worker_rows(team_id: uuid.UUID) -> list[WorkerRow]:
+    """Return the workers of a team, by name."""
+    workers = list(worker_list(team_id))
+    return _rows(team_id, workers)
+
+
+def worker_row(worker: Worker) -> WorkerRow:
+    """Return one worker as lists show it."""
+    return _rows(worker.team_id, [worker])[0]
+
+
+def conductor_rows(team_id: uuid.UUID) -> list[ConductorRow]:
+    """Return the conductors of a team, by name."""
+    return [
+        ConductorRow(
+            conductor=each,
+            price=price_words(conductor_values(each)["price"]),
+            test=test_line(each),
+            pools=tuple(pool.name for pool in each.pools.all()),
+        )
+        for each in conductor_list(team_id)
+    ]
+
+
+def credential_rows(
+    team_id: uuid.UUID, credentials: Iterable[Credential]
+) -> list[CredentialRow]:
+    """Return these keys of a team with the workers and conductors that use them."""
+    users: dict[uuid.UUID | None, list[str]] = {}
+    models: list[Worker | Conductor] = [*worker_list(team_id)]
+    models += conductor_list(team_id)
+    for model in models:
+        users.setdefault(model.credential_id, []).append(model.name)
+    return [CredentialRow(each, tuple(users.get(each.id, ()))) for each in credentials]
+
+
+def pool_cards(team_id: uuid.UUID) -> list[PoolCard]:
+    """Return the pools of a team, the default one first."""
+    pools = list(
+        pool_list(team_id)
+        .select_related("conductor", "fallback")
+        .prefetch_related("places__worker__prices", "places__worker__pools")
+    )
+    workers = {place.worker_id: place.worker for p in pools for place in p.places.all()}
+    rows = {row.worker.id: row for row in _rows(team_id, list(workers.values()))}
+    cards = [
+        PoolCard(
+            pool=pool,
+            workers=tuple(rows[place.worker_id] for place in pool.places.all()),
+            tiers=tuple(tier_line(pool, tier) for tier in pool.tiers.all()),
+        )
+        for pool in pools
+    ]
+    return sorted(cards, key=lambda card: not card.pool.is_default)
+
+
+def version_lines(pool: Pool) -> list[VersionLine]:
+    """Return the kept versions of a pool, the newest first."""
+    kept = sorted(
+        pool_versions(pool.team_id, pool.id), key=lambda v: v.version, reverse=True
+    )
+    older: list[PoolVersion | None] = [*kept[1:], None]
+    return [
+        VersionLine(
+            version=new,
+            changes=() if old is None else tuple(pool_version_changes(old, new)),
+            is_first=old is None,
+        )
+        for new, old in zip(kept, older, strict=False)
+    ]
+
+
+def versions_since(pool: Pool, version: int | None) -> list[VersionLine]:
+    """Return the versions somebody made after `version`, the newest first."""
+    lines = version_lines(pool)
+    return [line for line in lines if line.version.version > (version or 0)]
+
+
+def model_names(pool: Pool) -> list[str]:
+    """Return what callers write to use a pool's tiers."""
+    return [tier_line(pool, tier).model for tier in pool.tiers.all()]
+
+
+def price_words(price: Mapping[str, Any] | None) -> str:
+    """Return a price per million tokens; unknown is never free."""
+    if price is None:
+        return "unknown"
+    if price["input_usd"] == price["output_usd"] == "0":
+        return "free"
+    return f"${price['input_usd']} in · ${price['output_usd']} out"
+
+
+def tier_line(pool: Pool, tier: Tier) -> TierLine:
+    """Return a tier in plain words."""
+    model = f"conductor-{tier.name}" if pool.is_default else f"{pool.name}/{tier.name}"
+    return TierLine(
+        label=TierName(tier.name).label,
+        model=model,
+        planner=_planner_words(pool, tier),
+        limits=", ".join(_limit_words(tier)),
+    )
+
+
+def test_line(model: Worker | Conductor) -> TestLine | None:
+    """Return the last test of a model for people; None: it was never tested."""
+    result = last_test(model)
+    if result is None:
+        return None
+    return TestLine(result, ADVICE.get(result.error_code, ""))
+
+
+def _rows(team_id: uuid.UUID, workers: list[Worker]) -> list[WorkerRow]:
+    health = worker_health(team_id, workers)
+    return [
+        WorkerRow(
+            worker=each,
+            price=price_words(worker_values(each)["price"]),
+            health=health[each.id],
+            test=test_line(each),
+            pools=tuple(pool.name for pool in each.pools.all()),
+        )
+        for each in workers
+    ]
+
+
+def _planner_words(pool: Pool, tier: Tier) -> str:
+    if tier.planner == TierPlanner.SINGLE_WORKER:
+        return f"{pool.fallback.name} answers alone"
+    who = pool.conductor.name if pool.conductor else "the conductor"
+    if tier.max_steps == 1:
+        return f"{who} picks one worker"
+    return f"{who} plans several steps"
+
+
+def _limit_words(tier: Tier) -> Iterable[str]:
+    if tier.max_steps > 1:
+        rounds = f" in {tier.max_rounds} rounds" if tier.max_rounds > 1 else ""
+        yield f"at most {tier.max_steps} steps{rounds}"
+        yield f"{tier.max_parallel} calls at a time"
+    yield f"{tier.max_calls} calls with retries"
+    yield formats.duration(tier.wall_time_s * 1000)
+    if tier.max_tokens is not None:
+        yield f"{tier.max_tokens:,} tokens"
+    cost = tier.max_cost_micros
+    yield "no cost limit" if cost is None else f"{formats.money(cost)} a run"

@@ -1,0 +1,122 @@
+"""Credentials: the keys of providers. Listed without the key, replaced, deleted."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.contrib import messages
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods
+
+from apps.accounts.models import Permission
+from apps.console.forms.credentials import CredentialChangeForm, CredentialForm
+from apps.console.frame import change_and_tell, console_page, require, try_change
+from apps.console.pool_rows import credential_rows
+from apps.pools.selectors import access_credential, credential_list
+from apps.pools.services import (
+    credential_create,
+    credential_delete,
+    credential_update,
+)
+from apps.web.access import TeamRequest, team_view
+
+TAB = "credentials"
+INVALID = 422
+
+
+@require_GET
+@team_view
+def credential_list_page(request: TeamRequest) -> HttpResponseBase:
+    """List the team's keys for providers."""
+    require(request, Permission.READ_TEAM)
+    keys = credential_list(request.team.id)
+    context = {"rows": credential_rows(request.team.id, keys)}
+    return console_page(request, "console/credential_list.html", context, tab=TAB)
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def credential_new(request: TeamRequest) -> HttpResponseBase:
+    """Store a new key."""
+    require(request, Permission.MANAGE_POOLS)
+    form = CredentialForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        made = try_change(
+            form,
+            lambda: credential_create(
+                team=request.team, values=form.values(), actor=request.actor
+            ),
+        )
+        if made is not None:
+            messages.success(request, f"The key {made.name} is stored for {made.host}.")
+            return redirect("console:credential_list")
+    context = {
+        "title": "New credential",
+        "lead": "A provider's key, for workers and conductors at its address.",
+        "form": form,
+        "label": "Store key",
+        "back": reverse("console:credential_list"),
+    }
+    status = INVALID if form.is_bound else 200
+    return console_page(request, "console/form.html", context, tab=TAB, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def credential_page(request: TeamRequest, credential_id: uuid.UUID) -> HttpResponseBase:
+    """Rename a key or replace its secret."""
+    require(request, Permission.MANAGE_POOLS)
+    credential = access_credential(request.team.id, credential_id)
+    host, name = credential.host, credential.name
+    data = request.POST if request.method == "POST" else None
+    form = CredentialChangeForm(data, initial={"name": name})
+    if form.is_bound and form.is_valid():
+        saved = try_change(
+            form,
+            lambda: credential_update(
+                credential=credential, values=form.values(), actor=request.actor
+            ),
+        )
+        if saved is not None:
+            is_replaced = "secret" in form.values()
+            done = "has a new secret" if is_replaced else "is saved"
+            messages.success(request, f"The key {saved.name} {done}.")
+            return redirect("console:credential_list")
+    context = {
+        "title": f"Change {name}",
+        "lead": f"For {host}. The stored secret cannot be shown, only replaced.",
+        "form": form,
+        "label": "Save",
+        "back": reverse("console:credential_list"),
+    }
+    status = INVALID if form.is_bound else 200
+    return console_page(request, "console/form.html", context, tab=TAB, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def credential_remove(
+    request: TeamRequest, credential_id: uuid.UUID
+) -> HttpResponseBase:
+    """Ask first, then delete a key that nothing uses."""
+    require(request, Permission.MANAGE_POOLS)
+    credential = access_credential(request.team.id, credential_id)
+    if request.method == "POST":
+        return change_and_tell(
+            request,
+            lambda: credential_delete(credential=credential, actor=request.actor),
+            f"The key {credential.name} is deleted.",
+            "console:credential_list",
+        )
+    context = {
+        "title": f"Delete the key {credential.name}?",
+        "points": [
+            f"The stored secret for {credential.host} is erased. It cannot be brought "
+            "back; the provider can issue another.",
+        ],
+        "label": "Delete key",
+        "back": reverse("console:credential_list"),
+    }
+    return console_page(request, "console/confirm.html", context, tab=TAB)

@@ -1,0 +1,224 @@
+"""Workers: the list with their health, a new one, one of them, a test, the end."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import (
+    require_GET,
+    require_http_methods,
+    require_POST,
+)
+
+from apps.accounts.models import Permission
+from apps.console.asking import (
+    is_part,
+    models_found,
+    new_key,
+    preset_initial,
+    preset_of,
+)
+from apps.console.forms.models import NEW_POOL, WorkerForm, worker_initial
+from apps.console.frame import change_and_tell, console_page, require, try_change
+from apps.console.hiring import save_with_key, worker_hire
+from apps.console.pool_rows import test_line, worker_row, worker_rows
+from apps.pools.models import Worker
+from apps.pools.selectors import (
+    access_worker,
+    credential_list,
+    pool_list,
+    preset_list,
+)
+from apps.pools.services import worker_delete, worker_test, worker_update
+from apps.web.access import TeamRequest, team_view
+
+TAB = "workers"
+INVALID = 422
+OTHER = "other"
+"""Stands for a provider without a preset."""
+
+
+@require_GET
+@team_view
+def worker_list_page(request: TeamRequest) -> HttpResponseBase:
+    """List the team's workers."""
+    require(request, Permission.READ_TEAM)
+    context = {"rows": worker_rows(request.team.id)}
+    return console_page(request, "console/worker_list.html", context, tab=TAB)
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def worker_new(request: TeamRequest) -> HttpResponseBase:
+    """Choose a provider, then describe the worker; save it, and test it if asked."""
+    require(request, Permission.MANAGE_POOLS)
+    if request.method == "POST":
+        return _create(request)
+    if "preset" not in request.GET:
+        context = {"presets": preset_list(), "other": OTHER}
+        return console_page(request, "console/worker_presets.html", context, tab=TAB)
+    return _form_page(request, _form(request))
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def worker_page(request: TeamRequest, worker_id: uuid.UUID) -> HttpResponseBase:
+    """Show one worker and change it."""
+    require(request, Permission.READ_TEAM)
+    worker = access_worker(request.team.id, worker_id)
+    if request.method == "POST":
+        require(request, Permission.MANAGE_POOLS)
+        return _update(request, worker)
+    return _form_page(request, _form(request, worker), worker)
+
+
+@require_POST
+@team_view
+def worker_test_view(request: TeamRequest, worker_id: uuid.UUID) -> HttpResponseBase:
+    """Ask the worker something short and show what it says."""
+    require(request, Permission.MANAGE_POOLS)
+    worker = access_worker(request.team.id, worker_id)
+    worker_test(team_id=request.team.id, worker_id=worker.id, actor=request.actor)
+    if is_part(request):
+        row = worker_row(access_worker(request.team.id, worker_id))
+        context = {"row": row, "test": row.test}
+        return console_page(request, "console/_worker_tested.html", context, tab=TAB)
+    if request.POST.get("from") == "list":
+        return redirect(f"{reverse('console:worker_list')}#worker-{worker.id}")
+    return redirect("console:worker", worker.id)
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def worker_remove(request: TeamRequest, worker_id: uuid.UUID) -> HttpResponseBase:
+    """Ask first, then delete a worker that no pool uses."""
+    require(request, Permission.MANAGE_POOLS)
+    worker = access_worker(request.team.id, worker_id)
+    if request.method == "POST":
+        return change_and_tell(
+            request,
+            lambda: worker_delete(worker=worker, actor=request.actor),
+            f"The worker {worker.name} is deleted.",
+            "console:worker_list",
+        )
+    context = {
+        "title": f"Delete the worker {worker.name}?",
+        "points": [
+            "Its prices and its last test go with it.",
+            "Runs it worked in stay on record.",
+            "A key it used stays under Credentials.",
+        ],
+        "label": "Delete worker",
+        "back": reverse("console:worker", args=[worker.id]),
+    }
+    return console_page(request, "console/confirm.html", context, tab=TAB)
+
+
+def _create(request: TeamRequest) -> HttpResponse:
+    if "list_models" in request.POST:
+        return _with_models(request)
+    form = _form(request, is_sent=True)
+    worker = None
+    if form.is_valid():
+        worker = try_change(
+            form,
+            lambda: worker_hire(
+                team=request.team,
+                values=form.values(),
+                key=new_key(form),
+                pools=form.pools,
+                actor=request.actor,
+            ),
+        )
+    if worker is None:
+        return _form_page(request, form, status=INVALID)
+    return _saved(request, worker, f"The worker {worker.name} is there.")
+
+
+def _update(request: TeamRequest, worker: Worker) -> HttpResponse:
+    if "list_models" in request.POST:
+        return _with_models(request, worker)
+    form = _form(request, worker, is_sent=True)
+    saved = None
+    if form.is_valid():
+        saved = try_change(
+            form,
+            lambda: save_with_key(
+                team=request.team,
+                values=form.values(),
+                key=new_key(form),
+                actor=request.actor,
+                save=lambda values: worker_update(
+                    worker=worker, values=values, actor=request.actor
+                ),
+            ),
+        )
+    if saved is None:
+        fresh = access_worker(request.team.id, worker.id)
+        return _form_page(request, form, fresh, status=INVALID)
+    return _saved(request, saved, f"The worker {saved.name} is saved.")
+
+
+def _saved(request: TeamRequest, worker: Worker, words: str) -> HttpResponse:
+    messages.success(request, words)
+    if "test" in request.POST:
+        worker_test(team_id=request.team.id, worker_id=worker.id, actor=request.actor)
+    return redirect("console:worker", worker.id)
+
+
+def _with_models(request: TeamRequest, worker: Worker | None = None) -> HttpResponse:
+    """Return the form as it was typed, with the models of the provider to choose from.
+
+    For the page's script, the models alone.
+    """
+    found = models_found(request.team.id, request.POST)
+    if is_part(request):
+        context = {"found": found}
+        return console_page(request, "console/_worker_models.html", context, tab=TAB)
+    form = _form(request, worker)
+    form.keep(request.POST)
+    return _form_page(request, form, worker, found=found)
+
+
+def _form(
+    request: TeamRequest, worker: Worker | None = None, *, is_sent: bool = False
+) -> WorkerForm:
+    credentials = list(credential_list(request.team.id))
+    data = request.POST if is_sent else None
+    if worker is not None:
+        return WorkerForm(data, initial=worker_initial(worker), credentials=credentials)
+    pools = list(pool_list(request.team.id))
+    chosen = [str(pool.id) for pool in pools if pool.is_default]
+    preset = preset_of(request.GET.get("preset", ""))
+    initial = {
+        "max_output_tokens": 4096,
+        "pools": chosen if pools else [NEW_POOL],
+        **preset_initial(preset, credentials),
+    }
+    return WorkerForm(data, initial=initial, credentials=credentials, pools=pools)
+
+
+def _form_page(
+    request: TeamRequest,
+    form: WorkerForm,
+    worker: Worker | None = None,
+    *,
+    status: int = 200,
+    **more: Any,
+) -> HttpResponse:
+    context = {
+        "form": form,
+        "worker": worker,
+        "preset": preset_of(request.GET.get("preset", "")),
+        "row": None if worker is None else worker_row(worker),
+        "test": None if worker is None else test_line(worker),
+        **more,
+    }
+    template = "console/worker_form.html"
+    return console_page(request, template, context, tab=TAB, status=status)

@@ -1,0 +1,34 @@
+/** "List models": ask the provider without leaving the form, and offer what it has. */
+
+const button = document.querySelector("[data-list-models]");
+
+async function list() {
+  const form = button.form;
+  const data = new FormData(form);
+  data.set(button.name, button.value);
+  const response = await fetch(location.href, {
+    method: "POST",
+    body: data,
+    headers: { "X-Partial": "true" },
+  });
+  if (!response.ok || response.redirected) throw new Error(`answered ${response.status}`);
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  form.querySelector("[data-models]").replaceChildren(...page.querySelector("[data-models]").childNodes);
+  form.elements.namedItem("model").focus();
+}
+
+button?.addEventListener("click", async (event) => {
+  event.preventDefault();
+  const label = button.querySelector("span");
+  const words = label.textContent;
+  button.disabled = true;
+  label.textContent = "Asking…";
+  try {
+    await list();
+  } catch {
+    button.form.querySelector("[data-models]").textContent = "The server could not be reached. Type the model’s name, or try again.";
+  } finally {
+    button.disabled = false;
+    label.textContent = words;
+  }
+});

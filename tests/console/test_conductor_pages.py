@@ -1,0 +1,133 @@
+"""The pages about conductors."""
+
+from decimal import Decimal
+
+import pytest
+
+from apps.pools.models import Conductor
+from tests.console.models import SECRET, conductor_input, signed_in, words
+from tests.factories import ConductorFactory, PoolFactory
+
+URL = "/conductors/"
+
+
+@pytest.fixture
+def alice(cast):
+    return signed_in(cast.alice)
+
+
+@pytest.fixture
+def conductor(cast):
+    return ConductorFactory.create(team=cast.team, name="planner")
+
+
+def test_team_without_a_conductor_learns_what_one_is_for(alice):
+    page = alice.get(URL).content.decode()
+    assert "No conductor yet" in page
+    assert f'href="{URL}new/"' in page
+
+
+def test_list_shows_mode_price_and_pools(cast, alice):
+    pool = PoolFactory.create(team=cast.team, name="house")
+    text = words(alice.get(URL).content.decode())
+    for shown in (pool.conductor.name, "Three lists", "unknown", "house", "untested"):
+        assert shown in text
+
+
+def test_conductor_is_saved_with_everything_about_it(cast, alice):
+    sent = conductor_input(
+        mode="json_schema",
+        shows_descriptions="on",
+        uses_prefill="on",
+        temperature="0.3",
+        credential_id="new",
+        secret=SECRET,
+        **{"price.input_usd": "1", "price.output_usd": "2"},
+    )
+    page = alice.post(f"{URL}new/", sent, follow=True).content.decode()
+    row = Conductor.objects.for_team(cast.team.id).get()
+    assert (row.mode, row.temperature) == ("json_schema", Decimal("0.3"))
+    assert (row.shows_descriptions, row.uses_prefill) == (True, True)
+    assert row.credential is not None
+    assert "The conductor planner is saved." in page
+    assert SECRET not in page
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("temperature", "3"), ("temperature", "warm"), ("name", ""), ("mode", "poem")],
+)
+def test_fault_is_shown_beside_its_field_and_nothing_is_saved(
+    cast, alice, field, value
+):
+    response = alice.post(f"{URL}new/", conductor_input(**{field: value}))
+    assert response.status_code == 422
+    assert f'id="id_{field}_error"' in response.content.decode()
+    assert not Conductor.objects.for_team(cast.team.id).exists()
+
+
+def test_conductor_is_changed_in_place(cast, alice, conductor):
+    alice.post(f"{URL}{conductor.id}/", conductor_input(temperature="0.5"))
+    conductor.refresh_from_db()
+    assert conductor.temperature == Decimal("0.5")
+    page = alice.get(f"{URL}{conductor.id}/").content.decode()
+    assert 'value="0.5"' in page
+
+
+def test_save_and_test_shows_what_came_of_it(cast, alice, simulator_url):
+    sent = conductor_input(base_url=simulator_url, model="sim-delta", test="1")
+    assert "It answers." in alice.post(f"{URL}new/", sent, follow=True).content.decode()
+
+
+def test_failing_test_is_told_in_words(alice, conductor):
+    page = alice.post(f"{URL}{conductor.id}/test/", follow=True).content.decode()
+    assert "It does not answer." in page
+    part = alice.post(f"{URL}{conductor.id}/test/", headers={"X-Partial": "true"})
+    assert "<html" not in part.content.decode()
+
+
+def test_models_of_the_provider_are_offered(alice, simulator_url):
+    sent = conductor_input(base_url=simulator_url, list_models="1")
+    page = alice.post(f"{URL}new/", sent).content.decode()
+    assert '<option value="sim-conductor">' in page
+    part = alice.post(f"{URL}new/", sent, headers={"X-Partial": "true"})
+    assert "<form" not in part.content.decode()
+
+
+def test_conductor_of_a_pool_stays_and_the_page_says_why(cast, alice):
+    pool = PoolFactory.create(team=cast.team, name="house")
+    url = f"{URL}{pool.conductor_id}/delete/"
+    assert "Delete the conductor" in alice.get(url).content.decode()
+    assert "house" in words(alice.post(url, follow=True).content.decode())
+    assert Conductor.objects.for_team(cast.team.id).exists()
+
+
+def test_conductor_nobody_uses_is_deleted(cast, alice, conductor):
+    alice.post(f"{URL}{conductor.id}/delete/")
+    assert not Conductor.objects.for_team(cast.team.id).exists()
+
+
+@pytest.mark.parametrize("path", ["", "test/", "delete/"])
+def test_conductor_of_another_team_is_not_there(cast, conductor, path):
+    mallory = signed_in(cast.mallory)
+    url = f"{URL}{conductor.id}/{path}"
+    assert mallory.post(url, conductor_input()).status_code == 404
+    assert Conductor.objects.for_team(cast.team.id).exists()
+
+
+@pytest.mark.parametrize("path", ["new/", "{id}/", "{id}/test/", "{id}/delete/"])
+def test_others_change_nothing(cast, conductor, path):
+    url = f"{URL}{path.format(id=conductor.id)}"
+    assert signed_in(cast.bob).post(url, conductor_input()).status_code == 403
+
+
+def test_others_read_and_are_told_whom_to_ask(cast, conductor):
+    vera = signed_in(cast.vera)
+    for url in (URL, f"{URL}{conductor.id}/"):
+        page = vera.get(url).content.decode()
+        assert "ask an owner or admin" in page
+        assert "Save and test" not in page
+
+
+def test_anonymous_signs_in_first(client, conductor):
+    assert client.get(f"{URL}{conductor.id}/").status_code == 302

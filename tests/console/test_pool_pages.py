@@ -1,0 +1,269 @@
+"""The pages about pools: the first one, changing, two people at once, history."""
+
+import pytest
+
+from apps.pools.models import Pool
+from apps.pools.services import pool_update, worker_update
+from tests.console.models import pool_input, signed_in, words
+from tests.factories import ACTOR, PoolFactory, PriceFactory, WorkerFactory
+
+
+@pytest.fixture
+def alice(cast):
+    return signed_in(cast.alice)
+
+
+@pytest.fixture
+def pool(cast):
+    return PoolFactory.create(team=cast.team, name="house")
+
+
+def order_of(pool):
+    places = pool.places.order_by("position")
+    return list(places.values_list("worker__name", flat=True))
+
+
+def test_team_without_anything_is_led_to_its_first_worker(alice):
+    page = alice.get("/pools/").content.decode()
+    assert "two steps to the first answer" in page
+    assert 'href="/workers/new/"' in page
+    assert "Make the pool" not in page
+
+
+def test_one_click_makes_a_pool_out_of_the_workers_there_are(cast, alice):
+    WorkerFactory.create(team=cast.team, name="one")
+    WorkerFactory.create(team=cast.team, name="two", is_enabled=False)
+    assert "Make the pool" in alice.get("/pools/").content.decode()
+    page = alice.post("/pools/start/", follow=True).content.decode()
+    pool = Pool.objects.for_team(cast.team.id).get()
+    assert (pool.is_default, order_of(pool)) == (True, ["one"])
+    assert [tier.name for tier in pool.tiers.all()] == ["mini"]
+    assert "The pool is there." in page
+
+
+def test_no_pool_can_be_made_of_nothing(cast, alice):
+    page = alice.post("/pools/start/", follow=True).content.decode()
+    assert "worker first" in page
+    assert not Pool.objects.for_team(cast.team.id).exists()
+
+
+def test_card_says_in_words_what_a_pool_is(cast, alice, pool):
+    for place in pool.places.all():
+        PriceFactory.create(worker=place.worker)
+    text = words(alice.get("/pools/").content.decode())
+    for shown in (
+        "house default",
+        "Version 1",
+        "conductor-ultra",
+        "at most 5 steps",
+        "4 calls at a time",
+        "no cost limit",
+        "alpha $1 in · $2 out untested",
+    ):
+        assert shown in text
+
+
+def test_pool_that_is_not_the_default_is_called_by_its_name(cast, alice, pool):
+    PoolFactory.create(team=cast.team, name="lab", is_default=False, workers=("delta",))
+    assert "lab/ultra" in alice.get("/pools/").content.decode()
+
+
+def test_pool_is_changed_and_gets_a_new_version(cast, alice, pool):
+    ids = [str(place.worker_id) for place in pool.places.order_by("-position")]
+    sent = pool_input(pool, worker_ids=ids, **{"tiers.ultra.max_cost_usd": "0.25"})
+    page = alice.post(f"/pools/{pool.id}/", sent, follow=True).content.decode()
+    assert "The pool house is saved as version 2." in page
+    assert order_of(pool) == ["gamma", "beta", "alpha"]
+    assert pool.tiers.get(name="ultra").max_cost_micros == 250_000
+
+
+def test_saving_what_is_there_makes_no_version(cast, alice, pool):
+    alice.post(f"/pools/{pool.id}/", pool_input(pool))
+    pool.refresh_from_db()
+    version = pool.version
+    page = alice.post(f"/pools/{pool.id}/", pool_input(pool), follow=True)
+    pool.refresh_from_db()
+    assert pool.version == version
+    assert "Nothing to change" in page.content.decode()
+
+
+def test_ultra_tier_can_be_taken_away(cast, alice, pool):
+    sent = pool_input(pool)
+    del sent["has_ultra"]
+    sent["tiers.ultra.max_steps"] = ""
+    assert alice.post(f"/pools/{pool.id}/", sent).status_code == 302
+    assert [tier.name for tier in pool.tiers.all()] == ["mini"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", "a/b"),
+        ("worker_ids", []),
+        ("fallback_id", ""),
+        ("tiers.ultra.max_steps", "0"),
+        ("tiers.ultra.max_steps", "13"),
+        ("tiers.mini.max_cost_usd", "-1"),
+        ("tiers.mini.wall_time_s", "forever"),
+        ("conductor_id", ""),
+    ],
+)
+def test_fault_is_shown_beside_its_field_and_nothing_is_saved(
+    cast, alice, pool, field, value
+):
+    response = alice.post(f"/pools/{pool.id}/", pool_input(pool, **{field: value}))
+    page = response.content.decode()
+    told = {
+        "conductor_id": "tiers.mini.planner",
+        "tiers.ultra.max_steps": "tiers.ultra.max_",
+    }.get(field, field)
+    assert response.status_code == 422
+    assert f'id="id_{told}' in page
+    assert 'field__error"' in page
+    pool.refresh_from_db()
+    assert (pool.name, pool.version, order_of(pool)) == (
+        "house",
+        1,
+        ["alpha", "beta", "gamma"],
+    )
+
+
+def test_fallback_must_be_in_the_pool(cast, alice, pool):
+    outside = WorkerFactory.create(team=cast.team, name="outside")
+    sent = pool_input(pool, fallback_id=str(outside.id))
+    page = alice.post(f"/pools/{pool.id}/", sent).content.decode()
+    assert 'id="id_fallback_id_error"' in page
+
+
+def test_worker_of_another_team_cannot_be_chosen(cast, alice, pool):
+    foreign = WorkerFactory.create(team=cast.other_team, name="foreign")
+    ids = [*pool_input(pool)["worker_ids"], str(foreign.id)]
+    response = alice.post(f"/pools/{pool.id}/", pool_input(pool, worker_ids=ids))
+    assert response.status_code == 422
+    assert order_of(pool) == ["alpha", "beta", "gamma"]
+
+
+def test_second_of_two_people_sees_what_the_first_changed(cast, alice, pool):
+    sent = pool_input(pool, name="mine")
+    pool_update(pool=pool, values={"tiers": {"ultra": {"max_steps": 3}}}, actor=ACTOR)
+    response = alice.post(f"/pools/{pool.id}/", sent)
+    text = words(response.content.decode())
+    assert response.status_code == 412
+    assert "Somebody else changed this pool meanwhile" in text
+    assert "tiers.ultra.max_steps 5 3" in text
+    assert "by tests" in text
+    assert 'value="mine"' in response.content.decode()
+    pool.refresh_from_db()
+    assert pool.name == "house"
+
+
+def test_saving_on_top_after_a_conflict_works(cast, alice, pool):
+    sent = pool_input(pool, name="mine")
+    pool_update(pool=pool, values={"name": "theirs"}, actor=ACTOR)
+    page = alice.post(f"/pools/{pool.id}/", sent).content.decode()
+    assert 'name="version" value="2"' in page
+    alice.post(f"/pools/{pool.id}/", {**sent, "version": "2"})
+    pool.refresh_from_db()
+    assert pool.name == "mine"
+
+
+def test_moving_a_worker_saves_nothing_yet(cast, alice, pool):
+    sent = pool_input(pool)
+    move = f"up:{sent['worker_ids'][2]}"
+    page = alice.post(f"/pools/{pool.id}/", {**sent, "move": move}).content.decode()
+    assert "Moved, not saved yet." in page
+    names = page.split('data-name="')[1:]
+    assert [name.partition('"')[0] for name in names] == ["alpha", "gamma", "beta"]
+    assert order_of(pool) == ["alpha", "beta", "gamma"]
+
+
+@pytest.mark.parametrize("move", ["up:bogus", "sideways", ""])
+def test_move_that_makes_no_sense_changes_nothing(alice, pool, move):
+    response = alice.post(f"/pools/{pool.id}/", {**pool_input(pool), "move": move})
+    assert response.status_code == 200
+
+
+def test_history_says_who_changed_what(cast, alice, pool):
+    pool_update(pool=pool, values={"name": "home"}, actor=ACTOR)
+    worker_update(worker=pool.fallback, values={"model": "newer"}, actor=ACTOR)
+    text = words(alice.get(f"/pools/{pool.id}/history/").content.decode())
+    assert "Version 3 by tests" in text
+    assert "workers.alpha.model alpha newer" in text
+    assert "name house home" in text
+    assert "The oldest version that is kept." in text
+
+
+def test_pool_without_a_history_says_so(alice, pool):
+    page = alice.get(f"/pools/{pool.id}/history/").content.decode()
+    assert "Nothing changed since versions are kept" in page
+
+
+def test_new_pool_begins_with_everything_there_is(cast, alice, pool):
+    page = alice.get("/pools/new/").content.decode()
+    assert page.count('name="worker_ids"') == 3
+    sent = pool_input(pool, name="second")
+    del sent["is_default"]
+    assert alice.post("/pools/new/", sent).status_code == 302
+    second = Pool.objects.for_team(cast.team.id).get(name="second")
+    assert (second.is_default, order_of(second)) == (False, order_of(pool))
+
+
+def test_pool_page_without_workers_leads_to_the_first(alice):
+    assert "Add your first worker" in alice.get("/pools/new/").content.decode()
+
+
+def test_deleting_says_who_will_notice(cast, alice, pool):
+    page = alice.get(f"/pools/{pool.id}/delete/").content.decode()
+    assert "Requests for conductor-mini and conductor-ultra fail" in words(page)
+    alice.post(f"/pools/{pool.id}/delete/")
+    assert not Pool.objects.for_team(cast.team.id).exists()
+
+
+def test_default_pool_stays_while_there_are_others(cast, alice, pool):
+    PoolFactory.create(team=cast.team, name="lab", is_default=False, workers=("d",))
+    page = alice.post(f"/pools/{pool.id}/delete/", follow=True).content.decode()
+    assert "is the default" in words(page)
+    assert Pool.objects.for_team(cast.team.id).count() == 2
+
+
+@pytest.mark.parametrize("path", ["", "history/", "delete/"])
+def test_pool_of_another_team_is_not_there(cast, pool, path):
+    mallory = signed_in(cast.mallory)
+    assert mallory.get(f"/pools/{pool.id}/{path}").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["bob", "vera"])
+def test_others_read_and_are_told_whom_to_ask(cast, pool, name):
+    client = signed_in(getattr(cast, name))
+    for url in ("/pools/", f"/pools/{pool.id}/"):
+        page = client.get(url).content.decode()
+        assert "ask an owner or admin" in page
+        assert 'class="button button--primary"' not in page
+    assert client.get(f"/pools/{pool.id}/history/").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["new/", "start/", "{id}/", "{id}/delete/"])
+def test_others_change_nothing(cast, pool, path):
+    url = f"/pools/{path.format(id=pool.id)}"
+    sent = pool_input(pool, name="taken-over")
+    assert signed_in(cast.bob).post(url, sent).status_code == 403
+    assert Pool.objects.for_team(cast.team.id).get().name == "house"
+
+
+def test_anonymous_signs_in_first(client, pool):
+    assert client.get(f"/pools/{pool.id}/").status_code == 302
+
+
+@pytest.mark.parametrize("url", ["/pools/", "/workers/"])
+def test_more_pools_and_workers_cost_no_more_queries(
+    cast, alice, pool, url, django_assert_max_num_queries
+):
+    alice.get(url)
+    for number in range(3):
+        PoolFactory.create(
+            team=cast.team,
+            is_default=False,
+            workers=[f"w{number}{letter}" for letter in "abc"],
+        )
+    with django_assert_max_num_queries(22):
+        alice.get(url)
