@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 
 from apps.accounts.models import Permission
@@ -43,6 +43,11 @@ def console_page(
 def require(request: TeamRequest, permission: Permission) -> None:
     """Raise NotAllowed unless the member's role has `permission`."""
     require_permission(request.membership.role, permission)
+
+
+def posted(request: HttpRequest) -> QueryDict | None:
+    """Return what a form was sent with; None if the page was only asked for."""
+    return request.POST if request.method == "POST" else None
 
 
 def try_change(form: ConsoleForm, change: Callable[[], T]) -> T | None:

@@ -65,4 +65,4 @@ def actions(cast: Cast) -> Callable[[], list[str]]:
 
 
 def text_of(response: Any) -> str:
-    return response.content.decode()
+    return str(response.content.decode())

@@ -86,7 +86,7 @@ def test_removed_member_sees_nothing_any_more(alice, bob, cast):
     alice.post(member_url(cast.bob, "remove/"))
     response = bob.get(LIST)
     assert response.status_code == 302
-    assert response.url == "/teams/new/"
+    assert response["Location"] == "/teams/new/"
 
 
 def test_member_leaves_after_being_asked(bob, cast):

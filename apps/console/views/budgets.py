@@ -18,7 +18,13 @@ from apps.budgets.selectors import access_budget, budget_list
 from apps.budgets.services import budget_create, budget_delete, budget_update
 from apps.console.budget_rows import PERIOD_WORDS, BudgetRow, budget_rows
 from apps.console.forms.budgets import BudgetForm, LimitForm
-from apps.console.frame import change_and_tell, console_page, require, try_change
+from apps.console.frame import (
+    change_and_tell,
+    console_page,
+    posted,
+    require,
+    try_change,
+)
 from apps.core.money import usd_text
 from apps.web.access import TeamRequest, team_view
 
@@ -42,7 +48,7 @@ def budget_create_page(request: TeamRequest) -> HttpResponseBase:
     require(request, Permission.MANAGE_BUDGETS)
     now, team_id = timezone.now(), request.team.id
     keys = [key for key in api_key_list(team_id) if key.is_live(now)]
-    form = BudgetForm(request.POST or None, member_list(team_id), keys, _asked(request))
+    form = BudgetForm(posted(request), member_list(team_id), keys, _asked(request))
     if form.is_valid():
         made = try_change(
             form,
@@ -65,7 +71,7 @@ def budget_edit(request: TeamRequest, budget_id: uuid.UUID) -> HttpResponseBase:
     require(request, Permission.MANAGE_BUDGETS)
     budget = access_budget(request.team.id, budget_id)
     limit = usd_text(budget.limit_micros)
-    form = LimitForm(request.POST or None, initial={"limit_usd": limit})
+    form = LimitForm(posted(request), initial={"limit_usd": limit})
     if form.is_valid():
         values = {"limit_usd": format(form.cleaned_data["limit_usd"], "f")}
         changed = try_change(

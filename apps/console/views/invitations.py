@@ -32,7 +32,13 @@ from apps.accounts.services import (
     invitation_revoke,
 )
 from apps.console.forms.people import ROLE_WORDS, InvitationForm
-from apps.console.frame import change_and_tell, console_page, require, try_change
+from apps.console.frame import (
+    change_and_tell,
+    console_page,
+    posted,
+    require,
+    try_change,
+)
 from apps.console.once import note_used, once_mark, was_used
 from apps.console.views.members import roles_open_to
 from apps.web.access import SESSION_TEAM, TeamRequest, team_view
@@ -47,7 +53,7 @@ SESSION_INVITATION = "invitation_token"
 def invitation_create_page(request: TeamRequest) -> HttpResponseBase:
     """Invite somebody by e-mail."""
     require(request, Permission.MANAGE_MEMBERS)
-    form = InvitationForm(request.POST or None, roles_open_to(request))
+    form = InvitationForm(posted(request), roles_open_to(request))
     if form.is_valid():
         made = try_change(
             form,

@@ -25,7 +25,13 @@ from apps.accounts.services import api_key_revoke, api_key_rotate, api_key_updat
 from apps.budgets.selectors import budget_list
 from apps.console.budget_rows import budget_rows, rows_by_key
 from apps.console.forms.keys import KeyForm, NewKeyForm, RotateForm
-from apps.console.frame import change_and_tell, console_page, require, try_change
+from apps.console.frame import (
+    change_and_tell,
+    console_page,
+    posted,
+    require,
+    try_change,
+)
 from apps.console.key_making import key_make
 from apps.console.key_rows import key_rows, sample_model
 from apps.console.once import note_used, once_mark, was_used
@@ -67,7 +73,7 @@ def key_create(request: TeamRequest) -> HttpResponseBase:
     if was_used(request, request.POST.get("once", "")):
         messages.info(request, ALREADY_MADE)
         return redirect("console:key_list")
-    form = NewKeyForm(request.POST or None, _worker_names(request))
+    form = NewKeyForm(posted(request), _worker_names(request))
     if form.is_valid():
         made = try_change(form, lambda: key_make(request, form))
         if made:
@@ -83,7 +89,7 @@ def key_edit(request: TeamRequest, key_id: uuid.UUID) -> HttpResponseBase:
     """Change what a key may do."""
     require(request, Permission.MANAGE_KEYS)
     api_key = _access_live(request, key_id)
-    form = KeyForm(request.POST or None, _worker_names(request), api_key)
+    form = KeyForm(posted(request), _worker_names(request), api_key)
     if form.is_valid():
         changed = try_change(
             form,
@@ -108,7 +114,7 @@ def key_rotate(request: TeamRequest, key_id: uuid.UUID) -> HttpResponseBase:
         messages.info(request, ALREADY_MADE)
         return redirect("console:key_list")
     api_key = _access_live(request, key_id)
-    form = RotateForm(request.POST or None, initial={"once": once_mark()})
+    form = RotateForm(posted(request), initial={"once": once_mark()})
     if form.is_valid():
         made = try_change(
             form,

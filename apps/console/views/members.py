@@ -23,7 +23,13 @@ from apps.accounts.selectors import (
 )
 from apps.accounts.services import member_change_role, member_leave, member_remove
 from apps.console.forms.people import RoleForm
-from apps.console.frame import change_and_tell, console_page, require, try_change
+from apps.console.frame import (
+    change_and_tell,
+    console_page,
+    posted,
+    require,
+    try_change,
+)
 from apps.core.errors import NotAllowed
 from apps.web.access import TeamRequest, team_view
 
@@ -61,7 +67,7 @@ def member_edit(request: TeamRequest, user_id: uuid.UUID) -> HttpResponseBase:
     require(request, Permission.MANAGE_MEMBERS)
     member = access_member(request.team.id, user_id)
     _require_power_over(request, member)
-    form = RoleForm(request.POST or None, roles_open_to(request), {"role": member.role})
+    form = RoleForm(posted(request), roles_open_to(request), {"role": member.role})
     if form.is_valid():
         role = Role(form.cleaned_data["role"])
         changed = try_change(

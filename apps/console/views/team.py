@@ -23,7 +23,7 @@ from apps.console.forms.people import (
     RatesForm,
     TeamForm,
 )
-from apps.console.frame import console_page, require, try_change
+from apps.console.frame import console_page, posted, require, try_change
 from apps.core.errors import NotAllowed
 from apps.web.access import SESSION_TEAM, TeamRequest, team_view
 
@@ -41,7 +41,7 @@ def team_create_page(request: HttpRequest) -> HttpResponseBase:
     teams, may_create = list(team_list(user)), may_create_team(user)
     if request.method == "POST" and not may_create:
         raise NotAllowed("new teams on this site are made by its operator")
-    form = TeamForm(request.POST or None)
+    form = TeamForm(posted(request))
     if form.is_valid():
         actor = Actor("user", str(user.id), user.get_full_name())
         name = form.cleaned_data["name"]
@@ -67,7 +67,7 @@ def team_page(request: TeamRequest) -> HttpResponseBase:
 def team_rename(request: TeamRequest) -> HttpResponseBase:
     """Give the team another name."""
     require(request, Permission.MANAGE_TEAM)
-    form = TeamForm(request.POST or None, initial={"name": request.team.name})
+    form = TeamForm(posted(request), initial={"name": request.team.name})
     if form.is_valid():
         changed = try_change(
             form,
@@ -94,7 +94,7 @@ def team_rates(request: TeamRequest) -> HttpResponseBase:
     require(request, Permission.MANAGE_BUDGETS)
     team = request.team
     form = RatesForm(
-        request.POST or None,
+        posted(request),
         initial={
             "requests_per_minute": team.requests_per_minute,
             "tokens_per_minute": team.tokens_per_minute,
@@ -125,7 +125,7 @@ def team_delete_page(request: TeamRequest) -> HttpResponseBase:
     """Delete the team and all that is its own, after its slug was typed."""
     require(request, Permission.MANAGE_TEAM)
     team = request.team
-    form = ConfirmationForm(request.POST or None, team.slug)
+    form = ConfirmationForm(posted(request), team.slug)
     if form.is_valid():
         words = form.cleaned_data["confirmation"]
         name = team.name
