@@ -214,6 +214,12 @@ ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "Conductor: "
 MFA_ADAPTER = "apps.accounts.adapters.SecondFactorAdapter"
+MFA_FORMS = {
+    "login_webauthn": "apps.accounts.forms.PasskeySignIn",
+    "authenticate_webauthn": "apps.accounts.forms.PasskeyProof",
+    "reauthenticate_webauthn": "apps.accounts.forms.PasskeyProofAgain",
+    "add_webauthn": "apps.accounts.forms.PasskeyAddition",
+}
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "Conductor"
@@ -331,6 +337,11 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_SUFFIX": "",
+    "ENUM_NAME_OVERRIDES": {
+        "RunState": "apps.runs.models.RunState",
+        "HealthState": "apps.rest.resources.workers.HEALTH_STATES",
+    },
     "SORT_OPERATIONS": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

@@ -45,6 +45,16 @@ class Asker:
         return self.key.key_id if self.key else None
 
     @property
+    def allowed_tiers(self) -> frozenset[str]:
+        """Return the tiers the asker is held to. Empty: all."""
+        return self.key.allowed_tiers if self.key else frozenset()
+
+    @property
+    def allowed_workers(self) -> frozenset[str]:
+        """Return the workers the asker is held to, by name. Empty: all."""
+        return self.key.allowed_workers if self.key else frozenset()
+
+    @property
     def grantable(self) -> KeyHolder | None:
         """Return the key that bounds what the asker can give a key. None: nothing."""
         return self.key

@@ -14,13 +14,14 @@ from django.core.validators import RegexValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.core.money import usd_text
 from apps.rest.errors import WHOLE_BODY
 
 MAX_WHOLE = 2**31 - 1
 """What every database's integers hold."""
 DOLLARS = r"^(0|[1-9]\d{0,8})(\.\d{1,6})?$"
 """Exact to the micro-dollar, below a billion."""
-EXACT_DOLLARS = r"^\d+\.\d{6}$"
+DOLLARS_OUT = r"^-?\d+\.\d{2,6}$"
 
 
 class _StrictNames(serializers.Serializer[Any]):
@@ -130,9 +131,7 @@ class Dollars(Text):
         super().__init__(**{"validators": [check], "max_length": 16, **options})
 
 
-@extend_schema_field(
-    {"type": "string", "pattern": EXACT_DOLLARS, "examples": ["0.012500"]}
-)
+@extend_schema_field({"type": "string", "pattern": DOLLARS_OUT, "examples": ["0.0125"]})
 class DollarsOut(serializers.Field[int, Any, str, Any]):
     """Micro-dollars that go out, as decimal text in dollars, exactly."""
 
@@ -140,8 +139,8 @@ class DollarsOut(serializers.Field[int, Any, str, Any]):
         super().__init__(**{"read_only": True, **options})
 
     def to_representation(self, value: int) -> str:
-        """Return the amount with six decimals."""
-        return f"{value // 1_000_000}.{value % 1_000_000:06d}"
+        """Return the amount to the cent, or as exactly as it is known."""
+        return usd_text(value)
 
 
 class Time(serializers.DateTimeField):

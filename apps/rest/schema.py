@@ -36,6 +36,7 @@ ERRORS = {
     412: "It has been changed since; read it again.",
     413: "The body is too large.",
     415: "The body is declared as something other than JSON.",
+    422: "The pool or a credential cannot be used as it is set up.",
     428: "`If-Match` is missing.",
     429: "A rate or a budget is used up; `Retry-After` says when to come back.",
     502: "The model's provider did not answer as it should.",
@@ -89,7 +90,7 @@ def operation(
     found = page_output(page_of) if page_of else answer
     asked = query or (PageQuery if page_of else None)
     codes = {*ALWAYS, *errors, *(WITH_BODY if body else ())}
-    codes |= {400} if asked or parameters else set()
+    codes |= {400} if asked or 428 in codes else set()
     return extend_schema(
         operation_id=operation_id,
         summary=summary,

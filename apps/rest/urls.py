@@ -5,7 +5,20 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, path, re_path
 
 from apps.rest.documentation import ApiDocs, ApiSchema
-from apps.rest.resources import invitations, keys, me, members, runs, team
+from apps.rest.resources import (
+    budgets,
+    conductors,
+    credentials,
+    invitations,
+    keys,
+    me,
+    members,
+    pools,
+    runs,
+    team,
+    usage,
+    workers,
+)
 from apps.rest.views import NoSuchAddress
 
 app_name = "rest"
@@ -32,9 +45,57 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("keys/<uuid:key_id>/", keys.OneKey.as_view(), name="key"),
     path("keys/<uuid:key_id>/rotate/", keys.KeyRotate.as_view(), name="key_rotate"),
     path("keys/<uuid:key_id>/revoke/", keys.KeyRevoke.as_view(), name="key_revoke"),
+    path("credentials/", credentials.Credentials.as_view(), name="credentials"),
+    path(
+        "credentials/<uuid:credential_id>/",
+        credentials.OneCredential.as_view(),
+        name="credential",
+    ),
+    path("presets/", pools.Presets.as_view(), name="presets"),
+    path("workers/", workers.Workers.as_view(), name="workers"),
+    path("workers/models/", workers.ProviderModels.as_view(), name="models"),
+    path("workers/<uuid:worker_id>/", workers.OneWorker.as_view(), name="worker"),
+    path(
+        "workers/<uuid:worker_id>/test/",
+        workers.WorkerTest.as_view(),
+        name="worker_test",
+    ),
+    path("conductors/", conductors.Conductors.as_view(), name="conductors"),
+    path(
+        "conductors/<uuid:conductor_id>/",
+        conductors.OneConductor.as_view(),
+        name="conductor",
+    ),
+    path(
+        "conductors/<uuid:conductor_id>/test/",
+        conductors.ConductorTest.as_view(),
+        name="conductor_test",
+    ),
+    path("pools/", pools.Pools.as_view(), name="pools"),
+    path("pools/<uuid:pool_id>/", pools.OnePool.as_view(), name="pool"),
+    path(
+        "pools/<uuid:pool_id>/versions/",
+        pools.PoolVersions.as_view(),
+        name="pool_versions",
+    ),
+    path(
+        "pools/<uuid:pool_id>/versions/<int:version>/",
+        pools.OnePoolVersion.as_view(),
+        name="pool_version",
+    ),
+    path(
+        "pools/<uuid:pool_id>/changes/",
+        pools.PoolChanges.as_view(),
+        name="pool_changes",
+    ),
+    path("budgets/", budgets.Budgets.as_view(), name="budgets"),
+    path("budgets/<uuid:budget_id>/", budgets.OneBudget.as_view(), name="budget"),
+    path("usage/", usage.Usage.as_view(), name="usage"),
     path("runs/", runs.Runs.as_view(), name="runs"),
+    path("runs/estimate/", runs.RunEstimate.as_view(), name="run_estimate"),
     path("runs/<uuid:run_id>/", runs.OneRun.as_view(), name="run"),
     path("runs/<uuid:run_id>/entries/", runs.RunEntries.as_view(), name="run_entries"),
     path("runs/<uuid:run_id>/cancel/", runs.RunCancel.as_view(), name="run_cancel"),
+    path("runs/<uuid:run_id>/rerun/", runs.RunRerun.as_view(), name="run_rerun"),
     re_path(r"^.*$", NoSuchAddress.as_view(), name="nothing"),
 ]

@@ -60,11 +60,7 @@ def pool_update(
     team_id = pool.team_id
     with pool_change(team_id, actor) as change:
         row = access_pool(team_id, pool.id)
-        if expected_version not in (None, row.version):
-            raise VersionConflict(
-                f"pool {row.name!r} is at version {row.version} by now, "
-                f"not at {expected_version}"
-            )
+        _check_version(row, expected_version)
         before = pool_values(row)
         given = values_read(PoolInput, _merged(before, values))
         limits = _tier_limits(given)
@@ -77,20 +73,31 @@ def pool_update(
     return access_pool(team_id, pool.id)
 
 
-def pool_delete(*, pool: Pool, actor: Actor) -> None:
+def pool_delete(
+    *, pool: Pool, actor: Actor, expected_version: int | None = None
+) -> None:
     """Delete a pool; its workers and its conductor stay.
 
-    Raises: Conflict if it is the default and not the last one, NotFound.
+    Raises: Conflict if it is the default and not the last one, NotFound,
+    VersionConflict if it is not at `expected_version` any more.
     """
     team_id = pool.team_id
     with pool_change(team_id, actor) as change:
         row = access_pool(team_id, pool.id)
+        _check_version(row, expected_version)
         if row.is_default and _others(team_id, row).exists():
             raise Conflict(
                 f"pool {row.name!r} is the default; make another one that first"
             )
         change.record("pool.deleted", row, before=pool_values(row))
         row.delete()
+
+
+def _check_version(row: Pool, expected: int | None) -> None:
+    if expected not in (None, row.version):
+        raise VersionConflict(
+            f"pool {row.name!r} is at version {row.version} by now, not at {expected}"
+        )
 
 
 def _others(team_id: uuid.UUID, own: Pool | None) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -14,9 +15,18 @@ from rest_framework.response import Response
 
 from apps.accounts.models import Permission, Scope
 from apps.audit.selectors import entry_list
+from apps.core.money import micros_of_usd
 from apps.engine.ports import CallParams
-from apps.rest.asker import Asker
-from apps.rest.fields import DollarsOut, Input, Number, Output, Text, Time, Whole
+from apps.rest.fields import (
+    Dollars,
+    DollarsOut,
+    Input,
+    Number,
+    Output,
+    Text,
+    Time,
+    Whole,
+)
 from apps.rest.pagination import PageQuery, page_by_id, page_by_seq
 from apps.rest.rights import READ_ENTRIES, READ_RUNS, RUN, Right
 from apps.rest.schema import operation
@@ -24,14 +34,15 @@ from apps.rest.told import ToldRun, tell
 from apps.rest.views import RestView
 from apps.runs.models import Run, RunState, Source
 from apps.runs.resolution import DIRECT_PREFIX
-from apps.runs.selectors import access_run, run_list
-from apps.runs.services import run_cancel, run_submit
-from apps.runs.types import RunFilters, RunOrder
+from apps.runs.selectors import access_run, run_estimate, run_list
+from apps.runs.services import run_cancel, run_rerun, run_submit
+from apps.runs.types import Narrowing, RunFilters, RunOrder
 
 TAG = "Runs"
 DIRECT = Right(Permission.RUN, (Scope.DIRECT,))
 """Needed on top to call one worker without a plan."""
 MAX_STOPS = 4
+MAX_WORKERS = 100
 EXAMPLE: dict[str, Any] = {
     "id": "0199c0de-0000-7000-8000-000000000001",
     "state": "completed",
@@ -61,8 +72,22 @@ SENT = {"model": "conductor-ultra", "prompt": "Is 2027 a prime number? Check it 
 # --- what comes in -------------------------------------------------------------------
 
 
-class RunInput(Input):
-    """A run to start."""
+class NarrowingInput(Input):
+    """What the run may use less of than its pool has; never more."""
+
+    workers = serializers.ListField(
+        child=Text(max_length=64),
+        max_length=MAX_WORKERS,
+        required=False,
+        help_text="Names of those it may use. Empty: all.",
+    )
+    max_steps = Whole(min_value=1, required=False)
+    max_rounds = Whole(min_value=1, required=False)
+    max_cost_usd = Dollars(required=False)
+
+
+class EstimateInput(Input):
+    """A run that might be started."""
 
     model = Text(
         max_length=200,
@@ -70,6 +95,12 @@ class RunInput(Input):
         "or `worker/<name>`.",
     )
     prompt = Text(trim_whitespace=False, help_text="What is to be done.")
+
+
+class RunInput(EstimateInput):
+    """A run to start."""
+
+    conductor = NarrowingInput(required=False)
     max_tokens = Whole(required=False, min_value=1, max_value=10_000_000)
     temperature = Number(required=False, min_value=0, max_value=2)
     top_p = Number(required=False, min_value=0, max_value=1)
@@ -227,6 +258,18 @@ class EntryOutput(Output):
     previous_hash = serializers.CharField()
 
 
+class EstimateOutput(Output):
+    """What a run may cost."""
+
+    low_usd = DollarsOut(source="low_micros")
+    high_usd = DollarsOut(source="high_micros")
+    basis = serializers.ChoiceField(
+        choices=["past runs", "prices", "unknown"],
+        help_text="unknown: a price is missing, and both figures are 0.",
+    )
+    sample = serializers.IntegerField(help_text="Past runs it rests on.")
+
+
 class CancelOutput(Output):
     """What cancelling did."""
 
@@ -258,6 +301,7 @@ class Runs(RestView):
         body=RunInput,
         answer=RunOutput,
         status=201,
+        errors=(422,),
         sent=SENT,
         example={**EXAMPLE, "state": "running", "finished_at": None},
     )
@@ -268,12 +312,9 @@ class Runs(RestView):
         To wait for the answer, or to stream it, use the OpenAI-compatible `/v1`.
         """
         values = self.read(RunInput)
-        model, prompt = values.pop("model"), values.pop("prompt")
-        if model.startswith(DIRECT_PREFIX):
+        if values["model"].startswith(DIRECT_PREFIX):
             self.asker.require(DIRECT)
-        params = CallParams(**{**values, "stop": tuple(values.get("stop", ()))})
-        order = _order(self.asker, model, prompt, params, self.context)
-        return _started(self, run_submit(order))
+        return _started(self, run_submit(_order(self, values)))
 
 
 class OneRun(RestView):
@@ -308,6 +349,66 @@ class RunEntries(RestView):
         return self.paged(page_by_seq(read, **self.read_page()), EntryOutput)
 
 
+class RunRerun(RestView):
+    """Asking the same again."""
+
+    tag = TAG
+    rights = {"POST": RUN}
+
+    @operation(
+        "run_rerun",
+        "Run again",
+        answer=RunOutput,
+        status=201,
+        errors=(400, 422),
+        example={**EXAMPLE, "state": "running", "finished_at": None},
+    )
+    def post(self, request: Request, run_id: uuid.UUID) -> Response:
+        """Ask the same again, of the pool as it is now."""
+        asker = self.asker
+        run = access_run(team_id=asker.team_id, run_id=run_id)
+        asker.require(READ_RUNS)
+        if run.model.startswith(DIRECT_PREFIX):
+            asker.require(DIRECT)
+        new_id = run_rerun(
+            run,
+            asker.actor,
+            asker.user_id,
+            source=Source.API.value,
+            api_key_id=asker.key_id,
+            allowed_tiers=asker.allowed_tiers,
+            allowed_workers=asker.allowed_workers,
+            context=self.context,
+        )
+        return _started(self, new_id)
+
+
+class RunEstimate(RestView):
+    """What a run may cost."""
+
+    tag = TAG
+    rights = {"POST": RUN}
+
+    @operation(
+        "run_estimate",
+        "Estimate a run",
+        body=EstimateInput,
+        answer=EstimateOutput,
+        errors=(422,),
+        sent=SENT,
+        example={
+            "low_usd": "0.0011",
+            "high_usd": "0.0064",
+            "basis": "past runs",
+            "sample": 48,
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Return what a run may cost, before it begins. Nothing is started."""
+        estimate = run_estimate(self.asker.team_id, **self.read(EstimateInput))
+        return Response(EstimateOutput(estimate).data)
+
+
 class RunCancel(RestView):
     """Stopping a run."""
 
@@ -334,22 +435,28 @@ def _started(view: RestView, run_id: uuid.UUID) -> Response:
     return view.created(RunOutput(run).data, reverse("rest:run", args=[run_id]))
 
 
-def _order(
-    asker: Asker,
-    model: str,
-    prompt: str,
-    params: CallParams,
-    context: dict[str, str],
-) -> RunOrder:
+def _order(view: RestView, values: dict[str, Any]) -> RunOrder:
+    asker = view.asker
+    narrowing = values.pop("conductor", {})
     return RunOrder(
         team_id=asker.team_id,
         actor=asker.actor,
-        prompt=prompt,
-        model=model,
-        source=Source.API,
-        params=params,
+        prompt=values.pop("prompt"),
+        model=values.pop("model"),
+        source=Source.API.value,
+        params=CallParams(**{**values, "stop": tuple(values.get("stop", ()))}),
         is_watched=False,
         user_id=asker.user_id,
         api_key_id=asker.key_id,
-        context=context,
+        context=view.context,
+        narrowing=_narrowing(**narrowing),
+        allowed_tiers=asker.allowed_tiers,
+        allowed_workers=asker.allowed_workers,
     )
+
+
+def _narrowing(
+    workers: Sequence[str] = (), max_cost_usd: str | None = None, **limits: int
+) -> Narrowing:
+    micros = None if max_cost_usd is None else micros_of_usd(max_cost_usd)
+    return Narrowing(workers=tuple(workers), max_cost_micros=micros, **limits)

@@ -1,0 +1,192 @@
+"""Conductors: models that plan."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.urls import reverse
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.pools.models import Conductor, ConductorMode
+from apps.pools.selectors import (
+    access_conductor,
+    conductor_list,
+    conductor_values,
+    last_test,
+)
+from apps.pools.services import (
+    conductor_create,
+    conductor_delete,
+    conductor_test,
+    conductor_update,
+)
+from apps.rest.fields import Flag, Text, Word
+from apps.rest.pagination import page_by_place
+from apps.rest.resources.endpoints import (
+    ENDPOINT,
+    SENT,
+    TEST_EXAMPLE,
+    EndpointInput,
+    EndpointOutput,
+    ModelTestOutput,
+)
+from apps.rest.rights import MANAGE_POOLS, READ_POOLS
+from apps.rest.schema import operation
+from apps.rest.views import RestView
+
+TAG = "Conductors"
+TEMPERATURE = r"^[0-2](\.\d{1,2})?$"
+EXAMPLE: dict[str, Any] = {
+    **ENDPOINT,
+    "name": "planner",
+    "mode": "lists",
+    "shows_descriptions": False,
+    "uses_prefill": False,
+    "temperature": "0.7",
+    "max_output_tokens": 2048,
+}
+
+
+class ConductorInput(EndpointInput):
+    """A model that plans."""
+
+    mode = Word(
+        choices=ConductorMode.choices,
+        required=False,
+        help_text="How it is asked to write its plan.",
+    )
+    shows_descriptions = Flag(
+        required=False, help_text="False: workers are anonymous in its prompt."
+    )
+    uses_prefill = Flag(
+        required=False, help_text="True: its reasoning is started for it."
+    )
+    temperature = Text(
+        required=False,
+        allow_null=True,
+        max_length=8,
+        help_text="Decimal text from 0 to 2, like '0.7'. Null: the server's default.",
+    )
+
+
+class ConductorOutput(EndpointOutput):
+    """A model that plans."""
+
+    mode = serializers.ChoiceField(choices=ConductorMode.choices)
+    shows_descriptions = serializers.BooleanField()
+    uses_prefill = serializers.BooleanField()
+    temperature = serializers.RegexField(TEMPERATURE, allow_null=True)
+
+
+class Conductors(RestView):
+    """The conductors of the team."""
+
+    tag = TAG
+    rights = {"GET": READ_POOLS, "POST": MANAGE_POOLS}
+
+    @operation(
+        "conductor_list", "List conductors", page_of=ConductorOutput, example=EXAMPLE
+    )
+    def get(self, request: Request) -> Response:
+        """Return the conductors by name."""
+        page = page_by_place(conductor_list(self.asker.team_id), **self.read_page())
+        told = [_told(conductor) for conductor in page.data]
+        return self.paged(type(page)(told, page.next_cursor), ConductorOutput)
+
+    @operation(
+        "conductor_create",
+        "Add a conductor",
+        body=ConductorInput,
+        answer=ConductorOutput,
+        status=201,
+        sent={**SENT, "name": "planner", "mode": "lists"},
+        example=EXAMPLE,
+    )
+    def post(self, request: Request) -> Response:
+        """Add a conductor. It plans for no pool yet."""
+        conductor = conductor_create(
+            team=self.asker.team,
+            values=self.read(ConductorInput),
+            actor=self.asker.actor,
+        )
+        place = reverse("rest:conductor", args=[conductor.id])
+        return self.created(ConductorOutput(_told(conductor)).data, place)
+
+
+class OneConductor(RestView):
+    """One conductor."""
+
+    tag = TAG
+    rights = {"GET": READ_POOLS, "PATCH": MANAGE_POOLS, "DELETE": MANAGE_POOLS}
+
+    @operation(
+        "conductor_get", "Read a conductor", answer=ConductorOutput, example=EXAMPLE
+    )
+    def get(self, request: Request, conductor_id: uuid.UUID) -> Response:
+        """Return a conductor."""
+        conductor = access_conductor(self.asker.team_id, conductor_id)
+        return Response(ConductorOutput(_told(conductor)).data)
+
+    @operation(
+        "conductor_update",
+        "Change a conductor",
+        body=ConductorInput,
+        is_partial=True,
+        answer=ConductorOutput,
+        sent={"temperature": "0.2"},
+        example={**EXAMPLE, "temperature": "0.2"},
+    )
+    def patch(self, request: Request, conductor_id: uuid.UUID) -> Response:
+        """Change a conductor in every pool it plans for, for runs that begin later."""
+        conductor = conductor_update(
+            conductor=access_conductor(self.asker.team_id, conductor_id),
+            values=self.read(ConductorInput, is_partial=True),
+            actor=self.asker.actor,
+        )
+        return Response(ConductorOutput(_told(conductor)).data)
+
+    @operation("conductor_delete", "Delete a conductor", errors=(409,))
+    def delete(self, request: Request, conductor_id: uuid.UUID) -> Response:
+        """Delete a conductor that plans for no pool."""
+        conductor_delete(
+            conductor=access_conductor(self.asker.team_id, conductor_id),
+            actor=self.asker.actor,
+        )
+        return Response(status=204)
+
+
+class ConductorTest(RestView):
+    """Trying a conductor out."""
+
+    tag = TAG
+    rights = {"POST": MANAGE_POOLS}
+
+    @operation(
+        "conductor_test",
+        "Test a conductor",
+        answer=ModelTestOutput,
+        example=TEST_EXAMPLE,
+    )
+    def post(self, request: Request, conductor_id: uuid.UUID) -> Response:
+        """Ask a conductor one short question, which costs what it costs.
+
+        What goes wrong at the provider is in the answer.
+        """
+        result = conductor_test(
+            team_id=self.asker.team_id,
+            conductor_id=conductor_id,
+            actor=self.asker.actor,
+        )
+        return Response(ModelTestOutput(result).data)
+
+
+def _told(conductor: Conductor) -> dict[str, Any]:
+    return {
+        "id": conductor.id,
+        **conductor_values(conductor),
+        "pools": sorted(pool.name for pool in conductor.pools.all()),
+        "last_test": last_test(conductor),
+    }

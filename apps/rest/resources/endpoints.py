@@ -1,0 +1,144 @@
+"""What workers and conductors share: where a model is served, and its price."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.pools.models import MaxTokensField
+from apps.rest.fields import Dollars, Id, Input, Output, Text, Time, Whole, Word
+
+MAX_SECONDS = 86_400
+MAX_TOKENS = 100_000_000
+PLAIN_DOLLARS = r"^\d+(\.\d{1,6})?$"
+ENDPOINT: dict[str, Any] = {
+    "id": "0199c0de-0000-7000-8000-000000000007",
+    "name": "mistral-large",
+    "base_url": "https://api.mistral.ai/v1",
+    "model": "mistral-large-latest",
+    "credential_id": "0199c0de-0000-7000-8000-000000000006",
+    "max_tokens_field": "max_tokens",
+    "timeouts": {
+        "connect_s": None,
+        "first_byte_s": 120,
+        "idle_s": None,
+        "total_s": None,
+    },
+    "price": {
+        "valid_from": "2026-11-21",
+        "input_usd": "2",
+        "output_usd": "6",
+        "cached_input_usd": None,
+    },
+    "max_output_tokens": 4096,
+    "pools": ["house"],
+    "last_test": None,
+}
+SENT: dict[str, Any] = {
+    "name": "mistral-large",
+    "base_url": "https://api.mistral.ai/v1",
+    "model": "mistral-large-latest",
+    "credential_id": "0199c0de-0000-7000-8000-000000000006",
+    "price": {"input_usd": "2", "output_usd": "6"},
+}
+
+
+def _seconds() -> Whole:
+    return Whole(min_value=1, max_value=MAX_SECONDS, required=False, allow_null=True)
+
+
+class TimeoutsInput(Input):
+    """Seconds. Null: the site's setting."""
+
+    connect_s = _seconds()
+    first_byte_s = _seconds()
+    idle_s = _seconds()
+    total_s = _seconds()
+
+
+class PriceInput(Input):
+    """US dollars per million tokens."""
+
+    valid_from = serializers.DateField(
+        required=False, allow_null=True, help_text="Null: from today on."
+    )
+    input_usd = Dollars()
+    output_usd = Dollars()
+    cached_input_usd = Dollars(
+        required=False, allow_null=True, help_text="Null: as much as other input."
+    )
+
+
+class EndpointInput(Input):
+    """Where a model is served."""
+
+    name = Text(max_length=64, help_text="Letters, digits, '.', '_' and '-'.")
+    base_url = Text(
+        max_length=500, help_text="With the version path, without /chat/completions."
+    )
+    model = Text(max_length=200, help_text="As the server calls it.")
+    credential_id = Id(required=False, allow_null=True)
+    max_tokens_field = Word(choices=MaxTokensField.choices, required=False)
+    timeouts = TimeoutsInput(required=False)
+    price = PriceInput(
+        required=False, allow_null=True, help_text="Null: unknown, which is not free."
+    )
+    max_output_tokens = Whole(min_value=1, max_value=MAX_TOKENS, required=False)
+
+
+class TimeoutsOutput(Output):
+    """Seconds. Null: the site's setting."""
+
+    connect_s = serializers.IntegerField(allow_null=True)
+    first_byte_s = serializers.IntegerField(allow_null=True)
+    idle_s = serializers.IntegerField(allow_null=True)
+    total_s = serializers.IntegerField(allow_null=True)
+
+
+class PriceOutput(Output):
+    """US dollars per million tokens, as decimal text."""
+
+    valid_from = serializers.DateField()
+    input_usd = serializers.RegexField(PLAIN_DOLLARS)
+    output_usd = serializers.RegexField(PLAIN_DOLLARS)
+    cached_input_usd = serializers.RegexField(PLAIN_DOLLARS, allow_null=True)
+
+
+class ModelTestOutput(Output):
+    """How one short call to a model went."""
+
+    ok = serializers.BooleanField()
+    latency_ms = serializers.IntegerField()
+    answer = serializers.CharField(help_text="The beginning of what it said.")
+    model = serializers.CharField(help_text="As the provider names it; or empty.")
+    error_code = serializers.CharField(help_text="Empty: none.")
+    message = serializers.CharField(help_text="What went wrong, if anything.")
+    tested_at = Time()
+
+
+class EndpointOutput(Output):
+    """Where a model is served."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    base_url = serializers.CharField()
+    model = serializers.CharField()
+    credential_id = serializers.UUIDField(allow_null=True)
+    max_tokens_field = serializers.ChoiceField(choices=MaxTokensField.choices)
+    timeouts = TimeoutsOutput()
+    price = PriceOutput(allow_null=True, help_text="In force today. Null: unknown.")
+    max_output_tokens = serializers.IntegerField()
+    pools = serializers.ListField(child=serializers.CharField(), help_text="By name.")
+    last_test = ModelTestOutput(allow_null=True)
+
+
+TEST_EXAMPLE: dict[str, Any] = {
+    "ok": True,
+    "latency_ms": 412,
+    "answer": "ready",
+    "model": "mistral-large-2411",
+    "error_code": "",
+    "message": "",
+    "tested_at": "2026-11-21T15:53:16.000000Z",
+}

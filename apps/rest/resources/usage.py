@@ -1,0 +1,105 @@
+"""What the team used, by day, worker, member or key."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.rest.fields import DollarsOut, Output, Query, Time
+from apps.rest.rights import READ_BUDGETS
+from apps.rest.schema import operation
+from apps.rest.views import RestView
+from apps.runs.selectors import usage_by
+
+GROUPS = ("day", "worker", "member", "key")
+USUAL_DAYS = 30
+MAX_DAYS = 400
+"""A little more than a year, to compare one month with the same a year before."""
+ROW: dict[str, Any] = {
+    "label": "2026-11-21",
+    "id": None,
+    "runs": 12,
+    "failed": 1,
+    "prompt_tokens": 10240,
+    "completion_tokens": 4096,
+    "cost_usd": "0.0123",
+    "has_unknown_cost": False,
+}
+
+
+class UsageQuery(Query):
+    """What to add up by, and of which time."""
+
+    group = serializers.ChoiceField(choices=GROUPS, default="day")
+    since = serializers.DateTimeField(
+        required=False, help_text=f"Without it: {USUAL_DAYS} days before `until`."
+    )
+    until = serializers.DateTimeField(required=False, help_text="Without it: now.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Fill in the times and refuse a span that is empty or too long."""
+        until: datetime = attrs.get("until") or timezone.now()
+        try:
+            since = attrs.get("since") or until - timedelta(days=USUAL_DAYS)
+        except OverflowError:
+            since = until
+        if not timedelta() < until - since <= timedelta(days=MAX_DAYS):
+            complaint = f"expected a time after since, by at most {MAX_DAYS} days"
+            raise serializers.ValidationError({"until": [complaint]})
+        return {**attrs, "since": since, "until": until}
+
+
+class UsageRowOutput(Output):
+    """What one day, worker, member or key used."""
+
+    label = serializers.CharField(help_text="The day, or a name.")
+    id = serializers.UUIDField(allow_null=True, help_text="Of the member or key.")
+    runs = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    prompt_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    cost_usd = DollarsOut(source="cost_micros", help_text="The known part.")
+    has_unknown_cost = serializers.BooleanField()
+
+
+class UsageOutput(Output):
+    """Usage, added up."""
+
+    group = serializers.ChoiceField(choices=GROUPS)
+    since = Time()
+    until = Time()
+    rows = UsageRowOutput(many=True)
+
+
+class Usage(RestView):
+    """The usage of the team."""
+
+    tag = "Budgets"
+    rights = {"GET": READ_BUDGETS}
+
+    @operation(
+        "usage_get",
+        "Read usage",
+        query=UsageQuery,
+        answer=UsageOutput,
+        example={
+            "group": "day",
+            "since": "2026-10-22T15:53:16Z",
+            "until": "2026-11-21T15:53:16Z",
+            "rows": [ROW],
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Return what runs that began in a time used.
+
+        Days ascend; the others come by cost, the dearest first. The rows of each
+        grouping add up to the same cost.
+        """
+        asked = self.read_query(UsageQuery)
+        rows = usage_by(self.asker.team_id, **asked)
+        return Response(UsageOutput({**asked, "rows": rows}).data)

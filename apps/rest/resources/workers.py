@@ -1,0 +1,259 @@
+"""Workers: models that do subtasks."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+from django.urls import reverse
+from django.utils import timezone
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.pools.models import Protocol, Worker
+from apps.pools.selectors import (
+    access_worker,
+    last_test,
+    worker_health,
+    worker_list,
+    worker_values,
+)
+from apps.pools.services import (
+    models_fetch,
+    worker_create,
+    worker_delete,
+    worker_test,
+    worker_update,
+)
+from apps.pools.types import HealthState
+from apps.rest.fields import Flag, Id, Input, Output, Text, Whole, Word
+from apps.rest.pagination import page_by_place
+from apps.rest.resources.endpoints import (
+    ENDPOINT,
+    MAX_TOKENS,
+    SENT,
+    TEST_EXAMPLE,
+    EndpointInput,
+    EndpointOutput,
+    ModelTestOutput,
+)
+from apps.rest.rights import MANAGE_POOLS, READ_POOLS
+from apps.rest.schema import operation
+from apps.rest.views import RestView
+from apps.runs.selectors import worker_calls
+from apps.runs.types import WorkerCalls
+
+TAG = "Workers"
+WATCHED = timedelta(days=1)
+"""Calls since then say how a worker is doing."""
+HEALTH_STATES = [(state.value, state.value) for state in HealthState]
+NO_CALLS = WorkerCalls(0, 0, None)
+EXAMPLE: dict[str, Any] = {
+    **ENDPOINT,
+    "protocol": "openai",
+    "description": "Good at prose.",
+    "context_tokens": 128000,
+    "tags": ["eu"],
+    "is_enabled": True,
+    "health": {"state": "healthy", "calls": 40, "failures": 1, "latency_ms": 2104},
+}
+
+
+class WorkerInput(EndpointInput):
+    """A worker."""
+
+    protocol = Word(choices=Protocol.choices, required=False)
+    description = Text(
+        required=False,
+        allow_blank=True,
+        max_length=4000,
+        help_text="What it is good at; for conductors that want to know.",
+    )
+    context_tokens = Whole(
+        min_value=1, max_value=MAX_TOKENS, required=False, allow_null=True
+    )
+    tags = serializers.ListField(
+        child=Text(max_length=64), max_length=20, required=False
+    )
+    is_enabled = Flag(required=False)
+
+
+class ModelsInput(Input):
+    """Whose models to list, and with which key."""
+
+    base_url = Text(max_length=500)
+    credential_id = Id(required=False, allow_null=True)
+    secret = Text(
+        max_length=4000,
+        required=False,
+        allow_null=True,
+        help_text="A key that is not stored yet. Write-only.",
+    )
+
+
+class WorkerHealthOutput(Output):
+    """How a worker has been doing for a day."""
+
+    state = serializers.ChoiceField(choices=HEALTH_STATES)
+    calls = serializers.IntegerField()
+    failures = serializers.IntegerField()
+    latency_ms = serializers.IntegerField(
+        allow_null=True, help_text="Of a usual call. Null: there was none."
+    )
+
+
+class WorkerOutput(EndpointOutput):
+    """A worker."""
+
+    protocol = serializers.ChoiceField(choices=Protocol.choices)
+    description = serializers.CharField()
+    context_tokens = serializers.IntegerField(allow_null=True)
+    tags = serializers.ListField(child=serializers.CharField())
+    is_enabled = serializers.BooleanField()
+    health = WorkerHealthOutput()
+
+
+class ModelsOutput(Output):
+    """The models a provider lists."""
+
+    models = serializers.ListField(child=serializers.CharField())
+
+
+class Workers(RestView):
+    """The workers of the team."""
+
+    tag = TAG
+    rights = {"GET": READ_POOLS, "POST": MANAGE_POOLS}
+
+    @operation("worker_list", "List workers", page_of=WorkerOutput, example=EXAMPLE)
+    def get(self, request: Request) -> Response:
+        """Return the workers by name, and how they are doing."""
+        page = page_by_place(worker_list(self.asker.team_id), **self.read_page())
+        calls = _calls(self.asker.team_id)
+        told = [_told(worker, calls) for worker in page.data]
+        return self.paged(type(page)(told, page.next_cursor), WorkerOutput)
+
+    @operation(
+        "worker_create",
+        "Add a worker",
+        body=WorkerInput,
+        answer=WorkerOutput,
+        status=201,
+        sent=SENT,
+        example=EXAMPLE,
+    )
+    def post(self, request: Request) -> Response:
+        """Add a worker. It works for no pool yet."""
+        worker = worker_create(
+            team=self.asker.team,
+            values=self.read(WorkerInput),
+            actor=self.asker.actor,
+        )
+        place = reverse("rest:worker", args=[worker.id])
+        return self.created(_output(worker), place)
+
+
+class OneWorker(RestView):
+    """One worker."""
+
+    tag = TAG
+    rights = {"GET": READ_POOLS, "PATCH": MANAGE_POOLS, "DELETE": MANAGE_POOLS}
+
+    @operation("worker_get", "Read a worker", answer=WorkerOutput, example=EXAMPLE)
+    def get(self, request: Request, worker_id: uuid.UUID) -> Response:
+        """Return a worker and how it is doing."""
+        return Response(_output(access_worker(self.asker.team_id, worker_id)))
+
+    @operation(
+        "worker_update",
+        "Change a worker",
+        body=WorkerInput,
+        is_partial=True,
+        answer=WorkerOutput,
+        sent={"is_enabled": False},
+        example={**EXAMPLE, "is_enabled": False},
+    )
+    def patch(self, request: Request, worker_id: uuid.UUID) -> Response:
+        """Change a worker in every pool it works for, for runs that begin later."""
+        worker = worker_update(
+            worker=access_worker(self.asker.team_id, worker_id),
+            values=self.read(WorkerInput, is_partial=True),
+            actor=self.asker.actor,
+        )
+        return Response(_output(worker))
+
+    @operation("worker_delete", "Delete a worker", errors=(409,))
+    def delete(self, request: Request, worker_id: uuid.UUID) -> Response:
+        """Delete a worker that is in no pool."""
+        worker_delete(
+            worker=access_worker(self.asker.team_id, worker_id),
+            actor=self.asker.actor,
+        )
+        return Response(status=204)
+
+
+class WorkerTest(RestView):
+    """Trying a worker out."""
+
+    tag = TAG
+    rights = {"POST": MANAGE_POOLS}
+
+    @operation(
+        "worker_test", "Test a worker", answer=ModelTestOutput, example=TEST_EXAMPLE
+    )
+    def post(self, request: Request, worker_id: uuid.UUID) -> Response:
+        """Ask a worker one short question, which costs what it costs.
+
+        What goes wrong at the provider is in the answer.
+        """
+        result = worker_test(
+            team_id=self.asker.team_id, worker_id=worker_id, actor=self.asker.actor
+        )
+        return Response(ModelTestOutput(result).data)
+
+
+class ProviderModels(RestView):
+    """What a provider serves."""
+
+    tag = TAG
+    rights = {"POST": MANAGE_POOLS}
+
+    @operation(
+        "models_fetch",
+        "List a provider's models",
+        body=ModelsInput,
+        answer=ModelsOutput,
+        errors=(422, 502),
+        sent={"base_url": "https://api.mistral.ai/v1", "secret": "…"},
+        example={"models": ["mistral-large-latest"]},
+    )
+    def post(self, request: Request) -> Response:
+        """Ask a provider for the names of its models."""
+        names = models_fetch(team_id=self.asker.team_id, **self.read(ModelsInput))
+        return Response({"models": names})
+
+
+def _calls(team_id: uuid.UUID) -> dict[str, WorkerCalls]:
+    return worker_calls(team_id, timezone.now() - WATCHED)
+
+
+def _output(worker: Worker) -> dict[str, Any]:
+    return WorkerOutput(_told(worker, _calls(worker.team_id))).data
+
+
+def _told(worker: Worker, calls: dict[str, WorkerCalls]) -> dict[str, Any]:
+    known = calls.get(worker.name, NO_CALLS)
+    return {
+        "id": worker.id,
+        **worker_values(worker),
+        "pools": sorted(pool.name for pool in worker.pools.all()),
+        "last_test": last_test(worker),
+        "health": worker_health(
+            worker,
+            calls=known.calls,
+            failures=known.failures,
+            latency_ms=known.latency_ms,
+        ),
+    }
