@@ -75,7 +75,7 @@ def team_update(*, team: Team, actor: Actor, **changes: Any) -> Team:
 
 @transaction.atomic
 def team_delete(*, team: Team, confirmation: str, actor: Actor) -> None:
-    """Delete a team with all its rows; its ledger stays and ends with this entry.
+    """Delete a team with all its rows; its ledger stays and tells of it.
 
     Its keys stop at once in this process, within `CACHE_SECONDS` in others.
     Raises: InvalidFields unless `confirmation` is the team's slug; NotFound.
