@@ -66,6 +66,18 @@ Label = Annotated[
 ]
 
 
+def _not_empty(ids: tuple[UUID, ...]) -> tuple[UUID, ...]:
+    # A plain min_length would complain a second time when an id is malformed.
+    if not ids:
+        raise PydanticCustomError("too_short", "must name at least one worker")
+    return ids
+
+
+WorkerIds = Annotated[
+    tuple[UUID, ...], Field(max_length=MAX_WORKERS), AfterValidator(_not_empty)
+]
+
+
 class CredentialInput(Part):
     """A new credential. Its base URL decides the host it is bound to for good."""
 
@@ -187,7 +199,7 @@ class PoolInput(Part):
     name: Name
     is_default: bool = False
     conductor_id: UUID | None = None
-    worker_ids: tuple[UUID, ...] = Field(min_length=1, max_length=MAX_WORKERS)
+    worker_ids: WorkerIds
     """In the order the conductor is told of them."""
     fallback_id: UUID
     """One of `worker_ids`."""

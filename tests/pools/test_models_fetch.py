@@ -1,0 +1,104 @@
+"""Listing a provider's models before a worker is made of one."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from typing import Any
+
+import pytest
+
+from apps.core.errors import InvalidFields
+from apps.pools.errors import ProviderFailed
+from apps.pools.presets import PRESETS
+from apps.pools.selectors import preset_list
+from apps.pools.services import models_fetch
+from apps.simulator.app import create_app
+from tests.conftest import Cast
+from tests.pools.making import CANARY, entries, make_credential, make_worker
+from tests.serving import serving
+
+
+def test_models_are_listed_by_name(cast: Cast, simulator_url: str):
+    names = models_fetch(team_id=cast.team.id, base_url=f"{simulator_url}/")
+    assert "sim-delta" in names
+    assert names == sorted(names)
+
+
+def test_key_may_be_given_or_stored(cast: Cast):
+    with serving(create_app(speed=0, api_key=CANARY), ws="none") as url:
+        base_url = f"{url}/v1"
+        key = make_credential(cast.team, base_url=base_url)
+        for access in ({"secret": f" {CANARY} "}, {"credential_id": key.id}):
+            names = models_fetch(team_id=cast.team.id, base_url=base_url, **access)
+            assert "sim-delta" in names
+
+
+def test_wrong_key_is_an_error_that_does_not_show_it(cast: Cast):
+    with (
+        serving(create_app(speed=0, api_key="right"), ws="none") as url,
+        pytest.raises(ProviderFailed) as caught,
+    ):
+        models_fetch(team_id=cast.team.id, base_url=f"{url}/v1", secret=CANARY)
+    assert caught.value.fault == "unauthorized"
+    assert CANARY not in f"{caught.value!r} {caught.value.__context__!r}"
+
+
+def test_stored_key_goes_to_its_own_host_alone(cast: Cast, simulator_url: str):
+    key = make_credential(cast.team)
+    with pytest.raises(InvalidFields, match="bound to") as caught:
+        models_fetch(team_id=cast.team.id, base_url=simulator_url, credential_id=key.id)
+    assert list(caught.value.fields) == ["credential_id"]
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"secret": ""}, "secret"),
+        ({"secret": f"{CANARY}\nhost: x"}, "secret"),
+        ({"credential_id": uuid.uuid4()}, "credential_id"),
+    ],
+)
+def test_bad_value_is_told_by_its_field(
+    cast: Cast, simulator_url: str, values: dict[str, Any], field: str
+):
+    with pytest.raises(InvalidFields) as caught:
+        models_fetch(team_id=cast.team.id, base_url=simulator_url, **values)
+    assert list(caught.value.fields) == [field]
+    assert CANARY not in str(caught.value.fields)
+
+
+def test_wrong_path_is_a_typed_error(cast: Cast, simulator_url: str):
+    with pytest.raises(ProviderFailed, match="404") as caught:
+        models_fetch(team_id=cast.team.id, base_url=f"{simulator_url}/x")
+    assert (caught.value.fault, caught.value.http_status) == ("not_found", 502)
+
+
+def test_server_that_is_away_is_a_typed_error(cast: Cast):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+        with pytest.raises(ProviderFailed, match="refused"):
+            models_fetch(team_id=cast.team.id, base_url=url)
+
+
+def test_listing_records_nothing(cast: Cast, simulator_url: str):
+    before = len(entries(cast.team))
+    models_fetch(team_id=cast.team.id, base_url=simulator_url)
+    assert len(entries(cast.team)) == before
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.id)
+def test_preset_begins_a_worker(cast: Cast, preset):
+    worker = make_worker(
+        cast.team,
+        name=preset.id,
+        base_url=preset.base_url,
+        max_tokens_field=preset.max_tokens_field,
+    )
+    assert worker.base_url == preset.base_url
+    assert preset.needs_key == preset.base_url.startswith("https://")
+
+
+def test_presets_have_ids_of_their_own():
+    assert len({preset.id for preset in preset_list()}) == len(PRESETS) == 12
