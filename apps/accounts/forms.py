@@ -1,14 +1,30 @@
-"""The form with which people make their account."""
+"""The forms of django-allauth that are other than its own.
+
+Sign-up asks for a name and honours invitations. Answers of passkeys come from outside,
+and django-allauth lets some broken ones through as errors of the server.
+"""
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Callable
 from typing import Any
 
 from allauth.account.forms import SignupForm
 from allauth.core import context
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.webauthn.forms import (
+    AddWebAuthnForm,
+    AuthenticateWebAuthnForm,
+    LoginWebAuthnForm,
+    ReauthenticateWebAuthnForm,
+)
 from django import forms
 
 from apps.accounts.adapters import invitation_of
+
+UNREADABLE = (AttributeError, LookupError, TypeError, ValueError, struct.error)
+"""What reading a broken answer raises."""
 
 
 class SignUpForm(SignupForm):  # type: ignore[misc]
@@ -28,3 +44,38 @@ class SignUpForm(SignupForm):  # type: ignore[misc]
             # Disabled: Django takes the initial value, whatever is sent.
             self.initial["email"] = self.invitation.email
             self.fields["email"].disabled = True
+
+
+class _CarefulCredential:
+    """Turns a passkey's answer that cannot be read into an error of the form."""
+
+    def clean_credential(self) -> Any:
+        """Return what the answer proves."""
+        return _read(super().clean_credential)  # type: ignore[misc]
+
+
+class PasskeySignIn(_CarefulCredential, LoginWebAuthnForm):  # type: ignore[misc]
+    """Signs in by a passkey alone."""
+
+
+class PasskeyProof(_CarefulCredential, AuthenticateWebAuthnForm):  # type: ignore[misc]
+    """Takes a passkey as the second factor."""
+
+
+class PasskeyProofAgain(_CarefulCredential, ReauthenticateWebAuthnForm):  # type: ignore[misc]
+    """Takes a passkey as proof that it is still the same person."""
+
+
+class PasskeyAddition(AddWebAuthnForm):  # type: ignore[misc]
+    """Adds a passkey to an account."""
+
+    def clean(self) -> Any:
+        """Return the passkey's name and its answer."""
+        return _read(super().clean)
+
+
+def _read(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except UNREADABLE as error:
+        raise get_adapter().validation_error("incorrect_code") from error
