@@ -7,6 +7,8 @@ import os
 
 import uvicorn
 
+from apps.audit.scribe import fork_scribe
+from conductor_site.asgi import application
 from conductor_site.protocol import JoiningProtocol
 
 GRACE_S = 10
@@ -19,8 +21,9 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
     args = parser.parse_args()
+    fork_scribe()
     uvicorn.run(
-        "conductor_site.asgi:application",
+        application,
         host=args.host,
         port=args.port,
         access_log=False,

@@ -29,10 +29,12 @@ from django.contrib.staticfiles.finders import (  # noqa: E402
 )
 from servestatic import ServeStaticASGI  # noqa: E402
 
+from apps.audit.scribe import open_scribe  # noqa: E402
 from apps.gateway.app import create_app  # noqa: E402
 from apps.runs.executor import close_executor, open_executor  # noqa: E402
 from apps.runs.routing import websocket_urlpatterns  # noqa: E402
 from apps.runs.services import runs_resume  # noqa: E402
+from apps.web.sockets import SecondFactorSockets  # noqa: E402
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -55,7 +57,7 @@ rest = ProtocolTypeRouter(
     {
         "http": pages,
         "websocket": AllowedHostsOriginValidator(
-            AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
+            AuthMiddlewareStack(SecondFactorSockets(URLRouter(websocket_urlpatterns)))
         ),
     }
 )
@@ -88,6 +90,7 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     # 5 ms a full loop starves it.
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _spare_the_collector()
+    await open_scribe()
     executor = await open_executor()
     await runs_resume(executor)
     await send({"type": "lifespan.startup.complete"})

@@ -23,6 +23,7 @@ OPEN_MODULES = {"services", "selectors", "models", "errors", "types"}
 ALSO_OPEN = {
     "apps.accounts.keys",  # the shape of a key, for the demo
     "apps.audit.verify",  # verification is a read with a report of its own
+    "apps.audit.scribe",  # the ledger's hot path in a process of its own
     "apps.audit.writer",  # the ledger's hot path
     "apps.budgets.periods",  # when a day or month ends
     "apps.budgets.rates",  # asked on every request of a limited key
@@ -37,6 +38,7 @@ ALSO_OPEN = {
     "apps.web.access",  # who is asking: every page goes through it
     "apps.web.formats",
     "apps.web.middleware",
+    "apps.web.sockets",  # wraps the consumers' routes
 }
 MAX_FILE, MAX_FUNCTION = 500, 60
 

@@ -41,10 +41,11 @@ PLAIN_TYPES = frozenset({str, int, bool, bytes, type(None)})
 class PreparedEntry(NamedTuple):
     """An entry but for its time and place."""
 
-    id: UUID
+    id: Any
+    """As the driver takes it, like `subject_id`."""
     action: str
     subject_type: str
-    subject_id: UUID
+    subject_id: Any
     head: bytes
     """Canonical JSON up to the time."""
     tail: bytes
@@ -89,7 +90,7 @@ def prepare(batch: Batch, dialect: Dialect) -> PreparedBatch:
     """
     if not batch.drafts:
         raise InvalidInput("a batch needs at least one entry")
-    entries = [_prepare_entry(batch.team_id, draft) for draft in batch.drafts]
+    entries = [_prepare_entry(batch.team_id, d, dialect) for d in batch.drafts]
     writes = [
         ((w.phase, w.sql, w.must_change_row), _parameters(w, dialect))
         for w in batch.writes
@@ -115,7 +116,7 @@ def _seal_body(
     return digest, (name, salt, sealed, len(plain))
 
 
-def _prepare_entry(team_id: UUID, draft: EntryDraft) -> PreparedEntry:
+def _prepare_entry(team_id: UUID, draft: EntryDraft, dialect: Dialect) -> PreparedEntry:
     contents = []
     bodies = []
     for name in sorted(draft.bodies):
@@ -139,10 +140,10 @@ def _prepare_entry(team_id: UUID, draft: EntryDraft) -> PreparedEntry:
         _word(draft.outcome),
     )
     return PreparedEntry(
-        entry_id,
+        dialect.adapt(entry_id),
         draft.action,
         draft.subject_type,
-        draft.subject_id,
+        dialect.adapt(draft.subject_id),
         head,
         _tail(draft.subject_type, draft.subject_id),
         contents,
@@ -262,10 +263,10 @@ def _link(
             (
                 team,
                 seq,
-                adapt(entry.id),
+                entry.id,
                 entry.action,
                 entry.subject_type,
-                adapt(entry.subject_id),
+                entry.subject_id,
                 recorded_at,
                 canonical,
                 chain.tagged(previous),

@@ -128,3 +128,16 @@ def test_run_survives_a_stop_and_a_kill(scratch: Scratch, models: Models) -> Non
         LAST: 1,
     }
     assert "1 chains hold" in scratch.python("manage.py", "audit_verify")
+
+
+def test_run_goes_on_when_the_ledgers_process_dies(
+    scratch: Scratch, models: Models
+) -> None:
+    with scratch.serving() as (process, url):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        scribe = int(children.read_text().split()[0])
+        os.kill(scribe, signal.SIGKILL)
+        run_id = start_on_page(url, scratch.session)
+        events = story(url, run_id, scratch.session)
+    assert events[-1]["action"] == "run.completed"
+    assert "1 chains hold" in scratch.python("manage.py", "audit_verify")
