@@ -24,6 +24,10 @@ FORBIDDEN = [
     "::ffff:127.0.0.1",
     "64:ff9b::7f00:1",
     "2002:7f00:1::",
+    "2001:0:7f00:1::80ff:fffe",
+    "64:ff9b:1::7f00:1",
+    "::7f00:1",
+    "fd00:ec2::254",
 ]
 
 
@@ -72,6 +76,15 @@ def test_text_that_is_no_network_is_refused():
         "https://example.com/v1#x",
         "https://example.com:99999/v1",
         "https://[::1/v1",
+        "http://localhost/v1",
+        "http://models.localhost./v1",
+        "http://127.0.0.1./v1",
+        "http://[64:ff9b::a9fe:a9fe]/latest",
+        "http://169.254.169.254/latest",
+        "http://%31%32%37.0.0.1/v1",
+        "http://①②⑦.⓪.⓪.①/v1",
+        "http://bücher.example/v1",
+        "//example.com/v1",
     ],
 )
 def test_url_that_can_never_be_right_is_refused(url: str):
@@ -84,3 +97,36 @@ def test_url_that_can_never_be_right_is_refused(url: str):
 )
 def test_usable_url_is_accepted(url: str):
     AddressPolicy(["10.0.0.0/8"]).check_url(url)
+
+
+def test_listed_ports_bind_inside_of_listed_networks_alone():
+    policy = AddressPolicy(["10.0.0.0/8"], ["8000"])
+    assert policy.allows("10.0.0.5", 8000)
+    assert not policy.allows("10.0.0.5", 5432)
+    assert not policy.allows("::ffff:10.0.0.5", 5432)
+    assert policy.allows("8.8.8.8", 5432)
+    assert not policy.allows("192.168.1.1", 8000)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_allowed"),
+    [
+        ("http://10.0.0.5:8000/v1", True),
+        ("http://10.0.0.5:8001/v1", False),
+        ("http://10.0.0.5/v1", False),
+        ("https://10.0.0.5/v1", True),
+        ("https://example.com:8001/v1", True),
+    ],
+)
+def test_port_of_a_url_is_its_scheme_s_if_it_names_none(url: str, is_allowed: bool):
+    policy = AddressPolicy(["10.0.0.0/8"], ["8000", "443"])
+    if is_allowed:
+        policy.check_url(url)
+        return
+    with pytest.raises(ForbiddenAddress, match="network"):
+        policy.check_url(url)
+
+
+def test_text_that_is_no_port_is_refused():
+    with pytest.raises(ValueError, match="invalid literal"):
+        AddressPolicy(["10.1.0.0/16"], ["http"])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from apps.llm.addresses import AddressPolicy
 from apps.llm.chat import ChatClient
 from apps.llm.errors import (
     ConnectFailed,
@@ -109,6 +110,34 @@ async def test_forbidden_address_is_never_connected_to(question, host):
         url = provider.base_url.replace("127.0.0.1", host)
         with pytest.raises(ConnectFailed, match="allowed network"):
             await ChatClient(t).complete(endpoint_of(url), question)
+    assert not provider.requests
+
+
+async def test_name_that_changes_its_mind_is_never_connected_to(question, monkeypatch):
+    lookup = socket.getaddrinfo
+    names: list[str] = []
+
+    def rebound(host, port, *args, **kwargs):
+        names.append(host)
+        return lookup("127.0.0.1", port, *args, **kwargs)
+
+    async with FakeProvider(default=answer_script()) as provider, open_transport() as t:
+        monkeypatch.setattr(socket, "getaddrinfo", rebound)
+        url = provider.base_url.replace("127.0.0.1", "models.example")
+        AddressPolicy().check_url(url)
+        with pytest.raises(ConnectFailed, match="allowed network"):
+            await ChatClient(t).complete(endpoint_of(url), question)
+    assert names == ["models.example"]
+    assert not provider.requests
+
+
+async def test_port_that_is_not_listed_is_never_connected_to(question):
+    async with (
+        FakeProvider(default=answer_script()) as provider,
+        open_transport(allowed_networks=["127.0.0.0/8"], allowed_ports=["1"]) as t,
+    ):
+        with pytest.raises(ConnectFailed, match="allowed network"):
+            await ChatClient(t).complete(endpoint_of(provider), question)
     assert not provider.requests
 
 
