@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from apps.accounts.models import Scope
 from apps.accounts.types import KeyHolder
+from apps.budgets.rates import TokenMeter, admit_on_loop, is_limited
 from apps.core.errors import NotAllowed, NotAuthenticated
+from apps.engine.usage import estimate_tokens
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
 
@@ -31,3 +33,21 @@ def require_scope(holder: KeyHolder, scope: str) -> None:
     """Check that the key has `scope`. Raises: NotAllowed."""
     if scope not in holder.scopes:
         raise NotAllowed(f"this API key lacks the scope {scope!r}")
+
+
+async def pass_rates(
+    exchange: Exchange, holder: KeyHolder, prompt: str = ""
+) -> TokenMeter | None:
+    """Count a request against the rates of its key and team; the answer says them.
+
+    Return what counts the run's tokens later, if anything does. Raises: RateLimited.
+    """
+    if not is_limited(holder):
+        return None
+    tokens = estimate_tokens(prompt) if prompt else 0
+    admission = await admit_on_loop(holder, prompt_tokens=tokens)
+    exchange.extra_headers = [
+        (name.encode(), value.encode()) for name, value in admission.headers
+    ]
+    admission.require()
+    return admission.meter

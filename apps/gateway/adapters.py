@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 from channels.db import database_sync_to_async
 from django.utils import timezone
 
@@ -25,14 +23,17 @@ class DjangoBackend:
         """Return whom the key speaks for. Raises: NotAuthenticated."""
         return api_key_peek(raw_key) or await self._keys.get(raw_key)
 
-    async def model_names(self, team_id: uuid.UUID) -> tuple[str, ...]:
-        """Return every model name of the team's pools and workers, in order."""
+    async def model_names(self, holder: KeyHolder) -> tuple[str, ...]:
+        """Return the model names that a key may use, in order."""
         names: tuple[str, ...]
-        names = await database_sync_to_async(_read_model_names)(team_id)
+        names = await database_sync_to_async(_read_model_names)(holder)
         return names
 
     async def start_run(self, order: RunOrder) -> LiveRun:
-        """Start a run. Raises: InvalidInput, NotFound, Overloaded."""
+        """Start a run.
+
+        Raises: InvalidInput, NotFound, NotAllowed, BudgetExceeded, Overloaded.
+        """
         return await run_start(order)
 
 
@@ -43,15 +44,24 @@ async def _resolve(raw_key: str) -> KeyHolder:
     return holder
 
 
-def _read_model_names(team_id: uuid.UUID) -> tuple[str, ...]:
+def _read_model_names(holder: KeyHolder) -> tuple[str, ...]:
     default: list[str] = []
     named: list[str] = []
     direct: list[str] = []
-    for pool in pool_list(team_id):
-        named += [f"{pool.name}/{tier.name}" for tier in pool.tiers.all()]
+    for pool in pool_list(holder.team_id):
+        places = pool.places.filter(worker__is_enabled=True)
+        workers = [
+            name
+            for name in places.values_list("worker__name", flat=True)
+            if name in (holder.allowed_workers or {name})
+        ]
+        tiers = [
+            tier.name
+            for tier in pool.tiers.all()
+            if workers and tier.name in (holder.allowed_tiers or {tier.name})
+        ]
+        named += [f"{pool.name}/{tier}" for tier in tiers]
         if pool.is_default:
-            default = [f"conductor-{tier.name}" for tier in pool.tiers.all()]
-            places = pool.places.filter(worker__is_enabled=True)
-            workers = places.values_list("worker__name", flat=True)
+            default = [f"conductor-{tier}" for tier in tiers]
             direct = [f"worker/{name}" for name in workers]
     return (*default, *named, *direct)

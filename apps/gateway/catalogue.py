@@ -6,7 +6,7 @@ from typing import Any
 
 from apps.accounts.types import KeyHolder
 from apps.core.errors import NotFound
-from apps.gateway.access import DIRECT_SCOPE, authenticate
+from apps.gateway.access import DIRECT_SCOPE, authenticate, pass_rates
 from apps.gateway.chat import DIRECT_PREFIX
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
@@ -23,14 +23,14 @@ class Models:
 
     async def list(self, exchange: Exchange) -> None:
         """Answer with all names the key may use."""
-        holder = await authenticate(exchange, self._backend)
+        holder = await self._holder(exchange)
         names = await self._names(holder)
         data = [_document(name) for name in names]
         await exchange.send_json(200, {"object": "list", "data": data})
 
     async def retrieve(self, exchange: Exchange) -> None:
         """Answer with one name. Raises: NotFound."""
-        holder = await authenticate(exchange, self._backend)
+        holder = await self._holder(exchange)
         name: str = exchange.scope["path_params"]["model_id"]
         if name not in await self._names(holder):
             raise NotFound(
@@ -38,8 +38,13 @@ class Models:
             )
         await exchange.send_json(200, _document(name))
 
+    async def _holder(self, exchange: Exchange) -> KeyHolder:
+        holder = await authenticate(exchange, self._backend)
+        await pass_rates(exchange, holder)
+        return holder
+
     async def _names(self, holder: KeyHolder) -> tuple[str, ...]:
-        names = await self._backend.model_names(holder.team_id)
+        names = await self._backend.model_names(holder)
         if DIRECT_SCOPE in holder.scopes:
             return names
         return tuple(name for name in names if not name.startswith(DIRECT_PREFIX))

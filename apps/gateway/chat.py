@@ -9,8 +9,15 @@ from django.conf import settings
 
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
+from apps.budgets.rates import TokenMeter
 from apps.engine.events import RunCompleted
-from apps.gateway.access import DIRECT_SCOPE, RUN_SCOPE, authenticate, require_scope
+from apps.gateway.access import (
+    DIRECT_SCOPE,
+    RUN_SCOPE,
+    authenticate,
+    pass_rates,
+    require_scope,
+)
 from apps.gateway.chat_request import ChatRequest, parse_chat_request
 from apps.gateway.chunks import ChunkWriter
 from apps.gateway.errors import CLIENT_CLOSED, ClientGone, failure_of_run
@@ -41,7 +48,9 @@ class ChatCompletions:
         request = parse_chat_request(raw, max_prompt_bytes=settings.MAX_PROMPT_BYTES)
         if request.model.startswith(DIRECT_PREFIX):
             require_scope(holder, DIRECT_SCOPE)
-        live = await self._backend.start_run(_order(exchange, holder, request))
+        meter = await pass_rates(exchange, holder, request.prompt)
+        order = _order(exchange, holder, request, meter)
+        live = await self._backend.start_run(order)
         exchange.run_id = live.id
         try:
             if request.is_streamed:
@@ -96,7 +105,12 @@ def _account_headers(summary: RunSummary) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def _order(exchange: Exchange, holder: KeyHolder, request: ChatRequest) -> RunOrder:
+def _order(
+    exchange: Exchange,
+    holder: KeyHolder,
+    request: ChatRequest,
+    meter: TokenMeter | None,
+) -> RunOrder:
     return RunOrder(
         team_id=holder.team_id,
         actor=Actor(type="api_key", id=str(holder.key_id), display=holder.display),
@@ -109,6 +123,10 @@ def _order(exchange: Exchange, holder: KeyHolder, request: ChatRequest) -> RunOr
         user_id=holder.created_by_id,
         api_key_id=holder.key_id,
         context=_context(exchange, request),
+        narrowing=request.narrowing,
+        allowed_tiers=holder.allowed_tiers,
+        allowed_workers=holder.allowed_workers,
+        meter=meter,
     )
 
 

@@ -26,11 +26,14 @@ from apps.gateway.fields import (
     read_text,
     type_error,
 )
+from apps.gateway.narrowing import read_narrowing
+from apps.runs.types import NOT_NARROWED, Narrowing
 
 MAX_STOPS = 4
 SEED_RANGE = (-(2**63), 2**63 - 1)
 USED_FIELDS = frozenset(
     {
+        "conductor",
         "max_completion_tokens",
         "max_tokens",
         "messages",
@@ -68,6 +71,8 @@ class ChatRequest:
     """True: `stream_options.include_usage` was set."""
     ignored: str
     """Names of the fields that had no effect, for the ledger."""
+    narrowing: Narrowing = NOT_NARROWED
+    """The field `conductor`: what the caller gives away of the pool."""
 
 
 def parse_chat_request(raw: bytes, *, max_prompt_bytes: int) -> ChatRequest:
@@ -82,6 +87,7 @@ def parse_chat_request(raw: bytes, *, max_prompt_bytes: int) -> ChatRequest:
         is_streamed=read_bool(body, "stream"),
         wants_usage=read_bool(options, "include_usage", at="stream_options."),
         ignored=_ignored_names(body),
+        narrowing=read_narrowing(body),
     )
 
 

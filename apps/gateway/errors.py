@@ -6,6 +6,7 @@ should do next. How a run that did not complete is answered:
 | run.failed code | status | code | clients retry |
 |---|---|---|---|
 | limit_cost | 402 | insufficient_quota | no |
+| insufficient_quota | 429 | the same word | no |
 | limit_wall_time | 504 | timeout | no (`x-should-retry: false`: it would cost again) |
 | any other limit_* | 400 | the same word | no |
 | policy_denied | 403 | policy_denied | no |
@@ -31,9 +32,12 @@ RETRY_AFTER_S = 2
 CLIENT_CLOSED = "client_closed"
 CLIENT_STALLED = "client_stalled"
 SHUTDOWN = "shutdown"
+QUOTA = "insufficient_quota"
+"""Both `error.code` and `error.type` of what no money is left for."""
+SOON_S = 60
+"""A client that retries by itself waits no longer than this."""
 TYPES = {
     401: "authentication_error",
-    402: "insufficient_quota",
     403: "permission_error",
     429: "rate_limit_error",
 }
@@ -95,7 +99,9 @@ class Failure:
         return {
             "error": {
                 "message": self.message,
-                "type": TYPES.get(self.status, kind),
+                "type": (
+                    self.code if self.code == QUOTA else TYPES.get(self.status, kind)
+                ),
                 "param": self.param,
                 "code": self.code,
             }
@@ -106,7 +112,7 @@ class Failure:
         headers: list[tuple[bytes, bytes]] = []
         if self.status == 401:
             headers.append((b"www-authenticate", b'Bearer realm="conductor"'))
-        if self.status in (429, 503):
+        if self.status in (429, 503) and not (self.is_final and not self.retry_after_s):
             wait_s = RETRY_AFTER_S if self.retry_after_s is None else self.retry_after_s
             headers.append((b"retry-after", b"%d" % wait_s))
         if self.is_final:
@@ -130,8 +136,13 @@ def failure_of_error(error: ConductorError) -> Failure:
         message=error.message,
         param=error.param,
         retry_after_s=error.retry_after_s,
+        is_final=error.code == QUOTA and not _is_soon(error.retry_after_s),
         allowed=error.allowed if isinstance(error, MethodNotAllowed) else "",
     )
+
+
+def _is_soon(wait_s: int | None) -> bool:
+    return wait_s is not None and wait_s <= SOON_S
 
 
 def failure_of_run(end: RunFailed | RunCancelled) -> Failure:
@@ -139,7 +150,9 @@ def failure_of_run(end: RunFailed | RunCancelled) -> Failure:
     if isinstance(end, RunCancelled):
         return _failure_of_cancel(end.reason)
     if end.code == "limit_cost":
-        return Failure(402, "insufficient_quota", end.message)
+        return Failure(402, QUOTA, end.message)
+    if end.code == QUOTA:
+        return Failure(429, QUOTA, end.message, is_final=True)
     if end.code == "limit_wall_time":
         return Failure(504, "timeout", end.message, is_final=True)
     if end.code.startswith("limit_"):

@@ -42,6 +42,7 @@ class Exchange:
         "_is_ended",
         "_send",
         "_started_at",
+        "extra_headers",
         "has_started",
         "headers",
         "receive",
@@ -60,6 +61,8 @@ class Exchange:
         )
         self.run_id: uuid.UUID | None = None
         """Named in the answer's headers once the run exists."""
+        self.extra_headers: Headers = []
+        """Sent with the answer, whatever it will be."""
         self.has_started = False
         self._is_ended = False
         self._send = send
@@ -159,7 +162,7 @@ class Exchange:
         ]
         if self.run_id is not None:
             headers.append((b"x-conductor-run-id", str(self.run_id).encode()))
-        return headers
+        return headers + self.extra_headers if self.extra_headers else headers
 
     async def _receive_part(self) -> Message:
         message = await self.receive()

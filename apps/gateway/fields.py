@@ -73,16 +73,18 @@ def read_number(
     return float(value)
 
 
-def read_integer(body: Mapping[str, Any], name: str, low: int, high: int) -> int | None:
+def read_integer(
+    body: Mapping[str, Any], name: str, low: int, high: int, *, at: str = ""
+) -> int | None:
     """Return a whole number from `low` to `high`, None if absent."""
     value = body.get(name)
     if value is None:
         return None
     if type(value) is not int:
-        raise type_error(name, "a whole number", value)
+        raise type_error(at + name, "a whole number", value)
     if not low <= value <= high:
         raise InvalidInput(
-            f"{name}: {value} is not between {low} and {high}", param=name
+            f"{at}{name}: {value} is not between {low} and {high}", param=at + name
         )
     return value
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Protocol
 
 from apps.accounts.types import KeyHolder
@@ -19,10 +18,16 @@ class Backend(Protocol):
         """Return whom the key speaks for. Raises: NotAuthenticated."""
         ...
 
-    async def model_names(self, team_id: uuid.UUID) -> tuple[str, ...]:
-        """Return every model name of the team's pools and workers, in order."""
+    async def model_names(self, holder: KeyHolder) -> tuple[str, ...]:
+        """Return the model names that a key may use, in order.
+
+        Those of single workers are among them whatever the key's scopes.
+        """
         ...
 
     async def start_run(self, order: RunOrder) -> LiveRun:
-        """Start a run. Raises: InvalidInput, NotFound, Overloaded."""
+        """Start a run.
+
+        Raises: InvalidInput, NotFound, NotAllowed, BudgetExceeded, Overloaded.
+        """
         ...

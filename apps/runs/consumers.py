@@ -11,6 +11,7 @@ import asyncio
 import logging
 import uuid
 from contextlib import suppress
+from itertools import count
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -19,6 +20,7 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
 
+from apps.accounts.models import Membership
 from apps.accounts.selectors import team_list
 from apps.audit.types import EntryView
 from apps.core.errors import NotFound
@@ -33,6 +35,9 @@ NO_SUCH_RUN = 4404
 NORMAL = 1000
 CHECK_S = 5.0
 """A doorbell that got lost is made up for within this time."""
+RECHECK_TICKS = 6
+"""Every so many checks a watcher's membership is looked up again: whoever left the team
+hears nothing from half a minute later on."""
 MAX_SEQ = 2**63 - 1
 """The largest number the database knows; nothing comes after it."""
 KEPT_BACK = frozenset({"messages"})
@@ -102,12 +107,21 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.channel_layer.group_discard(group, self.channel_name)
 
     async def _check_now_and_then(self) -> None:
-        while True:
+        for tick in count(1):
             await asyncio.sleep(CHECK_S)
             try:
+                if tick % RECHECK_TICKS == 0 and not await self._may_still_read():
+                    return
                 await self._read()
             except DatabaseError as exc:
                 logger.warning("run %s: not read this time: %s", self._run_id, exc)
+
+    async def _may_still_read(self) -> bool:
+        """Close the socket of somebody who is no longer a member."""
+        if await _is_member(self.scope["user"].pk, self._run.team_id):
+            return True
+        await self.close(NO_SUCH_RUN)
+        return False
 
     async def _read(self) -> bool:
         """Send new entries; return True if the run is over and the socket closed."""
@@ -175,6 +189,12 @@ def _access(user: Any, run_id: uuid.UUID) -> Run:
         with suppress(NotFound):
             return access_run(team_id=team.id, run_id=run_id)
     raise NotFound(f"there is no run {str(run_id)!r} in your teams")
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
+def _is_member(user_id: uuid.UUID, team_id: uuid.UUID) -> bool:
+    members = Membership.objects.for_team(team_id)
+    return members.filter(user_id=user_id, user__is_active=True).exists()
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]

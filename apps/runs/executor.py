@@ -147,8 +147,10 @@ class Executor:
                 logger.warning("reservations not kept this time: %s", exc)
 
     def _forget(self, run_id: uuid.UUID, task: asyncio.Task[None]) -> None:
-        self._live.pop(run_id, None)
+        execution = self._live.pop(run_id, None)
         self._tasks.discard(task)
+        if execution is not None and execution.order.meter is not None:
+            execution.order.meter.settle(execution.used_tokens)
         # The ledger is away, or refuses even to end the run: it stays on record as
         # running, and the next process takes it up.
         if not task.cancelled() and (failure := task.exception()) is not None:

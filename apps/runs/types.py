@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
 from apps.audit.types import Actor
+from apps.budgets.rates import TokenMeter
 from apps.engine.events import Event, RunCancelled, RunCompleted, RunFailed
 from apps.engine.ports import CallParams, Progress
 from apps.engine.usage import Cost, Usage
@@ -56,6 +57,9 @@ class RunOrder:
     """Tiers the API key may use. Empty: all."""
     allowed_workers: frozenset[str] = frozenset()
     """Workers the API key may use, of whatever pool. Empty: all."""
+    meter: TokenMeter | None = None
+    """Counts the run's tokens against the rates of its key and team; None: nothing
+    does."""
 
 
 @dataclass(frozen=True, slots=True)

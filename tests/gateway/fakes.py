@@ -193,8 +193,8 @@ class FakeBackend:
             raise NotAuthenticated("the key is not known here")
         return self.caller
 
-    async def model_names(self, team_id: uuid.UUID) -> tuple[str, ...]:
-        return MODELS if team_id == TEAM_ID else ()
+    async def model_names(self, holder: KeyHolder) -> tuple[str, ...]:
+        return MODELS if holder.team_id == TEAM_ID else ()
 
     async def start_run(self, order: RunOrder) -> LiveRun:
         self.orders.append(order)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -19,6 +20,12 @@ from tests.factories import PoolFactory, TeamFactory, issue_key
 pytestmark = pytest.mark.django_db(transaction=True)
 authenticate = async_to_sync(DjangoBackend().authenticate)
 model_names = async_to_sync(DjangoBackend().model_names)
+
+
+def names_for(team: Team, **limits: Any) -> tuple[str, ...]:
+    """Return the names that a key of the team may use."""
+    names: tuple[str, ...] = model_names(authenticate(issue_key(team, **limits).secret))
+    return names
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +58,7 @@ def test_unknown_key_is_refused() -> None:
 def test_names_of_default_pool_come_first_then_pools_then_workers(team: Team) -> None:
     PoolFactory(team=team, name="lab", workers=("zeta", "alpha"))
     PoolFactory(team=team, name="side", workers=("omega",), is_default=False)
-    assert model_names(team.id) == (
+    assert names_for(team) == (
         "conductor-mini",
         "conductor-ultra",
         "lab/mini",
@@ -66,9 +73,23 @@ def test_names_of_default_pool_come_first_then_pools_then_workers(team: Team) ->
 def test_disabled_worker_has_no_name(team: Team) -> None:
     PoolFactory(team=team, workers=("alpha", "beta"))
     Worker.objects.for_team(team.id).filter(name="beta").update(is_enabled=False)
-    assert "worker/beta" not in model_names(team.id)
+    assert "worker/beta" not in names_for(team)
 
 
 def test_names_of_other_teams_are_not_told(team: Team) -> None:
     PoolFactory()
-    assert model_names(team.id) == ()
+    assert names_for(team) == ()
+
+
+def test_a_limited_key_is_told_only_what_it_may_use(team: Team) -> None:
+    PoolFactory(team=team, workers=("alpha", "beta"))
+    names = names_for(team, allowed_tiers=["mini"], allowed_workers=["beta"])
+    pool = team.pools.get()
+    assert names == ("conductor-mini", f"{pool.name}/mini", "worker/beta")
+
+
+def test_a_pool_without_a_worker_for_the_key_is_not_told(team: Team) -> None:
+    PoolFactory(team=team, workers=("alpha",))
+    PoolFactory(team=team, name="side", workers=("omega",), is_default=False)
+    names = names_for(team, allowed_workers=["omega"])
+    assert names == ("side/mini", "side/ultra")
