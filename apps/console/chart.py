@@ -12,7 +12,7 @@ SLOT = 10
 """Width of a day in the picture's own units; the picture is stretched to its frame."""
 BAR = 7
 HEIGHT = 100
-STEPS = (1, 2, 5, 10)
+STEPS = (1, 2, 4, 6, 8, 10)
 """A scale ends at one of these times a power of ten."""
 
 

@@ -52,10 +52,11 @@ def team_view(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
         request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponseBase:
         teams = list(team_list(request.user))
-        if not teams:
+        team = chosen_team(request, teams)
+        if team is None:
             return _without_team(request)
         mine = cast(TeamRequest, request)
-        mine.teams, mine.team = teams, _chosen(mine, teams)
+        mine.teams, mine.team = teams, team
         membership = membership_of(mine.user, mine.team.id)
         if membership is None or not can_read_runs(membership.role):
             raise NotAllowed("your role in this team does not let you see its runs")
@@ -88,9 +89,11 @@ def _without_team(request: HttpRequest) -> HttpResponse:
     return redirect("console:team_create")
 
 
-def _chosen(request: HttpRequest, teams: list[Team]) -> Team:
+def chosen_team(request: HttpRequest, teams: list[Team]) -> Team | None:
+    """Return the one of these teams that the session names, else the first."""
     wanted = request.session.get(SESSION_TEAM)
-    return next((team for team in teams if str(team.id) == wanted), teams[0])
+    found = (team for team in teams if str(team.id) == wanted)
+    return next(found, teams[0] if teams else None)
 
 
 def choose_team(request: TeamRequest, team_id: uuid.UUID) -> bool:

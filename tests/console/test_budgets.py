@@ -156,7 +156,7 @@ def test_bar_of_a_key_stands_in_the_list_of_keys(alice, cast):
     set_budget(cast, "3", kind="key", api_key_id=str(cast.key.row.id))
     page = text_of(alice.get("/keys/"))
     assert "0 per cent spent" in page
-    assert "$3.0000" in page
+    assert "$3.00" in page
 
 
 def test_rates_of_the_team_are_set_and_lifted(alice, cast):

@@ -41,7 +41,7 @@ from apps.console.frame import (
 )
 from apps.console.once import note_used, once_mark, was_used
 from apps.console.views.members import roles_open_to
-from apps.web.access import SESSION_TEAM, TeamRequest, team_view
+from apps.web.access import SESSION_TEAM, TeamRequest, chosen_team, team_view
 
 SESSION_INVITATION = "invitation_token"
 """Where sign-up finds the invitation a visitor came with."""
@@ -170,13 +170,15 @@ def _invitation_answer(
     is_mine = isinstance(user, User) and user.email == invitation.email
     is_member = membership_of(user, invitation.team_id) is not None
     request.session[SESSION_INVITATION] = token
+    teams = list(team_list(user))
     context = {
         "invitation": invitation,
         "role_words": ROLE_WORDS[Role(invitation.role)],
         "can_sign_up": settings.SIGN_UP != "closed",
         "is_mine": is_mine,
         "is_member": is_member,
-        "teams": list(team_list(user)),
+        "teams": teams,
+        "team": chosen_team(request, teams),
         "here": here,
         "sign_in": _with_query("account_login", next=here, email=invitation.email),
         "sign_up": _with_query("account_signup", next=here, email=invitation.email),

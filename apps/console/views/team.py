@@ -25,7 +25,7 @@ from apps.console.forms.people import (
 )
 from apps.console.frame import console_page, posted, require, try_change
 from apps.core.errors import NotAllowed
-from apps.web.access import SESSION_TEAM, TeamRequest, team_view
+from apps.web.access import SESSION_TEAM, TeamRequest, chosen_team, team_view
 
 
 def may_create_team(user: User) -> bool:
@@ -50,7 +50,12 @@ def team_create_page(request: HttpRequest) -> HttpResponseBase:
             request.session[SESSION_TEAM] = str(team.id)
             messages.success(request, f"{team.name} is ready. You are its owner.")
             return redirect("console:member_list")
-    context = {"form": form, "teams": teams, "may_create": may_create}
+    context = {
+        "form": form,
+        "teams": teams,
+        "team": chosen_team(request, teams),
+        "may_create": may_create,
+    }
     return render(request, "console/start.html", context)
 
 
@@ -142,6 +147,7 @@ def team_delete_page(request: TeamRequest) -> HttpResponseBase:
         "points": [
             "All members lose it, all its API keys stop at once.",
             "Its pools, credentials, budgets and runs are deleted.",
+            "Its ledger stays, and ends with this deletion.",
             "This cannot be undone.",
         ],
         "form": form,

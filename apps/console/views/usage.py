@@ -18,11 +18,12 @@ from apps.runs.selectors import usage_by
 from apps.runs.types import UsageGroup, UsageRow
 from apps.web.access import TeamRequest, team_view
 
-GROUPS: tuple[tuple[UsageGroup, str], ...] = (
-    ("worker", "Workers"),
-    ("member", "Members"),
-    ("key", "API keys"),
+GROUPS: tuple[tuple[UsageGroup, str, str], ...] = (
+    ("worker", "Workers", "Worker"),
+    ("member", "Members", "Member"),
+    ("key", "API keys", "API key"),
 )
+"""Grouping, title of the part, head of its first column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,8 @@ def usage_page(request: TeamRequest) -> HttpResponseBase:
         "by_day": _priced(reversed(days)),
         "chart": chart_of(days, since.date(), now.date()),
         "groups": [
-            (title, group, _priced(usage_by(team_id, group, since, until)))
-            for group, title in GROUPS
+            (title, head, group, _priced(usage_by(team_id, group, since, until)))
+            for group, title, head in GROUPS
         ],
     }
     return console_page(request, "console/usage.html", context, tab="usage")
