@@ -151,6 +151,7 @@ def _flatten(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         if value is not None:
             yield path, value
         return
-    for key, inner in value.items():
+    # Sorted: PostgreSQL keeps no order of keys.
+    for key, inner in sorted(value.items()):
         if key not in {"id", "valid_from"}:
             yield from _flatten(f"{path}.{key}" if path else key, inner)

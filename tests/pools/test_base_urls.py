@@ -100,8 +100,9 @@ def test_no_model_is_listed_from_it(team: Team, base_url: str):
 
 
 def test_no_conductor_and_no_credential_either(team: Team):
-    for make in (make_conductor, make_credential):
-        assert "base_url" in faults(lambda m=make: m(team, base_url="http://127.1/v1"))
+    url = "http://127.1/v1"
+    assert "base_url" in faults(lambda: make_conductor(team, base_url=url))
+    assert "base_url" in faults(lambda: make_credential(team, base_url=url))
     assert not Conductor.objects.for_team(team.id).exists()
     assert not Credential.objects.for_team(team.id).exists()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import uuid
 from typing import Any
@@ -168,13 +169,13 @@ def test_no_transaction_is_open_during_the_call(
     cast: Cast, simulator_url: str, monkeypatch: pytest.MonkeyPatch
 ):
     seen: list[tuple[bool, bool]] = []
-    run = trying.asyncio.run
+    run = asyncio.run
 
     def watched(work: Any) -> Any:
         seen.append((connection.in_atomic_block, connection.connection is None))
         return run(work)
 
-    monkeypatch.setattr(trying.asyncio, "run", watched)
+    monkeypatch.setattr(asyncio, "run", watched)
     tried(make_worker(cast.team, base_url=simulator_url, model="sim-delta"))
     assert seen == [(False, True)]
 
@@ -192,13 +193,13 @@ def test_worker_deleted_during_the_test_is_not_found(
     cast: Cast, simulator_url: str, monkeypatch: pytest.MonkeyPatch
 ):
     worker = make_worker(cast.team, base_url=simulator_url, model="sim-delta")
-    run = trying.asyncio.run
+    run = asyncio.run
 
     def delete_meanwhile(work: Any) -> Any:
         worker_delete(worker=worker, actor=ACTOR)
         return run(work)
 
-    monkeypatch.setattr(trying.asyncio, "run", delete_meanwhile)
+    monkeypatch.setattr(asyncio, "run", delete_meanwhile)
     with pytest.raises(NotFound, match="meanwhile"):
         tried(worker)
     assert entries(cast.team)[-1].action == "worker.deleted"

@@ -122,13 +122,15 @@ def test_new_and_lost_workers_are_told_with_all_they_are(pool: Pool):
 def test_whatever_changes_is_in_the_next_version(
     pool: Pool, kind: str, values: dict[str, Any], path: str
 ):
-    assert pool.conductor is not None
+    conductor, credential = pool.conductor, pool.fallback.credential
+    assert conductor is not None
+    assert credential is not None
     call: Any = {
         "conductor": lambda: conductor_update(
-            conductor=pool.conductor, values=values, actor=ACTOR
+            conductor=conductor, values=values, actor=ACTOR
         ),
         "credential": lambda: credential_update(
-            credential=pool.fallback.credential, values=values, actor=ACTOR
+            credential=credential, values=values, actor=ACTOR
         ),
         "pool": lambda: pool_update(pool=pool, values=values, actor=ACTOR),
         "worker": lambda: worker_update(

@@ -101,7 +101,8 @@ def _check_version(row: Pool, expected: int | None) -> None:
 
 
 def _others(team_id: uuid.UUID, own: Pool | None) -> Any:
-    return Pool.objects.for_team(team_id).exclude(pk=own.pk if own else None)
+    pools = Pool.objects.for_team(team_id)
+    return pools.exclude(pk=own.pk) if own else pools
 
 
 def _merged(present: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
