@@ -203,7 +203,10 @@ EMAIL_VERIFICATION = read_choice(
 REQUIRE_MFA = read_bool("REQUIRE_MFA", default=False)
 """Everybody who signs in sets up a second factor before anything else."""
 ACCOUNT_ADAPTER = "apps.accounts.adapters.AccountAdapter"
-ACCOUNT_FORMS = {"signup": "apps.accounts.forms.SignUpForm"}
+ACCOUNT_FORMS = {
+    "login": "apps.accounts.forms.SignInForm",
+    "signup": "apps.accounts.forms.SignUpForm",
+}
 ACCOUNT_LOGOUT_REDIRECT_URL = "/accounts/login/"
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}

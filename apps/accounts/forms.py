@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from allauth.account.forms import SignupForm
+from allauth.account.forms import LoginForm, SignupForm
 from allauth.core import context
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.webauthn.forms import (
@@ -44,6 +44,16 @@ class SignUpForm(SignupForm):  # type: ignore[misc]
             # Disabled: Django takes the initial value, whatever is sent.
             self.initial["email"] = self.invitation.email
             self.fields["email"].disabled = True
+
+
+class SignInForm(LoginForm):  # type: ignore[misc]
+    """Has the address filled in for somebody who comes with an invitation."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        invitation = invitation_of(context.request)
+        if invitation is not None:
+            self.initial.setdefault("login", invitation.email)
 
 
 class _CarefulCredential:

@@ -127,6 +127,16 @@ def test_visitor_who_signs_up_finds_the_address_filled_in(
     assert NELL in text_of(client.get("/accounts/signup/"))
 
 
+def test_visitor_who_signs_in_finds_the_address_filled_in(client, cast, invited):
+    client.get(invited[1])
+    page = text_of(client.get("/accounts/login/"))
+    assert f'value="{NELL}"' in page
+
+
+def test_sign_in_of_other_visitors_is_empty(client, cast, invited):
+    assert NELL not in text_of(client.get("/accounts/login/"))
+
+
 def test_closed_site_offers_no_account(client, cast, invited, settings):
     settings.SIGN_UP = "closed"
     assert "/accounts/signup/" not in text_of(client.get(invited[1]))

@@ -180,8 +180,8 @@ def _invitation_answer(
         "teams": teams,
         "team": chosen_team(request, teams),
         "here": here,
-        "sign_in": _with_query("account_login", next=here, email=invitation.email),
-        "sign_up": _with_query("account_signup", next=here, email=invitation.email),
+        "sign_in": _with_query("account_login", next=here),
+        "sign_up": _with_query("account_signup", next=here),
     }
     return render(request, "console/invitation.html", context)
 
