@@ -79,6 +79,13 @@ class PasskeyProofAgain(_CarefulCredential, ReauthenticateWebAuthnForm):  # type
 class PasskeyAddition(AddWebAuthnForm):  # type: ignore[misc]
     """Adds a passkey to an account."""
 
+    passwordless = forms.BooleanField(
+        label="Sign in with it instead of a password",
+        help_text="It then checks your fingerprint, your face or a PIN itself.",
+        required=False,
+        initial=True,
+    )
+
     def clean(self) -> Any:
         """Return the passkey's name and its answer."""
         return _read(super().clean)

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import User
+from apps.web.templatetags.sign_in import browser_name
 from tests.accounts.second_factors import sign_in
 from tests.factories import UserFactory
 
@@ -41,6 +42,27 @@ def test_sessions_are_listed_with_browser_and_address(
     assert "Other Browser" in page
     assert "127.0.0.1" in page
     assert page.count("This one") == 1
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "words"),
+    [
+        (
+            "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+            "Chrome/156.0.0.0 Safari/537.36",
+            "Chrome on Linux",
+        ),
+        (
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) "
+            "AppleWebKit/605.1.15 (KHTML, like Gecko) Version/19.0 Safari/604.1",
+            "Safari on iOS",
+        ),
+        ("curl/8.7.1", "curl/8.7.1"),
+        ("", "Unknown browser"),
+    ],
+)
+def test_browsers_are_called_what_people_call_them(user_agent: str, words: str):
+    assert browser_name(user_agent) == words
 
 
 def test_other_sessions_are_signed_out(client: Client, ann: User, elsewhere: Client):

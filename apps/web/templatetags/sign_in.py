@@ -10,6 +10,23 @@ from django.conf import settings
 
 register = template.Library()
 
+# Sought in this order: most browsers also name the ones they descend from.
+BROWSERS = {
+    "Edg": "Edge",
+    "OPR/": "Opera",
+    "Firefox/": "Firefox",
+    "Chrom": "Chrome",
+    "Safari/": "Safari",
+}
+SYSTEMS = {
+    "Android": "Android",
+    "iPhone": "iOS",
+    "iPad": "iPadOS",
+    "Windows": "Windows",
+    "Mac OS": "macOS",
+    "Linux": "Linux",
+}
+
 
 @register.simple_tag(takes_context=True)
 def sign_up_is_open(context: dict[str, Any]) -> bool:
@@ -28,3 +45,13 @@ def single_sign_on_name() -> str:
 def second_factor_is_required() -> bool:
     """Say whether this site lets nobody in with one factor alone."""
     return bool(settings.REQUIRE_MFA)
+
+
+@register.filter
+def browser_name(user_agent: str) -> str:
+    """Return what a browser calls itself, in words people know, else its own words."""
+    browser = next((name for sign, name in BROWSERS.items() if sign in user_agent), "")
+    system = next((name for sign, name in SYSTEMS.items() if sign in user_agent), "")
+    if browser and system:
+        return f"{browser} on {system}"
+    return user_agent[:90] or "Unknown browser"
