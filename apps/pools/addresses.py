@@ -10,6 +10,8 @@ from __future__ import annotations
 from urllib.parse import SplitResult, urlsplit
 
 DEFAULT_PORTS = {"https": 443, "http": 80}
+MAX_HOST_LENGTH = 253
+"""No name in DNS is longer, and with its port it fits its column."""
 
 
 def base_url_clean(text: str) -> str:
@@ -23,6 +25,8 @@ def base_url_clean(text: str) -> str:
     parts = _split(text)
     if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
         raise ValueError("must be an http or https URL with a host")
+    if len(parts.hostname) > MAX_HOST_LENGTH:
+        raise ValueError(f"must have a host of at most {MAX_HOST_LENGTH} characters")
     if "@" in parts.netloc:
         raise ValueError("must not contain a user name or password")
     if "?" in text or "#" in text:
@@ -40,7 +44,8 @@ def authority(base_url: str) -> str:
 def _split(text: str) -> SplitResult:
     try:
         parts = urlsplit(text)
-        _ = parts.port  # raises for a port that is no number
+        if parts.port == 0:  # asking for it raises for one that is no number
+            raise ValueError
     except ValueError:
         raise ValueError("must be an http or https URL with a host") from None
     return parts

@@ -22,13 +22,13 @@ class CredentialMismatch(ConductorError):
 
 
 class ProviderFailed(ConductorError):
-    """A provider did not answer as it should; trying again may help."""
+    """The server at an address that was given did not answer as a provider does."""
 
     code = "provider_failed"
-    http_status = 502
+    http_status = 422
 
     def __init__(self, message: str, *, fault: str) -> None:
-        super().__init__(message)
+        super().__init__(message, param="base_url")
         self.fault = fault
         """A word of `apps.llm.errors`."""
 

@@ -36,10 +36,9 @@ ERRORS = {
     412: "It has been changed since; read it again.",
     413: "The body is too large.",
     415: "The body is declared as something other than JSON.",
-    422: "The pool or a credential cannot be used as it is set up.",
+    422: "The pool, a credential or a provider cannot be used as it is set up.",
     428: "`If-Match` is missing.",
     429: "A rate or a budget is used up; `Retry-After` says when to come back.",
-    502: "The model's provider did not answer as it should.",
     503: "Come back after `Retry-After` seconds.",
 }
 ALWAYS = (401, 403, 404, 429, 503)

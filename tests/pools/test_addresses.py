@@ -41,6 +41,8 @@ def test_final_slashes_go():
         "https://api.example.com/v1#part",
         "https://api.example.com:port/v1",
         "https://api.example.com:99999/v1",
+        "https://api.example.com:0/v1",
+        f"https://{'a' * 254}/v1",
         "https://[::1/v1",
         "https://api.example.com /v1",
         "https://api.example.com/v1\n",

@@ -71,7 +71,7 @@ def test_bad_value_is_told_by_its_field(
 def test_wrong_path_is_a_typed_error(cast: Cast, simulator_url: str):
     with pytest.raises(ProviderFailed, match="404") as caught:
         models_fetch(team_id=cast.team.id, base_url=f"{simulator_url}/x")
-    assert (caught.value.fault, caught.value.http_status) == ("not_found", 502)
+    assert (caught.value.fault, caught.value.http_status) == ("not_found", 422)
 
 
 def test_server_that_is_away_is_a_typed_error(cast: Cast):

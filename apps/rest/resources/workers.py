@@ -225,7 +225,7 @@ class ProviderModels(RestView):
         "List a provider's models",
         body=ModelsInput,
         answer=ModelsOutput,
-        errors=(422, 502),
+        errors=(422,),
         sent={"base_url": "https://api.mistral.ai/v1", "secret": "…"},
         example={"models": ["mistral-large-latest"]},
     )
