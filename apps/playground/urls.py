@@ -9,6 +9,7 @@ urlpatterns = [
     path("", views.index, name="index"),
     path("playground/", views.index),
     path("playground/runs/", views.run_create, name="run_create"),
+    path("playground/estimate/", views.estimate, name="estimate"),
     path("team/", views.team_select, name="team_select"),
     path("runs/", views.run_list_page, name="run_list"),
     path("runs/<uuid:run_id>/", views.run_detail, name="run_detail"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -16,7 +17,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.audit.verify import verify_subject
+from apps.budgets.rates import TokenMeter, admit_member
 from apps.core.errors import InvalidInput, NotFound
+from apps.engine.usage import estimate_tokens
 from apps.playground.body import RunBody, compose
 from apps.playground.choices import (
     PoolChoice,
@@ -27,12 +30,13 @@ from apps.playground.choices import (
 )
 from apps.playground.comparison import Comparison, compare, order_for_worker
 from apps.playground.entries import entry_lines, entry_rows
+from apps.playground.estimate import estimate_text
 from apps.playground.forms import CompareForm, RunFilterForm, RunForm
 from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
 from apps.playground.story import Call, RunStory
 from apps.playground.verdict import verdict_of
 from apps.runs.models import Run
-from apps.runs.selectors import access_run, run_events, run_list
+from apps.runs.selectors import access_run, run_estimate, run_events, run_list
 from apps.runs.services import run_cancel, run_submit
 from apps.runs.types import RunOrder
 from apps.web.access import (
@@ -79,20 +83,37 @@ def run_create(request: TeamRequest) -> HttpResponseBase:
     if not form.is_valid():
         field, reason = form.fault
         raise InvalidInput(reason, param=field)
+    prompt = form.cleaned_data["prompt"]
     run_id = run_submit(
         RunOrder(
             team_id=request.team.id,
             actor=request.actor,
-            prompt=form.cleaned_data["prompt"],
+            prompt=prompt,
             model=form.model,
             source="playground",
             user_id=request.user.id,
+            meter=_pass_rates(request, prompt),
         )
     )
     url = reverse("playground:run_detail", args=[run_id])
     if wants_json(request):
         return JsonResponse({"id": str(run_id), "url": url}, status=201)
     return redirect(url)
+
+
+@require_POST
+@team_view
+def estimate(request: TeamRequest) -> HttpResponseBase:
+    """Say what a run may cost before it begins."""
+    require_runner(request)
+    form = RunForm(request.POST, pool_choices(request.team.id))
+    if not form.is_valid():
+        field, reason = form.fault
+        raise InvalidInput(reason, param=field)
+    found = run_estimate(request.team.id, form.model, form.cleaned_data["prompt"])
+    response = JsonResponse({"text": estimate_text(found)})
+    response["Cache-Control"] = "no-store"
+    return response
 
 
 @require_POST
@@ -190,6 +211,7 @@ def run_compare(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     worker = form.cleaned_data["worker"]
     actor, user_id = request.actor, request.user.id
     order = order_for_worker(run, worker, actor=actor, user_id=user_id)
+    order = replace(order, meter=_pass_rates(request, order.prompt))
     return redirect("playground:compare", run.id, run_submit(order))
 
 
@@ -268,6 +290,14 @@ def step_context(
         raise NotFound(f"this run has no step {step + 1} in round {round + 1}")
     title = f"Step {found.number}, {found.worker}"
     return _context_page(request, run, title, f"step-{found.key}", found.calls)
+
+
+def _pass_rates(request: TeamRequest, prompt: str) -> TokenMeter | None:
+    """Count a run against the rates of the team. Raises: RateLimited."""
+    tokens = estimate_tokens(prompt)
+    admission = admit_member(request.team, prompt_tokens=tokens)
+    admission.require()
+    return admission.meter
 
 
 def _context_page(

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import OperationalError
 
 from apps.audit.types import Actor
+from apps.budgets.rates import TokenMeter
 from apps.core.errors import InvalidInput, NotFound, Overloaded
 from apps.engine import events as ev
 from apps.runs.executor import Executor, get_executor, stop_run
@@ -65,6 +66,7 @@ def run_rerun(
     allowed_tiers: frozenset[str] = frozenset(),
     allowed_workers: frozenset[str] = frozenset(),
     context: Mapping[str, str] | None = None,
+    meter: TokenMeter | None = None,
 ) -> uuid.UUID:
     """Ask the same again, with the pool as it is now; return the new run's id.
 
@@ -84,6 +86,7 @@ def run_rerun(
         allowed_tiers=allowed_tiers,
         allowed_workers=allowed_workers,
         context=context or {},
+        meter=meter,
     )
     return run_submit(order)
 

@@ -3,6 +3,7 @@
 import { codeSamples, setUpTabs } from "./code-samples.js";
 import { copyAndSay } from "./copy.js";
 import { setUpDrawer } from "./drawer.js";
+import { setUpEstimate } from "./estimate.js";
 import { RunView } from "./run-view.js";
 
 const form = document.querySelector("#composer");
@@ -11,6 +12,8 @@ const start = document.querySelector("#start");
 const stop = document.querySelector("#stop");
 const error = document.querySelector("#composer-error");
 const mayRun = !start.disabled;
+const estimate = document.querySelector("#estimate");
+const askEstimate = estimate ? setUpEstimate(form, estimate) : () => {};
 let lastPrompt = prompt.value;
 let shown = location.search;
 const view = new RunView(document.querySelector("#run"), { onState: showButtons });
@@ -38,6 +41,7 @@ function showSettings() {
     note.hidden = note.dataset.simulated !== pool;
   }
   document.querySelector("#tiers").toggleAttribute("data-off", Boolean(worker));
+  askEstimate();
 }
 
 function model() {
@@ -56,6 +60,7 @@ function grow() {
 function usePrompt(text) {
   prompt.value = text;
   grow();
+  askEstimate();
   prompt.focus();
 }
 
@@ -117,7 +122,10 @@ document.addEventListener("keydown", (event) => {
   }
 });
 stop.addEventListener("click", stopRun);
-prompt.addEventListener("input", grow);
+prompt.addEventListener("input", () => {
+  grow();
+  askEstimate();
+});
 form.addEventListener("change", showSettings);
 for (const field of document.querySelectorAll("[form=composer]")) field.addEventListener("change", showSettings);
 document.querySelector("#first-steps").addEventListener("click", (event) => {

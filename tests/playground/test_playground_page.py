@@ -157,4 +157,4 @@ def test_removed_member_loses_the_chosen_team(team):
     client = signed_in(team, Role.MEMBER)
     client.post("/team/", {"team": str(team.id)})
     team.memberships.all().delete()
-    assert client.get("/runs/").status_code == 403
+    assert client.get("/runs/")["Location"] == "/teams/new/"

@@ -9,7 +9,9 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from apps.audit.models import Content
+from apps.runs import consumers
 from apps.runs.executor import get_executor
+from tests.conftest import membership
 from tests.runs.asking import (
     frames,
     planned,
@@ -165,3 +167,16 @@ def test_foreign_origin_is_refused(finished, site, cast):
     with pytest.raises(InvalidStatus) as caught:
         watching(site.url, str(finished.id), session=session, origin=origin)
     assert caught.value.response.status_code == 403
+
+
+def test_who_left_the_team_is_sent_away(stage, recruit, watch, cast, monkeypatch):
+    monkeypatch.setattr(consumers, "CHECK_S", 0.02)
+    run = stage.start(planned(recruit("delay-3600000")))
+    socket = watch(run)
+    until(socket, "step.started")
+    membership(cast.team, cast.bob).delete()
+    assert closed_with(socket) == 4404
+
+
+def test_half_a_minute_passes_between_two_looks_at_the_membership():
+    assert consumers.CHECK_S * consumers.RECHECK_TICKS == 30
