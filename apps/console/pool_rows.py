@@ -211,7 +211,13 @@ def price_words(price: Mapping[str, Any] | None) -> str:
         return "unknown"
     if price["input_usd"] == price["output_usd"] == "0":
         return "free"
-    return f"${price['input_usd']} in · ${price['output_usd']} out"
+    return f"{_dollars(price['input_usd'])} in · {_dollars(price['output_usd'])} out"
+
+
+def _dollars(text: str) -> str:
+    """Return an amount with at least its cents, and no digit lost."""
+    whole, _, rest = text.partition(".")
+    return f"${whole}.{rest.ljust(2, '0')}" if rest else f"${whole}"
 
 
 def tier_line(pool: Pool, tier: Tier) -> TierLine:
@@ -249,11 +255,11 @@ def _rows(team_id: uuid.UUID, workers: list[Worker]) -> list[WorkerRow]:
 
 def _planner_words(pool: Pool, tier: Tier) -> str:
     if tier.planner == TierPlanner.SINGLE_WORKER:
-        return f"{pool.fallback.name} answers alone"
+        return f"Answered by {pool.fallback.name} alone"
     who = pool.conductor.name if pool.conductor else "the conductor"
     if tier.max_steps == 1:
-        return f"{who} picks one worker"
-    return f"{who} plans several steps"
+        return f"One worker, picked by {who}"
+    return f"Planned by {who}"
 
 
 def _limit_words(tier: Tier) -> Iterable[str]:

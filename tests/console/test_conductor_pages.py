@@ -29,6 +29,7 @@ def test_team_without_a_conductor_learns_what_one_is_for(alice):
 
 def test_list_shows_mode_price_and_pools(cast, alice):
     pool = PoolFactory.create(team=cast.team, name="house")
+    assert pool.conductor is not None
     text = words(alice.get(URL).content.decode())
     for shown in (pool.conductor.name, "Three lists", "unknown", "house", "untested"):
         assert shown in text

@@ -6,7 +6,7 @@ from apps.pools.credentials import credential_open
 from apps.pools.models import Credential
 from apps.pools.services import credential_create
 from tests.console.models import SECRET, signed_in, words
-from tests.factories import ACTOR, BASE_URL, WorkerFactory
+from tests.factories import ACTOR, BASE_URL, PoolFactory, WorkerFactory
 
 URL = "/credentials/"
 
@@ -101,6 +101,26 @@ def test_key_in_use_stays_and_the_page_says_why(cast, alice, credential):
     page = alice.post(f"{URL}{credential.id}/delete/", follow=True).content.decode()
     assert "is used by &#x27;steady&#x27;" in page
     assert Credential.objects.for_team(cast.team.id).exists()
+
+
+def test_no_page_of_the_team_holds_the_key(cast, alice, credential):
+    pool = PoolFactory.create(team=cast.team)
+    pool.fallback.credential = credential
+    pool.fallback.save()
+    alice.post(f"/workers/{pool.fallback_id}/test/")
+    pages = [
+        f"{URL}{credential.id}/",
+        f"{URL}{credential.id}/delete/",
+        "/workers/",
+        "/workers/new/?preset=other",
+        f"/workers/{pool.fallback_id}/",
+        "/conductors/new/",
+        f"/conductors/{pool.conductor_id}/",
+        "/pools/",
+        f"/pools/{pool.id}/",
+        f"/pools/{pool.id}/history/",
+    ]
+    assert [url for url in pages if SECRET in alice.get(url).content.decode()] == []
 
 
 @pytest.mark.parametrize("path", ["", "delete/"])

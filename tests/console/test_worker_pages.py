@@ -66,7 +66,8 @@ def test_worker_with_a_new_key_is_saved_with_both(cast, alice):
         base_url="http://127.0.0.1:9/v1",
         credential_id="new",
         secret=SECRET,
-        tags=["eu", "open-weight"],
+        tags_region=["eu"],
+        tags_kind=["open-weight"],
         more_tags="blue, eu",
         context_tokens="8192",
         **{"price.input_usd": "0.15", "price.output_usd": "0.6"},
@@ -207,7 +208,7 @@ def test_listing_models_keeps_what_was_typed_but_not_the_key(alice, simulator_ur
         base_url=simulator_url,
         credential_id="new",
         secret=SECRET,
-        tags=["eu"],
+        tags_region=["eu"],
         list_models="1",
     )
     page = alice.post(NEW, sent).content.decode()

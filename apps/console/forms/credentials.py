@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 
@@ -37,8 +37,6 @@ class CredentialForm(PathForm):
 
 class CredentialChangeForm(PathForm):
     """Another name or another secret for a key. Its host stays what it is."""
-
-    error_names: ClassVar[dict[str, str]] = {}
 
     name = forms.CharField(label="Name", max_length=100)
     secret = _secret(

@@ -26,15 +26,18 @@ from apps.pools.models import (
 )
 from apps.pools.selectors import conductor_values, worker_values
 
-NO_KEY, NEW_KEY = "", "new"
+NO_KEY, NEW_KEY = "none", "new"
 NEW_POOL = "new"
 TAGS = {
-    "Where it runs": ("eu", "us", "on-premises"),
-    "What it is": ("open-weight", "reasoning", "vision"),
-    "Data it may see": ("public", "internal", "confidential", "personal-data"),
+    "tags_region": ("Where it runs", ("eu", "us", "on-premises")),
+    "tags_kind": ("What it is", ("open-weight", "reasoning", "vision")),
+    "tags_data": (
+        "Data it may see",
+        ("public", "internal", "confidential", "personal-data"),
+    ),
 }
-"""Suggestions. Tags are words for people's lists and rules; any other may be typed."""
-_SUGGESTED = [tag for tags in TAGS.values() for tag in tags]
+"""Suggestions by field. Tags are words for people's lists; any other may be typed."""
+_SUGGESTED = {tag for _, tags in TAGS.values() for tag in tags}
 _TIMEOUTS = {
     "connect_s": "Connect",
     "first_byte_s": "First word",
@@ -54,7 +57,7 @@ class ModelForm(PathForm):
         help_text="With the version path, without /chat/completions.",
         widget=forms.URLInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
     )
-    credential_id = forms.ChoiceField(label="Key", required=False)
+    credential_id = forms.ChoiceField(label="Key")
     secret = forms.CharField(
         label="New key",
         required=False,
@@ -114,7 +117,7 @@ class ModelForm(PathForm):
         if values["credential_id"] == NEW_KEY:
             del values["credential_id"]
         else:
-            values["credential_id"] = _uuid(values["credential_id"])
+            values["credential_id"] = _key_id(values["credential_id"])
         price = values.pop("price")
         if not self.is_bound_to_row or self._price_changed():
             said = {name: text for name, text in price.items() if text}
@@ -149,7 +152,8 @@ class ModelForm(PathForm):
 class WorkerForm(ModelForm):
     """A worker, new or old."""
 
-    not_values: ClassVar[Sequence[str]] = ("secret", "more_tags", "pools")
+    not_values: ClassVar[Sequence[str]] = ("secret", "more_tags", "pools", *TAGS)
+    error_names = {"tags": "more_tags"}
 
     name = name_field("How plans, prices and callers name it.")
     description = forms.CharField(
@@ -163,12 +167,6 @@ class WorkerForm(ModelForm):
         "Context", unit="tokens", hint="Input and output together. Empty: unknown."
     )
     max_output_tokens = whole_number("Longest answer", unit="tokens", required=True)
-    tags = forms.MultipleChoiceField(
-        label="Tags",
-        required=False,
-        choices=[(tag, tag) for tag in _SUGGESTED],
-        widget=forms.CheckboxSelectMultiple,
-    )
     more_tags = forms.CharField(
         label="Other tags",
         required=False,
@@ -181,15 +179,32 @@ class WorkerForm(ModelForm):
 
     def __init__(self, *args: Any, pools: Iterable[Pool] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        for name, (label, tags) in TAGS.items():
+            self.fields[name] = forms.MultipleChoiceField(
+                label=label,
+                required=False,
+                choices=[(tag, tag) for tag in tags],
+                widget=forms.CheckboxSelectMultiple,
+            )
         if self.is_bound_to_row:
             return
         known = [(str(pool.id), f"Add it to the pool {pool.name}") for pool in pools]
         self.fields["pools"] = forms.MultipleChoiceField(
-            label="Use it",
+            label="Put it to use",
             required=False,
             choices=known or [(NEW_POOL, "Make a pool out of it, ready for prompts")],
             widget=forms.CheckboxSelectMultiple,
         )
+
+    @property
+    def tag_fields(self) -> list[BoundField]:
+        """Return the suggested tags, by topic."""
+        return [self[name] for name in TAGS]
+
+    @property
+    def places(self) -> BoundField | None:
+        """Return the choice of pools; None for a worker that is there already."""
+        return self["pools"] if "pools" in self.fields else None
 
     @property
     def pools(self) -> list[str]:
@@ -199,14 +214,11 @@ class WorkerForm(ModelForm):
     def values(self) -> dict[str, Any]:
         """Return what the service takes, with the tags of both fields."""
         typed = self.cleaned_data["more_tags"].replace("\n", ",").split(",")
-        tags = [*self.cleaned_data["tags"], *(tag.strip() for tag in typed)]
+        chosen = [tag for name in TAGS for tag in self.cleaned_data[name]]
+        tags = [*chosen, *(tag.strip() for tag in typed)]
         values = super().values()
         values["tags"] = list(dict.fromkeys(tag for tag in tags if tag))
         return values
-
-    def _nearest(self, path: str) -> str:
-        name = super()._nearest(path)
-        return "more_tags" if name == "tags" else name
 
 
 class ConductorForm(ModelForm):
@@ -256,15 +268,21 @@ def worker_initial(worker: Worker) -> dict[str, Any]:
     return {
         **values,
         "is_saved": True,
-        "tags": [tag for tag in tags if tag in _SUGGESTED],
+        "credential_id": values["credential_id"] or NO_KEY,
+        **{
+            name: [tag for tag in tags if tag in suggested]
+            for name, (_, suggested) in TAGS.items()
+        },
         "more_tags": ", ".join(tag for tag in tags if tag not in _SUGGESTED),
     }
 
 
 def conductor_initial(conductor: Conductor) -> dict[str, Any]:
     """Return a conductor as its form shows it."""
-    return {**flattened(conductor_values(conductor)), "is_saved": True}
+    values = flattened(conductor_values(conductor))
+    key = values["credential_id"] or NO_KEY
+    return {**values, "is_saved": True, "credential_id": key}
 
 
-def _uuid(text: str) -> UUID | None:
-    return UUID(text) if text else None
+def _key_id(choice: str) -> UUID | None:
+    return None if choice == NO_KEY else UUID(choice)

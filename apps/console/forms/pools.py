@@ -45,7 +45,7 @@ class PoolForm(PathForm):
         label="Default: used when a caller names no pool", required=False
     )
     conductor_id = forms.ChoiceField(
-        label="Conductor",
+        label="Model that plans",
         required=False,
         help_text="Plans the runs. Without one, one worker answers alone.",
     )
