@@ -323,7 +323,7 @@ REST_FRAMEWORK = {
         "apps.rest.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["apps.rest.permissions.HasRight"],
-    "DEFAULT_THROTTLE_CLASSES": [],
+    "DEFAULT_THROTTLE_CLASSES": ["apps.rest.throttles.Rates"],
     "DEFAULT_PARSER_CLASSES": ["apps.rest.parsing.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.rest.parsing.JSONAlways",

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.budgets.rates import UNLIMITED, Admission
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.ids import new_id
 from apps.rest.asker import Asker
@@ -35,6 +36,10 @@ class RestView(APIView):
     """Heading in the documentation."""
     rights: ClassVar[Mapping[str, Right]] = {}
     """By method. A method without one is nobody's."""
+    starts_runs: ClassVar[bool] = False
+    """True: POST counts the request itself, with the tokens of the prompt."""
+    admission: Admission = UNLIMITED
+    """What the rates say; told in the answer's headers."""
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
     asker: Asker
     """Set by `permissions.HasRight` before the method is called."""
@@ -60,6 +65,8 @@ class RestView(APIView):
         answer = super().finalize_response(request, response, *args, **kwargs)
         answer["X-Request-Id"] = self.request_id
         answer["Cache-Control"] = "no-store"
+        for name, value in self.admission.headers:
+            answer[name] = value
         return answer
 
     @property

@@ -12,6 +12,7 @@ from django.test import Client
 from apps.accounts.models import Scope, Team, User
 from apps.accounts.services import api_key_cache_clear
 from apps.audit.models import Entry
+from apps.budgets.rates import rates_clear
 from tests.factories import issue_key
 
 ROOT = "/api/v1/"
@@ -72,8 +73,9 @@ def keyed(team: Team, *scopes: Scope, **values: Any) -> Caller:
 
 
 @pytest.fixture(autouse=True)
-def _no_key_is_remembered() -> None:
+def _nothing_is_remembered() -> None:
     api_key_cache_clear()
+    rates_clear()
 
 
 @pytest.fixture

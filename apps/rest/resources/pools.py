@@ -353,8 +353,8 @@ class PoolChanges(RestView):
     )
     def get(self, request: Request, pool_id: uuid.UUID) -> Response:
         """Return what differs between two versions, value by value."""
-        asked = self.read_query(ChangesQuery)
         pool = access_pool(self.asker.team_id, pool_id)
+        asked = self.read_query(ChangesQuery)
         older, newer = (
             access_pool_version(pool.team_id, pool.id, asked[name])
             for name in ("older", "newer")

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from apps.accounts.models import Permission, Scope
 from apps.audit.selectors import entry_list
+from apps.budgets.rates import TokenMeter
 from apps.core.money import micros_of_usd
 from apps.engine.ports import CallParams
 from apps.rest.fields import (
@@ -30,6 +31,7 @@ from apps.rest.fields import (
 from apps.rest.pagination import PageQuery, page_by_id, page_by_seq
 from apps.rest.rights import READ_ENTRIES, READ_RUNS, RUN, Right
 from apps.rest.schema import operation
+from apps.rest.throttles import pass_run
 from apps.rest.told import ToldRun, tell
 from apps.rest.views import RestView
 from apps.runs.models import Run, RunState, Source
@@ -283,6 +285,7 @@ class Runs(RestView):
     """Runs of the team."""
 
     tag = TAG
+    starts_runs = True
     rights = {"GET": READ_RUNS, "POST": RUN}
 
     @operation(
@@ -314,7 +317,8 @@ class Runs(RestView):
         values = self.read(RunInput)
         if values["model"].startswith(DIRECT_PREFIX):
             self.asker.require(DIRECT)
-        return _started(self, run_submit(_order(self, values)))
+        meter = pass_run(self, values["prompt"])
+        return _started(self, run_submit(_order(self, values, meter)))
 
 
 class OneRun(RestView):
@@ -353,6 +357,7 @@ class RunRerun(RestView):
     """Asking the same again."""
 
     tag = TAG
+    starts_runs = True
     rights = {"POST": RUN}
 
     @operation(
@@ -370,6 +375,7 @@ class RunRerun(RestView):
         asker.require(READ_RUNS)
         if run.model.startswith(DIRECT_PREFIX):
             asker.require(DIRECT)
+        meter = pass_run(self, tell(run).prompt)
         new_id = run_rerun(
             run,
             asker.actor,
@@ -379,6 +385,7 @@ class RunRerun(RestView):
             allowed_tiers=asker.allowed_tiers,
             allowed_workers=asker.allowed_workers,
             context=self.context,
+            meter=meter,
         )
         return _started(self, new_id)
 
@@ -435,7 +442,9 @@ def _started(view: RestView, run_id: uuid.UUID) -> Response:
     return view.created(RunOutput(run).data, reverse("rest:run", args=[run_id]))
 
 
-def _order(view: RestView, values: dict[str, Any]) -> RunOrder:
+def _order(
+    view: RestView, values: dict[str, Any], meter: TokenMeter | None
+) -> RunOrder:
     asker = view.asker
     narrowing = values.pop("conductor", {})
     return RunOrder(
@@ -452,6 +461,7 @@ def _order(view: RestView, values: dict[str, Any]) -> RunOrder:
         narrowing=_narrowing(**narrowing),
         allowed_tiers=asker.allowed_tiers,
         allowed_workers=asker.allowed_workers,
+        meter=meter,
     )
 
 
