@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Set
 
+from allauth.account.models import EmailAddress
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce, Lower, NullIf
@@ -164,6 +165,21 @@ def invitation_find(token: str) -> Invitation:
             "ask for a new one"
         )
     return invitation
+
+
+def invitations_of(user: User) -> list[Invitation]:
+    """Return the open invitations sent to an address that is surely the user's.
+
+    Nobody learns of them by claiming an address: it must have been confirmed.
+    """
+    if not EmailAddress.objects.filter(
+        user=user, email=user.email, verified=True
+    ).exists():
+        return []
+    # Across teams: these are of teams the user does not belong to yet.
+    rows = Invitation.objects.across_teams().select_related("team", "invited_by")
+    waiting = rows.filter(email=user.email, accepted_at=None, revoked_at=None)
+    return list(waiting.filter(expires_at__gt=timezone.now()))
 
 
 def api_key_list(team_id: uuid.UUID) -> QuerySet[ApiKey]:

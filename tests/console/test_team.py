@@ -1,11 +1,13 @@
 """A team as such: its start, its name, its end; the frame of its pages."""
 
 import pytest
+from allauth.account.models import EmailAddress
 
-from apps.accounts.models import Role, Team
+from apps.accounts.models import Role, Team, User
+from apps.accounts.services import invitation_create
 from tests.conftest import membership
 from tests.console.conftest import text_of
-from tests.factories import MembershipFactory, TeamFactory
+from tests.factories import ACTOR, MembershipFactory, TeamFactory
 
 NEW = "/teams/new/"
 PAGES = ("/members/", "/keys/", "/budgets/", "/usage/", "/team/settings/")
@@ -52,6 +54,17 @@ def test_where_people_are_invited_the_newcomer_is_told_whom_to_ask(
     assert "Create team" not in page
     assert stranger.post(NEW, {"name": "Crew"}).status_code == 403
     assert not Team.objects.exists()
+
+
+@pytest.mark.parametrize("is_confirmed", [True, False])
+def test_newcomer_sees_invitations_to_a_confirmed_address_only(
+    stranger, cast, is_confirmed
+):
+    nell = User.objects.get(email="newcomer@example.org")
+    EmailAddress.objects.create(user=nell, email=nell.email, verified=is_confirmed)
+    invitation_create(team=cast.team, email=nell.email, role="viewer", actor=ACTOR)
+    page = text_of(stranger.get(NEW))
+    assert ("Orchestra</strong> invites you as viewer" in page) is is_confirmed
 
 
 def test_anonymous_signs_in_first(client, db):

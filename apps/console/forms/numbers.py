@@ -27,6 +27,7 @@ def _per_minute(label: str, highest: int) -> forms.IntegerField:
         required=False,
         min_value=1,
         max_value=highest,
+        error_messages={"min_value": "Write 1 or more, or nothing for no limit."},
         widget=forms.NumberInput(attrs={"placeholder": "No limit", "min": 1}),
     )
 
@@ -39,7 +40,11 @@ def dollars(label: str, *, required: bool = True) -> forms.DecimalField:
         min_value=Decimal("0.000001"),
         max_value=MAX_DOLLARS,
         decimal_places=6,
-        error_messages={"required": "Write an amount in dollars."},
+        error_messages={
+            "required": "Write an amount in dollars.",
+            "min_value": "Write an amount above zero.",
+            "max_value": "That is too much: a billion dollars at most.",
+        },
         widget=forms.NumberInput(
             attrs={"placeholder": "10.00", "min": "0", "step": "any"}
         ),

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.accounts.models import Permission, Role, User
-from apps.accounts.selectors import team_list
+from apps.accounts.selectors import invitations_of, team_list
 from apps.accounts.services import team_create, team_delete, team_update
 from apps.audit.types import Actor
 from apps.console.forms.people import (
@@ -55,6 +55,7 @@ def team_create_page(request: HttpRequest) -> HttpResponseBase:
         "teams": teams,
         "team": chosen_team(request, teams),
         "may_create": may_create,
+        "invitations": invitations_of(user),
     }
     return render(request, "console/start.html", context)
 
@@ -63,7 +64,10 @@ def team_create_page(request: HttpRequest) -> HttpResponseBase:
 @team_view
 def team_page(request: TeamRequest) -> HttpResponseBase:
     """Show what the team is, and what can be done with it as a whole."""
-    context = {"role_words": ROLE_WORDS[Role(request.membership.role)]}
+    context = {
+        "role_words": ROLE_WORDS[Role(request.membership.role)],
+        "may_create": may_create_team(request.user),
+    }
     return console_page(request, "console/team.html", context, tab="team")
 
 
