@@ -333,7 +333,7 @@ REST_FRAMEWORK = {
     "URL_FORMAT_OVERRIDE": None,
 }
 SPECTACULAR_SETTINGS = {
-    "TITLE": "Conductor",
+    "TITLE": "Conductor API",
     "DESCRIPTION": "Teams, people, keys, pools, budgets and runs. To ask for answers "
     "as from an OpenAI model, use `/v1` instead.",
     "VERSION": "1",

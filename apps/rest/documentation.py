@@ -43,6 +43,7 @@ class ApiDocs(SpectacularSwaggerSplitView):
 
     authentication_classes = []
     permission_classes = []
+    throttle_classes = []
     template_name = "rest/docs.html"
     title = "Conductor API"
 

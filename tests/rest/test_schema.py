@@ -1,0 +1,93 @@
+"""The OpenAPI document: valid, complete, with examples that fit; its pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from tests.rest.test_access import operations
+
+METHODS = {"get", "post", "put", "patch", "delete"}
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    answer: dict[str, Any] = Client().get("/api/v1/schema/").json()
+    return answer
+
+
+def described(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [
+        (path, method, operation)
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+        if method in METHODS
+    ]
+
+
+def test_the_document_is_valid_and_made_without_a_warning(tmp_path):
+    target = tmp_path / "schema.yaml"
+    call_command("spectacular", validate=True, fail_on_warn=True, file=str(target))
+    assert target.read_text("utf-8").startswith("openapi: 3.1")
+
+
+def test_every_operation_is_described(document):
+    assert len(described(document)) == len(list(operations()))
+
+
+def test_every_operation_has_a_name_a_summary_a_heading_and_who_may_call_it(document):
+    names = []
+    for path, method, operation in described(document):
+        names.append(operation["operationId"])
+        assert operation["summary"], (method, path)
+        assert "For members: " in operation["description"], (method, path)
+        assert operation["tags"] != [""], (method, path)
+        assert operation["security"] == [{"apiKey": []}, {"session": []}]
+    assert len(set(names)) == len(names)
+
+
+def test_every_error_has_the_one_shape(document):
+    for path, method, operation in described(document):
+        errors = {code: r for code, r in operation["responses"].items() if code >= "4"}
+        assert errors.keys() >= {"401", "403", "404", "429", "503"}, (method, path)
+        for answer in errors.values():
+            shape = answer["content"]["application/json"]["schema"]
+            assert shape == {"$ref": "#/components/schemas/Error"}
+
+
+def test_every_example_fits_its_shape(document):
+    tried = 0
+    for _, _, operation in described(document):
+        for part in [operation.get("requestBody"), *operation["responses"].values()]:
+            content = (part or {}).get("content", {}).get("application/json", {})
+            for example in content.get("examples", {}).values():
+                shape = {**content["schema"], "components": document["components"]}
+                jsonschema.Draft202012Validator(shape).validate(example["value"])
+                tried += 1
+    assert tried > 40
+
+
+def test_no_answer_in_the_document_holds_a_secret(document):
+    shapes = document["components"]["schemas"]
+    holders = {
+        name
+        for name, shape in shapes.items()
+        if shape.get("properties", {}).keys() & {"secret", "digest", "sealed", "token"}
+        and not name.endswith("Request")
+    }
+    assert holders == {"IssuedKey"}
+
+
+def test_the_document_and_its_pages_are_for_everybody(db):
+    for path in ("schema/", "docs/", "docs/?script="):
+        assert Client().get(f"/api/v1/{path}").status_code == 200
+
+
+def test_the_pages_load_nothing_from_elsewhere(db):
+    page = Client().get("/api/v1/docs/").content.decode()
+    assert "//" not in page.replace("http://www.w3.org", "")
+    assert "<style" not in page and "style=" not in page
