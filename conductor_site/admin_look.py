@@ -46,6 +46,7 @@ ADMIN_LOOK: dict[str, Any] = {
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": "/static/icon.svg"}
     ],
+    "STYLES": ["/static/css/admin.css"],
     "SHOW_VIEW_ON_SITE": False,
     "BORDER_RADIUS": "9px",
     "COLORS": {"base": BASE, "primary": PRIMARY},

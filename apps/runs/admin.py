@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.http import HttpRequest
+from unfold.paginator import InfinitePaginator
 
 from apps.core.read_only import ReadOnlyAdmin
 from apps.runs.models import Run
@@ -17,6 +18,7 @@ class RunAdmin(ReadOnlyAdmin):
     list_select_related = ("team",)
     list_filter = ("state", "source")
     ordering = ("-id",)
+    paginator = InfinitePaginator
     exclude = ("title", "plan", "error_message")
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:

@@ -12,8 +12,6 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.urls import reverse
-from django.utils.html import format_html
 from django.views.decorators.http import require_safe
 
 from apps.accounts.models import Team
@@ -26,12 +24,17 @@ PAGE = 50
 def site_ledger(request: HttpRequest) -> HttpResponse:
     """List the teams with the length of their chains; deleted teams have theirs yet."""
     names = dict(Team.objects.values_list("id", "name"))
-    rows = [
-        [_team_link(head.team_id, names.get(head.team_id)), head.seq, head.hash]
+    chains = [
+        {
+            "team_id": head.team_id,
+            "name": names.get(head.team_id, f"A deleted team, {head.team_id}"),
+            "seq": head.seq,
+            "hash": head.hash,
+        }
         for head in ChainHead.objects.order_by("team_id")
     ]
-    table = {"headers": ["Team", "Entries", "Newest hash"], "rows": rows}
-    return _page(request, "Ledger", {"table": table})
+    chains.sort(key=lambda chain: str(chain["name"]).casefold())
+    return _page(request, "Ledger", {"chains": chains})
 
 
 @require_safe
@@ -46,7 +49,6 @@ def site_ledger_team(request: HttpRequest, team_id: uuid.UUID) -> HttpResponse:
     context = {
         "entries": [_readable(entry) for entry in shown],
         "older": shown[-1].seq if shown and shown[-1].seq > 1 else None,
-        "back": reverse("site_ledger"),
     }
     return _page(request, f"Ledger of {team or team_id}", context)
 
@@ -54,11 +56,6 @@ def site_ledger_team(request: HttpRequest, team_id: uuid.UUID) -> HttpResponse:
 def _page(request: HttpRequest, title: str, context: dict[str, Any]) -> HttpResponse:
     frame = {**admin.site.each_context(request), "title": title}
     return render(request, "admin/site_ledger.html", {**frame, **context})
-
-
-def _team_link(team_id: uuid.UUID, name: str | None) -> str:
-    address = reverse("site_ledger_team", args=[team_id])
-    return format_html('<a href="{}">{}</a>', address, name or f"deleted: {team_id}")
 
 
 def _readable(entry: Entry) -> dict[str, Any]:
