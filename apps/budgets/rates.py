@@ -21,7 +21,7 @@ from functools import cache
 from django.conf import settings
 from limits import RateLimitItemPerMinute
 from limits.errors import StorageError
-from limits.storage import MemoryStorage, Storage, storage_from_string
+from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import FixedWindowRateLimiter
 
 from apps.accounts.models import Team
@@ -242,12 +242,9 @@ def _limiter() -> FixedWindowRateLimiter:
 
 @cache
 def _limiter_of(redis_url: str) -> FixedWindowRateLimiter:
-    storage: Storage = (
-        storage_from_string(redis_url, wrap_exceptions=True)
-        if redis_url
-        else MemoryStorage()
-    )
-    return FixedWindowRateLimiter(storage)
+    if redis_url:
+        return FixedWindowRateLimiter(RedisStorage(redis_url, wrap_exceptions=True))
+    return FixedWindowRateLimiter(MemoryStorage())
 
 
 def rates_clear() -> None:

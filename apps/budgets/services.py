@@ -204,10 +204,9 @@ def _target(
     columns: dict[str, uuid.UUID | None] = {}
     for name, of in (("user_id", BudgetKind.MEMBER), ("api_key_id", BudgetKind.KEY)):
         wanted = values.get(name) or None
-        columns[name] = _as_uuid(wanted)
+        columns[name] = found = _as_uuid(wanted)
         if kind == of:
-            exists = columns[name] is not None and _exists(team, kind, columns[name])
-            if not exists:
+            if found is None or not _exists(team, kind, found):
                 faults[name] = [f"this team has no such {_NAMES[kind]}"]
         elif wanted is not None and kind:
             faults[name] = [f"a budget of kind {kind!r} has none"]
@@ -217,7 +216,7 @@ def _target(
 _NAMES = {BudgetKind.MEMBER.value: "member", BudgetKind.KEY.value: "API key"}
 
 
-def _exists(team: Team, kind: str, target_id: uuid.UUID | None) -> bool:
+def _exists(team: Team, kind: str, target_id: uuid.UUID) -> bool:
     if kind == BudgetKind.MEMBER:
         return Membership.objects.for_team(team.id).filter(user_id=target_id).exists()
     keys = ApiKey.objects.for_team(team.id).filter(id=target_id, revoked_at=None)

@@ -106,7 +106,7 @@ class Execution:
             limits = narrow_limits(resolved.limits, cap)
             resolved = replace(resolved, limits=limits)
         self._resolved = resolved
-        self._hold = allowance and allowance.hold
+        self._hold = None if allowance is None else allowance.hold
         self._projection = RunProjection(self.id, self.order, self._created_at)
         if self._history:
             self._projection.replay(self._history)

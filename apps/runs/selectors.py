@@ -104,10 +104,8 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
     params = orjson.loads(created.params or "{}")
     params["stop"] = tuple(params.get("stop", ()))
     narrowing: dict[str, Any] = params.pop("narrowing", {})
-    allowed = {
-        name: frozenset(params.pop(name, ()))
-        for name in ("allowed_tiers", "allowed_workers")
-    }
+    allowed_tiers = frozenset(params.pop("allowed_tiers", ()))
+    allowed_workers = frozenset(params.pop("allowed_workers", ()))
     narrowing["workers"] = tuple(narrowing.get("workers", ()))
     return RunOrder(
         team_id=run.team_id,
@@ -119,7 +117,8 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
         user_id=run.user_id,
         api_key_id=run.api_key_id,
         narrowing=Narrowing(**narrowing),
-        **allowed,
+        allowed_tiers=allowed_tiers,
+        allowed_workers=allowed_workers,
     )
 
 

@@ -7,7 +7,7 @@ and calls that were cut off) has a row of its own.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -56,7 +56,7 @@ def _by_day(team_id: uuid.UUID, runs: QuerySet[Run]) -> list[UsageRow]:
 
 
 def _by_member(team_id: uuid.UUID, runs: QuerySet[Run]) -> list[UsageRow]:
-    sums = list(runs.values("user_id").annotate(**_RUN_SUMS).order_by("-cost"))
+    sums = _dearest_first(runs.values("user_id").annotate(**_RUN_SUMS))
     users = User.objects.in_bulk([each["user_id"] for each in sums if each["user_id"]])
     names = {user.id: user.get_full_name() for user in users.values()}
     return [
@@ -65,7 +65,7 @@ def _by_member(team_id: uuid.UUID, runs: QuerySet[Run]) -> list[UsageRow]:
 
 
 def _by_key(team_id: uuid.UUID, runs: QuerySet[Run]) -> list[UsageRow]:
-    sums = list(runs.values("api_key_id").annotate(**_RUN_SUMS).order_by("-cost"))
+    sums = _dearest_first(runs.values("api_key_id").annotate(**_RUN_SUMS))
     keys = dict(ApiKey.objects.for_team(team_id).values_list("id", "name"))
     return [
         _row(keys.get(each["api_key_id"], NO_KEY), each["api_key_id"], each)
@@ -78,7 +78,7 @@ def _by_worker(team_id: uuid.UUID, runs: QuerySet[Run]) -> list[UsageRow]:
     done = steps.exclude(state="skipped").values("worker")
     rows = [
         _row(each["worker"], None, each)
-        for each in done.annotate(**_STEP_SUMS).order_by("-cost")
+        for each in _dearest_first(done.annotate(**_STEP_SUMS))
     ]
     whole = runs.aggregate(**_RUN_SUMS)
     rest = UsageRow(
@@ -101,6 +101,10 @@ _GROUPS: Mapping[str, Callable[[uuid.UUID, QuerySet[Run]], list[UsageRow]]] = {
     "key": _by_key,
     "worker": _by_worker,
 }
+
+
+def _dearest_first(sums: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return sorted(sums, key=lambda each: each["cost"], reverse=True)
 
 
 def _row(label: str, id: uuid.UUID | None, sums: Mapping[str, Any]) -> UsageRow:

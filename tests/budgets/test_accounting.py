@@ -160,6 +160,6 @@ def test_a_lifted_budget_lets_no_new_run_begin_by_its_old_standing():
     )
     books = Books(budget)
     Budget.objects.for_team(budget.team_id).delete()
-    hold = Hold(1, (Share(books.budget.id or uuid.uuid4(), DAY),))
+    hold = Hold(1, (Share(budget.id, DAY),))
     opening = hold.opening(budget.team_id, uuid.uuid4(), timezone.now())
     assert not books.commit(*opening)

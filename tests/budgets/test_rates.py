@@ -19,7 +19,7 @@ NOON = datetime(2030, 1, 31, 12, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def clock() -> Iterator[time_machine.Coordinates]:
+def clock() -> Iterator[Any]:
     rates_clear()
     with time_machine.travel(NOON, tick=False) as clock:
         yield clock

@@ -49,6 +49,11 @@ def codes(said: list[Said]) -> Counter[tuple[int, str]]:
     return Counter((s.status, s.error["code"] if s.error else "") for s in said)
 
 
+def error_of(said: Said) -> dict[str, Any]:
+    assert said.error is not None
+    return said.error
+
+
 def spent(cast: Cast) -> tuple[int, int]:
     """Return what is spent and set aside of the team's only budget."""
     (status,) = budget_list(cast.team.id)
@@ -125,18 +130,20 @@ def test_the_refusal_names_the_limit_what_is_left_and_when_it_resets(site):
     put(site.cast, "5")
     put(site.cast, "0.000001", "day", kind="key", api_key_id=str(site.cast.key.row.id))
     (said,) = ask(site)
-    message = said.error["message"]
+    message = error_of(said)["message"]
     tomorrow = (timezone.now().astimezone(UTC) + timedelta(days=1)).date()
     assert "the daily budget of API key 'Build server'" in message
     assert "$0.000001 of $0.000001 left" in message
     assert f"resets at {tomorrow} 00:00 UTC" in message
-    assert said.error["type"] == "insufficient_quota"
+    assert error_of(said)["type"] == "insufficient_quota"
 
 
 def test_a_limit_for_each_run_refuses_what_cannot_fit(site):
     put(site.cast, "0.000001", "run")
     (said,) = ask(site)
-    assert "the limit for each run of the team is $0.000001" in said.error["message"]
+    assert (
+        "the limit for each run of the team is $0.000001" in error_of(said)["message"]
+    )
 
 
 def test_a_limit_for_each_run_caps_the_run(site):
@@ -176,8 +183,8 @@ def test_a_model_without_a_price_is_refused_by_name_under_a_budget(site):
     assert codes(ask(site, 1, "conductor-ultra")) == {(200, ""): 1}
     put(site.cast, "5")
     (said,) = ask(site, 1, "conductor-ultra")
-    assert (said.status, said.error["code"]) == (400, "price_missing")
-    assert "worker 'sim-birch'" in said.error["message"]
+    assert (said.status, error_of(said)["code"]) == (400, "price_missing")
+    assert "worker 'sim-birch'" in error_of(said)["message"]
     assert codes(ask(site)) == {(200, ""): 1}
 
 
@@ -207,7 +214,7 @@ def waiting(stage, recruit, watch) -> Callable[[], Run]:
 
     def inner() -> Run:
         numbers = recruit("delay-3600000")
-        run = stage.start(planned(numbers))
+        run: Run = stage.start(planned(numbers))
         until(watch(run), "step.started")
         return run
 
@@ -268,9 +275,12 @@ def test_giving_a_run_up_settles_it_too(site, waiting):
 def test_a_team_without_budgets_is_remembered_as_such(site, monkeypatch):
     ask(site)
     asked: list[object] = []
-    monkeypatch.setattr(
-        "apps.runs.adapters.standings_read", lambda team_id: asked.append(team_id) or ()
-    )
+
+    def read(team_id: object) -> tuple[()]:
+        asked.append(team_id)
+        return ()
+
+    monkeypatch.setattr("apps.runs.adapters.standings_read", read)
     ask(site, 5)
     assert asked == []
 
