@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -23,7 +22,6 @@ class Route:
     """Namespace and name; the pattern for an address that has none."""
     pattern: str
     arguments: tuple[str, ...]
-    view: Any
 
     @property
     def is_personal(self) -> bool:
@@ -49,10 +47,8 @@ def _walk(
             yield from _walk(item.url_patterns, path, inner)
             continue
         name = ":".join(filter(None, (namespace, item.name or "")))
-        arguments = tuple(item.pattern.converters) or tuple(
-            getattr(item.pattern, "regex", None) and item.pattern.regex.groupindex or ()
-        )
-        yield Route(name if item.name else path, path, arguments, item.callback)
+        arguments = tuple(item.pattern.converters)
+        yield Route(name if item.name else path, path, arguments)
 
 
 def socket_routes() -> list[str]:

@@ -2,96 +2,222 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from django.apps import apps
+from django.db import models, transaction
 from django.test import Client
+from django.urls import reverse
 
-from apps.accounts.models import Role, Scope, Team, User
+from apps.accounts.models import ApiKey, Role, Scope, Team, User
+from apps.accounts.services import (
+    api_key_revoke,
+    invitation_create,
+    member_add,
+    member_remove,
+)
+from apps.audit.services import entries_append
+from apps.audit.types import Batch, EntryDraft
+from apps.budgets.services import budget_create
+from apps.core.ids import new_id
+from apps.engine.codec import encode
+from apps.pools.models import Pool
+from apps.pools.services import (
+    conductor_create,
+    credential_create,
+    pool_create,
+    worker_create,
+    worker_update,
+)
+from apps.runs.models import Run, RunState
 from tests.factories import (
+    ACTOR,
+    BASE_URL,
     IssuedKey,
     MembershipFactory,
     TeamFactory,
     UserFactory,
     issue_key,
 )
+from tests.playground import stories
+from tests.security.routes import Route
 
 MARK = "marked-7f3a"
 """In every name and text of the team; no stranger's answer may hold it."""
-UNTOUCHED = frozenset({"last_used_at"})
-"""Columns that reading alone may change."""
+QUERIES = {"rest:pool_changes": "?older=1&newer=2"}
+"""What some addresses cannot do without."""
+PLAIN_TEXTS = frozenset({"prompt", "answer", "text", "reasoning"})
+"""Bodies that are no JSON."""
+NOT_CHANGED = frozenset({"last_used_at"})
+"""Columns that reading may change."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class World:
     """A team with one of everything."""
 
     team: Team
-    people: dict[str, User]
+    people: Mapping[str, User]
     """By role; `former` was a member once, `stranger` owns another team."""
-    keys: dict[str, IssuedKey]
-    """`own` has every scope, `revoked` had, `foreign` is the other team's."""
-    arguments: dict[str, Any] = field(default_factory=dict)
+    keys: Mapping[str, IssuedKey]
+    """`own` and `revoked` are the team's, `foreign` is the stranger's."""
+    arguments: Mapping[str, Any]
     """What stands for each argument of an address."""
 
-    def client(self, who: str) -> Client:
+    def browser(self, who: str) -> Client:
         """Return a browser of somebody; `anonymous` is not signed in."""
         client = Client(raise_request_exception=False)
         if who != "anonymous":
             client.force_login(self.people[who])
         return client
 
+    def program(self, key: str) -> Client:
+        """Return a client that sends a key."""
+        secret = self.keys[key].secret
+        headers = {"authorization": f"Bearer {secret}"}
+        return Client(raise_request_exception=False, headers=headers)
+
+    def address(self, route: Route) -> str:
+        """Return the address of a route, about the team's own things."""
+        if route.name == "rest:nothing":
+            return "/api/v1/nothing/"
+        if ":" not in route.name and route.name == route.pattern:
+            return f"/{route.pattern}"
+        return reverse(
+            route.name, kwargs={n: self.arguments[n] for n in route.arguments}
+        )
+
     def rows(self) -> dict[str, list[dict[str, Any]]]:
         """Return everything the team owns, but for what reading may change."""
-        return {
-            model._meta.label: [
-                {k: v for k, v in row.items() if k not in UNTOUCHED}
-                for row in _owned(model, self.team.id)
-            ]
-            for model in apps.get_models()
-            if _is_owned(model)
-        }
+        owned = {model._meta.label: self._rows(model) for model in apps.get_models()}
+        return {label: rows for label, rows in owned.items() if rows}
+
+    def _rows(self, model: type[models.Model]) -> list[dict[str, Any]]:
+        names = {field.attname for field in model._meta.concrete_fields}
+        if model is Team:
+            found = Team.objects.filter(id=self.team.id)
+        elif "team_id" in names:
+            manager: Any = model._default_manager
+            found = manager.filter(team_id=self.team.id)
+            found = found.across_teams() if hasattr(found, "across_teams") else found
+        else:
+            return []
+        return list(found.order_by("pk").values(*sorted(names - NOT_CHANGED)))
 
 
-def people_of(team: Team) -> dict[str, User]:
-    """Return a member for each role, somebody who has left, and a stranger."""
+def build_world() -> World:
+    """Build both teams."""
+    team = TeamFactory.create(name=f"Team {MARK}", slug=MARK)
+    people = _people(team)
+    owner = people[Role.OWNER]
+    keys = {
+        "own": _key(team, owner),
+        "revoked": _key(team, owner),
+        "foreign": issue_key(people["stranger"].teams.get(), scopes=tuple(Scope)),
+    }
+    api_key_revoke(api_key=keys["revoked"].row, actor=ACTOR)
+    invitation, token = invitation_create(
+        team=team, email=f"new-{MARK}@example.org", role=Role.MEMBER, actor=ACTOR
+    )
+    arguments = {
+        **_pool(team),
+        **_run(team),
+        "user_id": people[Role.MEMBER].id,
+        "invitation_id": invitation.id,
+        "token": token,
+        "key_id": keys["own"].row.id,
+        "budget_id": _budget(team, keys["own"].row).id,
+    }
+    return World(team, people, keys, arguments)
+
+
+def _people(team: Team) -> dict[str, User]:
     people = {}
     for role in Role.values:
         user = UserFactory.create(email=f"{role}@example.org", name=f"{role} {MARK}")
-        MembershipFactory.create(team=team, user=user, role=role)
-        people[role] = user
-    people["former"] = UserFactory.create(email="former@example.org")
+        people[role] = MembershipFactory.create(team=team, user=user, role=role).user
+    former = UserFactory.create(email="former@example.org")
+    member_add(team=team, user=former, role=Role.ADMIN, actor=ACTOR)
+    member_remove(team=team, user=former, actor=ACTOR)
     stranger = UserFactory.create(email="stranger@example.org")
     MembershipFactory.create(team=TeamFactory.create(), user=stranger, role=Role.OWNER)
-    return {**people, "stranger": stranger}
+    return {**people, "former": former, "stranger": stranger}
 
 
-def keys_of(team: Team, people: dict[str, User]) -> dict[str, IssuedKey]:
-    """Return a live and a revoked key of the team, and one of the stranger's team."""
-    from apps.accounts.services import api_key_revoke
-    from tests.factories import ACTOR
+def _key(team: Team, owner: User) -> IssuedKey:
+    name = f"key {MARK}"
+    return issue_key(team, name=name, scopes=tuple(Scope), created_by=owner)
 
-    scopes = tuple(Scope)
-    owner = people[Role.OWNER]
-    revoked = issue_key(team, name=f"old {MARK}", scopes=scopes, created_by=owner)
-    api_key_revoke(api_key=revoked.row, actor=ACTOR)
-    foreign = people["stranger"].teams.get()
+
+def _pool(team: Team) -> dict[str, Any]:
+    credential = credential_create(
+        team=team,
+        values={"name": f"credential {MARK}", "base_url": BASE_URL, "secret": MARK},
+        actor=ACTOR,
+    )
+    model = {"base_url": BASE_URL, "model": MARK, "credential_id": credential.id}
+    worker = worker_create(
+        team=team, values={"name": f"worker-{MARK}", **model}, actor=ACTOR
+    )
+    conductor = conductor_create(
+        team=team, values={"name": f"conductor-{MARK}", **model}, actor=ACTOR
+    )
+    pool: Pool = pool_create(
+        team=team,
+        values={
+            "name": f"pool-{MARK}",
+            "is_default": True,
+            "conductor_id": conductor.id,
+            "worker_ids": [worker.id],
+            "fallback_id": worker.id,
+            "tiers": {"mini": {}, "ultra": {}},
+        },
+        actor=ACTOR,
+    )
+    worker_update(worker=worker, values={"description": MARK}, actor=ACTOR)
     return {
-        "own": issue_key(team, name=f"key {MARK}", scopes=scopes, created_by=owner),
-        "revoked": revoked,
-        "foreign": issue_key(foreign, name="theirs", scopes=scopes),
+        "credential_id": credential.id,
+        "worker_id": worker.id,
+        "conductor_id": conductor.id,
+        "pool_id": pool.id,
+        "version": pool.version,
     }
 
 
-def _is_owned(model: Any) -> bool:
-    names = {f.name for f in model._meta.concrete_fields}
-    return bool(names & {"team", "team_id"})
+def _budget(team: Team, key: ApiKey) -> Any:
+    values = {"kind": "key", "api_key_id": key.id, "period": "day", "limit_usd": "9"}
+    return budget_create(team=team, values=values, actor=ACTOR)
 
 
-def _owned(model: Any, team_id: UUID) -> list[dict[str, Any]]:
-    manager = model._default_manager
-    rows = manager.for_team(team_id) if hasattr(manager, "for_team") else manager
-    found = rows.filter(team_id=team_id).order_by("pk").values()
-    return list(found)
+def _run(team: Team) -> dict[str, Any]:
+    run_id = new_id()
+    drafts = []
+    for recorded in stories.finished():
+        record = encode(recorded.event)
+        bodies = {
+            name: f"{text} {MARK}" if name in PLAIN_TEXTS else text
+            for name, text in record.bodies.items()
+        }
+        draft = EntryDraft(record.action, "run", run_id, ACTOR, record.data, bodies)
+        drafts.append(draft)
+    with transaction.atomic():
+        entries_append(batch=Batch(team.id, tuple(drafts)))
+    Run.objects.create(
+        id=run_id,
+        team=team,
+        state=RunState.COMPLETED,
+        source="playground",
+        model="conductor-ultra",
+        pool_name=f"pool-{MARK}",
+        pool_version=1,
+        title=MARK,
+        actor_type="user",
+        actor_id="1",
+        actor_name=MARK,
+        created_at=stories.START,
+        plan=[],
+    )
+    same = {"run_id": run_id, "left": run_id, "right": run_id}
+    return {**same, "round": 0, "step": 0}
