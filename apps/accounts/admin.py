@@ -60,7 +60,7 @@ class UserCreation(UserCreationForm):  # type: ignore[misc]
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[misc]
+class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]
     """Creates people, switches them off, and helps who lost a second factor."""
 
     form = UserChangeForm

@@ -12,6 +12,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
+from apps.core.scoping import TeamQuerySet
+
 
 class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]
     """Shows rows of every team; changes nothing."""
@@ -23,11 +25,11 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the rows of every team: the operator may see them."""
-        rows = self.model._default_manager
-        if hasattr(rows, "across_teams"):
+        rows: QuerySet[Any] = self.model._default_manager.all()
+        if isinstance(rows, TeamQuerySet):
             rows = rows.across_teams()
         ordering = self.get_ordering(request)
-        return rows.order_by(*ordering) if ordering else rows.all()
+        return rows.order_by(*ordering) if ordering else rows
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Refuse: services add rows."""

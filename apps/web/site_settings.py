@@ -43,6 +43,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "Sizes": ("MAX_PROMPT_BYTES", "MAX_REQUEST_BYTES", "MAX_LIVE_RUNS"),
     "Calls to models": (
         "MODEL_NETWORKS",
+        "MODEL_PORTS",
         "WORKER_CONNECT_TIMEOUT_S",
         "WORKER_FIRST_BYTE_TIMEOUT_S",
         "WORKER_IDLE_TIMEOUT_S",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
 from typing import Any
 
 from allauth.mfa.utils import is_mfa_enabled
@@ -24,11 +25,11 @@ class SecondFactorSockets:
     async def __call__(
         self, scope: MutableMapping[str, Any], receive: Any, send: Any
     ) -> None:
-        if settings.REQUIRE_MFA and await _lacks_second_factor(scope["user"]):
+        if settings.REQUIRE_MFA and not await _has_second_factor(scope["user"]):
             scope = {**scope, "user": AnonymousUser()}
         await self.inner(scope, receive, send)
 
 
-@database_sync_to_async
-def _lacks_second_factor(user: Any) -> bool:
-    return not is_mfa_enabled(user, SECOND_FACTORS)
+_has_second_factor = database_sync_to_async(
+    partial(is_mfa_enabled, types=SECOND_FACTORS)
+)

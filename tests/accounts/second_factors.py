@@ -22,7 +22,8 @@ class App:
     secret: str
 
     def code(self) -> str:
-        return format_hotp_value(hotp_value(self.secret, int(time.time()) // PERIOD_S))
+        now = int(time.time()) // PERIOD_S
+        return str(format_hotp_value(hotp_value(self.secret, now)))
 
 
 def sign_in(client: Client, user: User):
@@ -41,5 +42,5 @@ def set_up_app(client: Client) -> App:
     page = client.get(reverse("mfa_activate_totp"))
     app = App(page.context["form"].secret)
     response = client.post(reverse("mfa_activate_totp"), {"code": app.code()})
-    assert response.url == reverse("mfa_view_recovery_codes")
+    assert response["Location"] == reverse("mfa_view_recovery_codes")
     return app
