@@ -85,9 +85,8 @@ class World:
             return "/api/v1/nothing/"
         if ":" not in route.name and route.name == route.pattern:
             return f"/{route.pattern}"
-        return reverse(
-            route.name, kwargs={n: self.arguments[n] for n in route.arguments}
-        )
+        named = {name: self.arguments[name] for name in route.arguments}
+        return reverse(route.name, kwargs=named) + QUERIES.get(route.name, "")
 
     def rows(self) -> dict[str, list[dict[str, Any]]]:
         """Return everything the team owns, but for what reading may change."""
