@@ -18,3 +18,5 @@ urlpatterns = [
     path("", include("apps.console.urls")),
     path("", include("apps.playground.urls")),
 ]
+handler400 = "apps.rest.fallbacks.bad_request"
+handler500 = "apps.rest.fallbacks.server_error"

@@ -50,5 +50,5 @@ class ApiDocs(SpectacularSwaggerSplitView):
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Return the page, or the script that starts it."""
         self.url = reverse("rest:schema")
-        answer: Response = super().get(request, *args, **kwargs)
+        answer: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
         return answer

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from typing import IO, Any
+from collections.abc import Iterable, Mapping
+from typing import IO, Any, cast
 
 import orjson
 from django.conf import settings
@@ -56,19 +56,20 @@ class JSONAlways(BaseContentNegotiation):
     """Answers JSON whatever a client says it likes: there is nothing else to get."""
 
     def select_parser(
-        self, request: Request, parsers: list[BaseParser]
+        self, request: Request, parsers: Iterable[BaseParser]
     ) -> BaseParser | None:
         """Return the only parser. The body's type is checked where it is read."""
-        return parsers[0]
+        return next(iter(parsers))
 
     def select_renderer(
         self,
         request: Request,
-        renderers: list[BaseRenderer],
+        renderers: Iterable[BaseRenderer],
         format_suffix: str | None = None,
     ) -> tuple[BaseRenderer, str]:
         """Return the first renderer."""
-        return renderers[0], str(renderers[0].media_type)
+        renderer = next(iter(renderers))
+        return renderer, str(renderer.media_type)
 
 
 def read_object(request: Request) -> dict[str, Any]:
@@ -85,7 +86,7 @@ def read_object(request: Request) -> dict[str, Any]:
     encoding = request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower()
     if encoding not in ("", "identity"):
         raise UnsupportedBody(f"the body is encoded as {encoding[:100]!r}; send plain")
-    return StrictJSONParser().parse(request._request)
+    return StrictJSONParser().parse(cast(IO[bytes], request._request))
 
 
 def parse_object(raw: bytes) -> dict[str, Any]:

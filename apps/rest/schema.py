@@ -43,6 +43,8 @@ ERRORS = {
 }
 ALWAYS = (401, 403, 404, 429, 503)
 WITH_BODY = (400, 413, 415)
+HIDDEN = "…"
+"""Stands for a secret in examples."""
 PUBLIC = "Needs neither role nor scope."
 
 
@@ -132,11 +134,13 @@ class OperationSchema(AutoSchema):
 
     def get_tags(self) -> list[str]:
         """Return the view's heading."""
-        return [self.view.tag]
+        view: Any = self.view
+        return [view.tag]
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]
         """Return the method's docstring, and who may call it."""
-        right = self.view.rights.get(self.method)
+        view: Any = self.view
+        right = view.rights.get(self.method)
         return f"{super().get_description()}\n\n{_who_may(right)}".strip()
 
     def get_serializer_name(self, serializer: Any, direction: Any) -> str:

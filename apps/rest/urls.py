@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver, path, re_path
+from django.urls import URLPattern, path, re_path
 
 from apps.rest.documentation import ApiDocs, ApiSchema
 from apps.rest.resources import (
@@ -22,7 +22,7 @@ from apps.rest.resources import (
 from apps.rest.views import NoSuchAddress
 
 app_name = "rest"
-urlpatterns: list[URLPattern | URLResolver] = [
+urlpatterns: list[URLPattern] = [
     path("schema/", ApiSchema.as_view(), name="schema"),
     path("docs/", ApiDocs.as_view(), name="docs"),
     path("me/", me.Me.as_view(), name="me"),
@@ -97,5 +97,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<uuid:run_id>/entries/", runs.RunEntries.as_view(), name="run_entries"),
     path("runs/<uuid:run_id>/cancel/", runs.RunCancel.as_view(), name="run_cancel"),
     path("runs/<uuid:run_id>/rerun/", runs.RunRerun.as_view(), name="run_rerun"),
-    re_path(r"^.*$", NoSuchAddress.as_view(), name="nothing"),
+    re_path("", NoSuchAddress.as_view(), name="nothing"),
 ]

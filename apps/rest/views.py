@@ -57,10 +57,10 @@ class RestView(APIView):
     def finalize_response(
         self,
         request: Request,
-        response: HttpResponseBase,
+        response: Response,
         *args: Any,
         **kwargs: Any,
-    ) -> HttpResponseBase:
+    ) -> Response:
         """Add the headers of every answer. Answers are a team's own: never cached."""
         answer = super().finalize_response(request, response, *args, **kwargs)
         answer["X-Request-Id"] = self.request_id

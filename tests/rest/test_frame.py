@@ -13,6 +13,7 @@ from apps.accounts.models import Scope
 from apps.rest import urls as rest_urls
 from apps.rest.resources import members as members_module
 from apps.rest.views import RestView
+from apps.web import middleware as web_middleware
 from tests.conftest import membership
 from tests.rest.conftest import Caller, fault, keyed, member, program
 
@@ -86,7 +87,9 @@ def test_the_team_can_be_named_by_id_and_by_slug(alice, cast):
         assert alice.get("team/", X_Team=name).json()["slug"] == "orchestra"
 
 
-@pytest.mark.parametrize("path", ["", "nothing/", "keys/not-an-id/", "schema.json"])
+@pytest.mark.parametrize(
+    "path", ["", "nothing/", "keys/not-an-id/", "a.json", "a%0Ab/", "%00", "%FF/"]
+)
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_what_is_not_there_is_told_in_the_same_shape(alice, path, method):
     assert fault(alice.call(method, path), 404)["code"] == "not_found"
@@ -249,10 +252,28 @@ def test_a_database_that_is_away_is_told_with_when_to_come_back(alice, monkeypat
     assert int(response["Retry-After"]) > 0
 
 
+@pytest.mark.parametrize("host", ["a b", "elsewhere.example", "{", "x" * 300])
+def test_a_host_that_is_not_ours_is_told_in_the_same_shape(alice, host):
+    assert fault(alice.get("team/", Host=host), 400)["param"] is None
+    page = alice.get("/accounts/login/", Host=host)
+    assert page.status_code == 400 and b"<html" in page.content
+
+
+def test_a_fault_before_the_view_is_told_in_the_same_shape(cast, monkeypatch):
+    def fail(request: object) -> bool:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(web_middleware, "_lacks_second_factor", fail)
+    client = Client(raise_request_exception=False)
+    assert fault(Caller(client).get("team/"), 500)["code"] == "internal_error"
+    page = Caller(client).get("/runs/")
+    assert page.status_code == 500 and b"secret" not in page.content
+
+
 def views() -> list[type]:
     found = []
     for pattern in rest_urls.urlpatterns:
-        view = getattr(pattern.callback, "view_class", None)  # type: ignore[union-attr]
+        view = getattr(pattern.callback, "view_class", None)
         if view is not None and view.permission_classes:
             found.append(view)
     return found

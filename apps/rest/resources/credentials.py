@@ -18,7 +18,7 @@ from apps.pools.services import (
 )
 from apps.rest.fields import Input, Output, Text, Time
 from apps.rest.rights import MANAGE_POOLS, READ_POOLS
-from apps.rest.schema import operation
+from apps.rest.schema import HIDDEN, operation
 from apps.rest.views import RestView
 
 TAG = "Credentials"
@@ -79,7 +79,7 @@ class Credentials(RestView):
         sent={
             "name": "Mistral",
             "base_url": "https://api.mistral.ai/v1",
-            "secret": "…",
+            "secret": HIDDEN,
         },
         example=EXAMPLE,
     )
@@ -117,7 +117,7 @@ class OneCredential(RestView):
         body=CredentialChangeInput,
         is_partial=True,
         answer=CredentialOutput,
-        sent={"secret": "…"},
+        sent={"secret": HIDDEN},
         example=EXAMPLE,
     )
     def patch(self, request: Request, credential_id: uuid.UUID) -> Response:

@@ -34,7 +34,7 @@ from apps.accounts.services import (
 from apps.rest.asker import Asker
 from apps.rest.fields import Flag, Input, Output, Text, Time, Whole, Word
 from apps.rest.rights import MANAGE_KEYS, READ_KEYS
-from apps.rest.schema import operation
+from apps.rest.schema import HIDDEN, operation
 from apps.rest.views import RestView
 
 TAG = "API keys"
@@ -184,7 +184,7 @@ class Keys(RestView):
         answer=IssuedKeyOutput,
         status=201,
         sent=SENT,
-        example={**EXAMPLE, "secret": "cdk_8fK2mQ4x…9aZ1"},
+        example={**EXAMPLE, "secret": f"cdk_8fK2mQ4x{HIDDEN}9aZ1"},
     )
     def post(self, request: Request) -> Response:
         """Make a key. Its secret is in this answer and nowhere else.
@@ -250,7 +250,7 @@ class KeyRotate(RestView):
         status=201,
         errors=(409,),
         sent={"overlap_s": 86400},
-        example={**EXAMPLE, "secret": "cdk_8fK2mQ4x…9aZ1"},
+        example={**EXAMPLE, "secret": f"cdk_8fK2mQ4x{HIDDEN}9aZ1"},
     )
     def post(self, request: Request, key_id: uuid.UUID) -> Response:
         """Make a new key like an old one, which ends after an overlap."""

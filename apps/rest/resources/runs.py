@@ -152,7 +152,7 @@ class RunOutput(Output):
 
     id = serializers.UUIDField()
     state = serializers.ChoiceField(choices=RunState.choices)
-    source = serializers.ChoiceField(choices=Source.choices)
+    source = serializers.ChoiceField(choices=Source.choices)  # type: ignore[assignment]
     model = serializers.CharField()
     pool_name = serializers.CharField()
     pool_version = serializers.IntegerField()
@@ -250,7 +250,9 @@ class EntryOutput(Output):
     subject_id = serializers.UUIDField()
     recorded_at = Time()
     actor = EntryActorOutput()
-    context = serializers.DictField(child=serializers.CharField())
+    context = serializers.DictField(  # type: ignore[assignment]
+        child=serializers.CharField()
+    )
     data = serializers.DictField()  # type: ignore[assignment]
     bodies = serializers.DictField(
         child=serializers.CharField(allow_null=True),

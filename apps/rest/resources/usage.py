@@ -57,7 +57,7 @@ class UsageQuery(Query):
 class UsageRowOutput(Output):
     """What one day, worker, member or key used."""
 
-    label = serializers.CharField(help_text="The day, or a name.")
+    label = serializers.CharField(help_text="The day, or a name.")  # type: ignore[assignment]
     id = serializers.UUIDField(allow_null=True, help_text="Of the member or key.")
     runs = serializers.IntegerField()
     failed = serializers.IntegerField()

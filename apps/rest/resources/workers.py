@@ -40,7 +40,7 @@ from apps.rest.resources.endpoints import (
     ModelTestOutput,
 )
 from apps.rest.rights import MANAGE_POOLS, READ_POOLS
-from apps.rest.schema import operation
+from apps.rest.schema import HIDDEN, operation
 from apps.rest.views import RestView
 from apps.runs.selectors import worker_calls
 from apps.runs.types import WorkerCalls
@@ -226,7 +226,7 @@ class ProviderModels(RestView):
         body=ModelsInput,
         answer=ModelsOutput,
         errors=(422,),
-        sent={"base_url": "https://api.mistral.ai/v1", "secret": "…"},
+        sent={"base_url": "https://api.mistral.ai/v1", "secret": HIDDEN},
         example={"models": ["mistral-large-latest"]},
     )
     def post(self, request: Request) -> Response:
