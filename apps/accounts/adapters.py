@@ -19,13 +19,13 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
+from apps.accounts.digests import INVITATION_MAIL, digests_of
 from apps.accounts.models import Invitation, User
 from apps.accounts.selectors import invitation_find
+from apps.accounts.types import SESSION_INVITATION, SESSION_INVITATION_PROOF
 from apps.core.errors import NotFound
 from apps.core.keyring import seal, unseal
 
-SESSION_INVITATION = "invitation_token"
-"""Where the page of an invitation leaves its token for the sign-up."""
 SEALED_FOR = b"second-factor"
 
 
@@ -38,6 +38,12 @@ def invitation_of(request: HttpRequest) -> Invitation | None:
         return None
 
 
+def _came_by_mail(request: HttpRequest) -> bool:
+    token = request.session[SESSION_INVITATION]
+    proof = request.session.get(SESSION_INVITATION_PROOF, "")
+    return proof in digests_of(token, purpose=INVITATION_MAIL)
+
+
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     """Sign-in by e-mail address; sign-up as far as the site allows it."""
 
@@ -48,9 +54,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return bool(settings.SIGN_UP == "open")
 
     def is_email_verified(self, request: HttpRequest, email: str) -> bool:
-        """Say whether the address needs no confirmation: the invitation went to it."""
+        """Say whether the address needs no confirmation: they came by its mail."""
         invitation = invitation_of(request)
-        if invitation is not None and invitation.email.lower() == email.lower():
+        is_invited = invitation is not None and invitation.email == email.lower()
+        if is_invited and _came_by_mail(request):
             return True
         return bool(super().is_email_verified(request, email))
 

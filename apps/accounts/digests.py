@@ -16,6 +16,8 @@ from apps.accounts.keys import key_digest
 
 API_KEY = b"conductor:api-key-digest:1"
 INVITATION = b"conductor:invitation-digest:1"
+INVITATION_MAIL = b"conductor:invitation-mail:1"
+"""Of the proof that a link came out of the mail: whoever invites sees the token too."""
 TOKEN_BYTES = 32
 """256 random bits: nobody guesses one."""
 

@@ -7,6 +7,7 @@ from django.core.mail import EmailMessage
 from django.db import transaction
 from django.template.loader import render_to_string
 
+from apps.accounts.digests import INVITATION_MAIL, digests_of
 from apps.accounts.models import Invitation, Role
 
 
@@ -17,12 +18,13 @@ def invitation_mail_send(invitation: Invitation, *, token: str) -> None:
     again.
     """
     inviter = invitation.invited_by
+    proof = digests_of(token, purpose=INVITATION_MAIL)[0]
     context = {
         "team": _one_line(invitation.team.name),
         "role": Role(invitation.role).label,
         "inviter": _one_line(inviter.get_full_name()) if inviter else "",
         "email": invitation.email,
-        "link": f"{settings.CONDUCTOR_URL}/invitations/{token}/",
+        "link": f"{settings.CONDUCTOR_URL}/invitations/{token}/?proof={proof}",
         "expires_at": invitation.expires_at,
     }
     mail = EmailMessage(

@@ -31,3 +31,9 @@ class KeyHolder:
     team_requests_per_minute: int | None = None
     """What all keys of the team may ask for together. None: no limit."""
     team_tokens_per_minute: int | None = None
+
+
+SESSION_INVITATION = "invitation_token"
+"""Where the page of an invitation leaves its token for the sign-up."""
+SESSION_INVITATION_PROOF = "invitation_proof"
+"""Where it leaves what only the mail's link holds."""

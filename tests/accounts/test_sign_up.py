@@ -12,7 +12,11 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import Role, User
-from apps.accounts.services import invitation_create, invitation_revoke
+from apps.accounts.services import (
+    invitation_create,
+    invitation_resend,
+    invitation_revoke,
+)
 from tests.factories import ACTOR, PASSWORD, TeamFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -93,15 +97,35 @@ def test_closed_site_takes_not_even_the_invited(
     assert not User.objects.exists()
 
 
-def test_invited_address_counts_as_verified(
-    client: Client, invited: Any, settings: Any
+def test_address_counts_as_verified_for_who_comes_by_the_mail(
+    client: Client,
+    invited: Any,
+    settings: Any,
+    mailoutbox: list[Any],
+    django_capture_on_commit_callbacks: Any,
 ):
     settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory"
-    mail.outbox.clear()
+    with django_capture_on_commit_callbacks(execute=True):
+        invitation_resend(invitation=invited[0], actor=ACTOR)
+    link = re.search(r"/invitations/\S+", str(mailoutbox[-1].body))
+    assert link is not None
+    client.get(link[0])
+    mailoutbox.clear()
     sign_up(client)
     assert EmailAddress.objects.get().verified
     assert "_auth_user_id" in client.session
-    assert mail.outbox == []
+    assert mailoutbox == []
+
+
+@pytest.mark.parametrize("proof", ["", "?proof=guessed"])
+def test_address_must_be_confirmed_by_who_comes_by_the_shown_link(
+    client: Client, invited: Any, settings: Any, proof: str
+):
+    settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+    client.get(f"/invitations/{invited[1]}/{proof}")
+    sign_up(client)
+    assert not EmailAddress.objects.get().verified
+    assert "_auth_user_id" not in client.session
 
 
 def test_address_is_confirmed_by_a_link_if_the_site_says_so(

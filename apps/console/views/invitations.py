@@ -31,6 +31,7 @@ from apps.accounts.services import (
     invitation_resend,
     invitation_revoke,
 )
+from apps.accounts.types import SESSION_INVITATION, SESSION_INVITATION_PROOF
 from apps.console.forms.people import ROLE_WORDS, InvitationForm
 from apps.console.frame import (
     change_and_tell,
@@ -42,9 +43,6 @@ from apps.console.frame import (
 from apps.console.once import note_used, once_mark, was_used
 from apps.console.views.members import roles_open_to
 from apps.web.access import SESSION_TEAM, TeamRequest, chosen_team, team_view
-
-SESSION_INVITATION = "invitation_token"
-"""Where sign-up finds the invitation a visitor came with."""
 
 
 @never_cache
@@ -170,6 +168,7 @@ def _invitation_answer(
     is_mine = isinstance(user, User) and user.email == invitation.email
     is_member = membership_of(user, invitation.team_id) is not None
     request.session[SESSION_INVITATION] = token
+    request.session[SESSION_INVITATION_PROOF] = request.GET.get("proof", "")
     teams = list(team_list(user))
     context = {
         "invitation": invitation,
