@@ -27,6 +27,8 @@ class Limits:
     """Input and output tokens of all calls."""
     max_cost_micros: int | None = None
     """Micro-dollars; with it set, workers without a price are refused."""
+    max_cost_reason: str = ""
+    """Who set that limit, in words for the error; empty: the caller or the tier."""
     wall_time_s: float = 900.0
     """From the start of the run to its end; anew when another process resumes it."""
     retry_base_s: float = 1.0

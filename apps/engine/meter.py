@@ -136,9 +136,11 @@ class Meter:
             return wanted
         affordable = left * 1_000_000 // price.output_micros if left > 0 else 0
         if affordable < 1:
+            limits = self._limits
+            why = f" ({limits.max_cost_reason})" if limits.max_cost_reason else ""
             raise LimitReached(
                 LimitKind.COST,
-                f"the run may cost {self._limits.max_cost_micros} micro-dollars; "
+                f"the run may cost {limits.max_cost_micros} micro-dollars{why}; "
                 f"{spent} are spent or promised and the next call needs more",
             )
         return min(wanted, affordable)

@@ -32,6 +32,8 @@ LEAST_DEFAULT_MICROS = 10_000
 MOST_DEFAULT_MICROS = 5_000_000
 """Bounds of what is set aside for a run nobody has set a cost limit for: one cent and
 five dollars. Between them it is the upper end of the estimate from prices."""
+NO_OWN_LIMIT = "set aside by estimate; ask for a limit of its own"
+"""Why such a run may cost no more."""
 SETTLING_S = 5
 """When to come back if only runs in progress stand in the way."""
 
@@ -43,6 +45,8 @@ class Allowance:
     max_cost_micros: int
     hold: Hold | Kept | None
     """None: only limits of each run bind, so nothing is set aside."""
+    reason: str = ""
+    """Who set the limit, if it is neither the caller nor the tier."""
 
 
 class Treasurer:
@@ -101,22 +105,21 @@ def allow(
     if not binding:
         return None
     cost = _price(order, resolved)
-    limits = [s.limit_micros for s in binding if s.starts_on is None]
-    if (given := resolved.limits.max_cost_micros) is not None:
-        limits.append(given)
-    wanted = min(limits) if limits else _default(cost)
+    given = resolved.limits.max_cost_micros
+    wanted, reason = _wanted(binding, given, cost)
     # A caller's own limit may be as small as they like: the run then ends at it.
     needed = cost.low if given is None else min(cost.low, given)
     tightest = min(binding, key=lambda standing: standing.left_micros)
     if tightest.left_micros < needed:
         raise _exceeded(tightest, needed, now)
-    micros = min(wanted, tightest.left_micros)
+    if tightest.left_micros < wanted:
+        wanted, reason = tightest.left_micros, f"what is left of {tightest.label}"
     shares = tuple(
         Share(standing.budget_id, standing.starts_on)
         for standing in sorted(binding, key=lambda s: s.budget_id)
         if standing.starts_on is not None
     )
-    return Allowance(micros, Hold(micros, shares) if shares else None)
+    return Allowance(wanted, Hold(wanted, shares) if shares else None, reason)
 
 
 def _current(standing: Standing, now: datetime) -> Standing:
@@ -139,8 +142,16 @@ def _price(order: RunOrder, resolved: Resolved) -> PriceRange:
     return found
 
 
-def _default(cost: PriceRange) -> int:
-    return min(max(cost.high, LEAST_DEFAULT_MICROS), MOST_DEFAULT_MICROS)
+def _wanted(
+    binding: Sequence[Standing], given: int | None, cost: PriceRange
+) -> tuple[int, str]:
+    """Return what the run shall be able to cost, and who says so."""
+    limits = [(s.limit_micros, s.label) for s in binding if s.starts_on is None]
+    if given is not None:
+        limits.append((given, ""))
+    if limits:
+        return min(limits)
+    return min(max(cost.high, LEAST_DEFAULT_MICROS), MOST_DEFAULT_MICROS), NO_OWN_LIMIT
 
 
 def _exceeded(standing: Standing, needed: int, now: datetime) -> BudgetExceeded:

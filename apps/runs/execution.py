@@ -86,7 +86,8 @@ class Execution:
         self.order = order
         self._created_at = datetime.now(UTC)
         self._history = history
-        self._take(resolved, allowance)
+        self._uncapped = resolved
+        self._take(allowance)
         self._refusal: BudgetExceeded | None = None
         self._listeners: list[Listener] = []
         self._stop_reason: str | None = None
@@ -99,11 +100,13 @@ class Execution:
         self.drafts: dict[Place, list[str]] = {}
         """Text of the calls in flight, for those who come late."""
 
-    def _take(self, resolved: Resolved, allowance: Allowance | None) -> None:
+    def _take(self, allowance: Allowance | None) -> None:
         """Begin a record under this allowance; nothing of a former one is kept."""
+        resolved = self._uncapped
         if allowance is not None:
             cap = Narrowing(max_cost_micros=allowance.max_cost_micros)
             limits = narrow_limits(resolved.limits, cap)
+            limits = replace(limits, max_cost_reason=allowance.reason)
             resolved = replace(resolved, limits=limits)
         self._resolved = resolved
         self._hold = None if allowance is None else allowance.hold
@@ -195,7 +198,6 @@ class Execution:
 
         Raises: BudgetExceeded if nothing is left; what `conduct` raises.
         """
-        resolved = self._resolved
         for _ in range(MAX_TRIES):
             try:
                 await self._conduct(equipment)
@@ -207,8 +209,8 @@ class Execution:
                     raise BudgetExceeded(FREED) from None
             if (task := asyncio.current_task()) and task.cancelling():
                 raise asyncio.CancelledError
-            allowance = await equipment.treasurer.allow_anew(self.order, resolved)
-            self._take(resolved, allowance)
+            treasurer = equipment.treasurer
+            self._take(await treasurer.allow_anew(self.order, self._uncapped))
         raise BudgetExceeded(CONTENDED, retry_after_s=1)
 
     async def _conduct(self, equipment: Equipment) -> None:

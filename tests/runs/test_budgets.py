@@ -156,6 +156,13 @@ def test_a_limit_for_each_run_caps_the_run(site):
     assert run.cost_micros <= 3_000
 
 
+def test_a_run_that_ends_at_its_limit_says_whose_limit_it_was(site):
+    put(site.cast, "0.0011", "run")
+    (said,) = ask(site, 1, "conductor-ultra")
+    assert said.status == 402, said.text
+    assert "(the limit for each run of the team)" in error_of(said)["message"]
+
+
 def test_a_budget_of_another_key_or_member_does_not_bind(site):
     put(site.cast, "0.000001", kind="member", user_id=str(site.cast.bob.id))
     assert codes(ask(site)) == {(200, ""): 1}
