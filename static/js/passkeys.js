@@ -11,9 +11,11 @@ function inWords(fault) {
   return "That did not work. Try again, or use another way.";
 }
 
-if (window.PublicKeyCredential) {
-  for (const button of document.querySelectorAll("[data-needs-passkeys]")) button.hidden = false;
-}
+// Not before: by then django-allauth's script, which comes first, listens to the buttons.
+document.addEventListener("DOMContentLoaded", () => {
+  const shown = window.PublicKeyCredential ? "[data-needs-passkeys]" : "[data-without-passkeys]";
+  for (const part of document.querySelectorAll(shown)) part.hidden = false;
+});
 document.addEventListener("allauth.error", (event) => {
   const place = document.querySelector("[data-passkey-error]");
   if (!place) return;
