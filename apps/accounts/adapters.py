@@ -172,17 +172,14 @@ def _is_invited(email: str) -> bool:
 def _hand_over(user: User, email: str) -> None:
     """Give the account to the owner of its address, as the provider knows them.
 
-    Whoever made it may be somebody else if they never had to read a mail: the address
-    was not confirmed, or they came with an invitation's link, which whoever invites
-    sees too. Then its password and second factors go, and so do its sessions.
+    Whoever made it may be somebody else if the address was never confirmed. Then its
+    password and second factors go, and with the password all its sessions.
     """
     addresses = EmailAddress.objects.filter(user=user, email__iexact=email)
-    by_invitation = Invitation.objects.across_teams().filter(
-        email=email.lower(), created_at__lt=user.created_at
-    )
-    if not addresses.filter(verified=True).exists() or by_invitation.exists():
-        if not SocialAccount.objects.filter(user=user).exists():
-            user.set_unusable_password()
-            user.save(update_fields=["password"])
-            Authenticator.objects.filter(user=user).delete()
-        addresses.update(verified=True)
+    if addresses.filter(verified=True).exists():
+        return
+    if not SocialAccount.objects.filter(user=user).exists():
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
+        Authenticator.objects.filter(user=user).delete()
+    addresses.update(verified=True)

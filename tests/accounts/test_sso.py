@@ -14,6 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 from django.urls import reverse
 
+from apps.accounts.digests import INVITATION_MAIL, digests_of
 from apps.accounts.models import Role, User
 from apps.accounts.services import invitation_create
 from conductor_site.single_sign_on import openid_providers
@@ -169,6 +170,18 @@ def test_account_somebody_else_made_by_the_link_of_an_invitation_is_handed_over(
     assert not ann.has_usable_password()
     assert not Authenticator.objects.exists()
     assert thief.get("/")["Location"].startswith(reverse("account_login"))
+
+
+def test_account_made_from_the_mail_of_an_invitation_keeps_its_password(
+    client: Client, provider: Provider
+):
+    token = invite()
+    proof = digests_of(token, purpose=INVITATION_MAIL)[0]
+    visitor = Client()
+    visitor.get(f"/invitations/{token}/", {"proof": proof})
+    visitor.post(reverse("account_signup"), {"name": "Ann", "password1": PASSWORD})
+    go_through(client)
+    assert User.objects.get().check_password(PASSWORD)
 
 
 def test_account_whose_address_was_never_confirmed_is_handed_over(
