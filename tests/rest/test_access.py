@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.accounts.models import Role, Scope
@@ -15,7 +17,7 @@ from apps.rest import urls as rest_urls
 from apps.rest.rights import ANY_KEY, Right
 from tests.conftest import membership
 from tests.rest.conftest import Caller, fault, keyed, member
-from tests.rest.things import make_things
+from tests.rest.things import make_things, more_things
 
 
 def operations() -> Iterator[Any]:
@@ -33,8 +35,12 @@ every_operation = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def address(cast):
-    things = make_things(cast)
+def things(cast):
+    return make_things(cast)
+
+
+@pytest.fixture
+def address(things):
     patterns = {pattern.name: pattern for pattern in rest_urls.urlpatterns}
 
     def of(name: str) -> str:
@@ -131,6 +137,18 @@ def test_a_list_holds_the_team_s_own_alone(name, address, cast):
     ids = {each.get("id") or each["user_id"] for each in mine}
     assert ids
     assert ids.isdisjoint(each.get("id") or each["user_id"] for each in theirs)
+
+
+@pytest.mark.parametrize("name", [*LISTS, "pools", "budgets", "runs"])
+def test_a_longer_list_takes_no_more_queries(name, address, cast, things):
+    caller, path = member(cast.alice), address(name)
+    with CaptureQueriesContext(connection) as few:
+        short = len(caller.get(path).json()["data"])
+    more_things(cast, things)
+    with CaptureQueriesContext(connection) as many:
+        long = len(caller.get(path).json()["data"])
+    assert long > short
+    assert len(many) == len(few) < 16
 
 
 @pytest.mark.parametrize("name", [*LISTS, "pools", "budgets", "runs", "usage"])

@@ -51,6 +51,15 @@ def test_a_session_must_prove_that_it_writes_from_our_pages(cast):
     assert fault(response, 403)["code"] == "csrf_failed"
 
 
+def test_what_a_session_sends_with_that_proof_is_read(cast):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(cast.alice)
+    client.get("/account/")
+    token = client.cookies["csrftoken"].value
+    response = Caller(client, {"X-CSRFToken": token}).post("keys/", {"name": "Mine"})
+    assert (response.status_code, response.json().get("name")) == (201, "Mine")
+
+
 def test_a_session_may_read_without_that_proof(cast):
     client = Client(enforce_csrf_checks=True)
     client.force_login(cast.alice)

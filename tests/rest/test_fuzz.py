@@ -7,6 +7,7 @@ to be ids that exist. `CONDUCTOR_FUZZ_CASES` says how many cases there are in al
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -128,15 +129,33 @@ def test_the_api_keeps_its_contract_whatever_is_sent(reality):
     schema = schemathesis.openapi.from_wsgi("/api/v1/schema/", get_wsgi_application())
     operations = [each.ok() for each in schema.get_all_operations()]  # type: ignore[union-attr]
     assert len(operations) > 50
-    each = max(1, CASES // (len(operations) * len(MODES)))
+    share = max(4, CASES // len(operations))
     for operation in operations:
+        try_edges(operation, reality, share // 2)
         for mode in MODES:
-            attack(operation, mode, reality, each)
+            try_anything(operation, mode, reality, share // 4)
         reality.restore()
 
 
-def attack(operation: Any, mode: GenerationMode, reality: Reality, count: int) -> None:
-    """Send `count` cases of an operation and check the answers."""
+def try_edges(operation: Any, reality: Reality, count: int) -> None:
+    """Send cases from the edges of what the document allows, and just beyond them."""
+    chance = random.Random(None if IS_LONG else operation.label)
+    schema = operation.schema
+    cases = list(
+        schema.iter_coverage_cases(
+            operation,
+            generation_modes=list(MODES),
+            generation_config=schema.config.generation,
+        )
+    )
+    for case in chance.sample(cases, min(count, len(cases))):
+        send(case, reality, chance.randrange)
+
+
+def try_anything(
+    operation: Any, mode: GenerationMode, reality: Reality, count: int
+) -> None:
+    """Send good or bad cases made by chance."""
 
     @settings(
         max_examples=count,
@@ -147,10 +166,14 @@ def attack(operation: Any, mode: GenerationMode, reality: Reality, count: int) -
         phases=[Phase.generate],
     )
     @given(case=operation.as_strategy(generation_mode=mode), data=st.data())
-    def send(case: Any, data: Any) -> None:
-        reality.meet(case, lambda n: data.draw(st.integers(0, n - 1)))
-        headers = {"Authorization": f"Bearer {reality.key.secret}"}
-        response = case.call(headers=headers)
-        case.validate_response(response, checks=CHECKS)
+    def attack(case: Any, data: Any) -> None:
+        send(case, reality, lambda n: data.draw(st.integers(0, n - 1)))
 
-    send()
+    attack()
+
+
+def send(case: Any, reality: Reality, pick: Callable[[int], int]) -> None:
+    """Send one case and check the answer against the document."""
+    reality.meet(case, pick)
+    headers = {"Authorization": f"Bearer {reality.key.secret}"}
+    case.validate_response(case.call(headers=headers), checks=CHECKS)

@@ -11,10 +11,17 @@ from apps.accounts.services import invitation_create
 from apps.budgets.services import budget_create
 from apps.core.ids import new_id
 from apps.pools.models import Pool
-from apps.pools.services import credential_create
+from apps.pools.services import credential_create, pool_create
 from apps.runs.models import Run
 from tests.conftest import Cast, make_pool
-from tests.factories import ACTOR, WorkerFactory, issue_key
+from tests.factories import (
+    ACTOR,
+    ConductorFactory,
+    MembershipFactory,
+    PriceFactory,
+    WorkerFactory,
+    issue_key,
+)
 
 BASE_URL = "http://127.0.0.1:9/v1"
 """Nothing listens there."""
@@ -51,6 +58,29 @@ def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
         "budget_id": budget.id,
         "run_id": make_run(cast),
     }
+
+
+def more_things(cast: Cast, things: dict[str, Any]) -> None:
+    """Add a few of everything that is listed."""
+    team = cast.team
+    for number in range(3):
+        MembershipFactory.create(team=team)
+        invitation_create(
+            team=team, email=f"guest{number}@example.org", role="viewer", actor=ACTOR
+        )
+        issue_key(team, created_by=cast.bob)
+        values = {"name": f"P{number}", "base_url": BASE_URL, "secret": "sk-canary"}
+        credential = credential_create(team=team, values=values, actor=ACTOR)
+        worker = WorkerFactory.create(team=team, credential=credential)
+        PriceFactory.create(worker=worker)
+        ConductorFactory.create(team=team, credential=credential)
+        ids = [str(worker.id), str(things["worker_id"])]
+        values = {"name": f"pool-{number}", "worker_ids": ids, "fallback_id": ids[0]}
+        pool_create(team=team, values=values, actor=ACTOR)
+        make_run(cast, state="failed", error_code="worker_failed")
+    for period in ("day", "run"):
+        values = {"kind": "team", "period": period, "limit_usd": "1.00"}
+        budget_create(team=team, values=values, actor=ACTOR)
 
 
 def make_run(cast: Cast, **values: Any) -> uuid.UUID:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -14,8 +14,8 @@ from apps.accounts.services import member_leave
 from apps.accounts.types import KeyHolder
 from apps.rest.asker import Asker
 from apps.rest.authentication import asker_of
-from apps.rest.errors import NotSignedIn
 from apps.rest.fields import Output, Time
+from apps.rest.permissions import HasRight
 from apps.rest.rights import READ_TEAM, Right
 from apps.rest.schema import operation
 from apps.rest.views import RestView
@@ -87,12 +87,21 @@ class MeOutput(Output):
     teams = MyTeamOutput(many=True, help_text="All of yours; none for a key.")
 
 
+class MayAsk(HasRight):
+    """Lets in people without a team as well: they are to learn that they have none."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        """Let keys in by their right, and everybody who has signed in."""
+        is_person = isinstance(request.user, User)
+        return is_person or super().has_permission(request, view)
+
+
 class Me(RestView):
     """Who is asking."""
 
     tag = TAG
     rights = {"GET": READ_TEAM}
-    permission_classes = []  # somebody without a team may ask as well
+    permission_classes = [MayAsk]
 
     @operation("me_get", "Who am I", answer=MeOutput, example=EXAMPLE)
     def get(self, request: Request) -> Response:
@@ -121,20 +130,20 @@ class MyMembership(RestView):
 def _me(request: Request) -> dict[str, Any]:
     if isinstance(request.auth, KeyHolder):
         return _told(asker_of(request), [])
-    if not isinstance(request.user, User):
-        raise NotSignedIn("send an API key as 'Authorization: Bearer cdk_…' or sign in")
+    person = cast(User, request.user)
     teams = [
-        {"id": each.team.id, "slug": each.team.slug, "name": each.team.name}
-        | {"role": each.role}
-        for each in membership_list(request.user)
-    ]
-    if not teams:
-        return {"type": "user", "user": request.user, "key": None} | {
-            "team": None,
-            "role": None,
-            "teams": [],
+        {
+            "id": each.team_id,
+            "slug": each.team.slug,
+            "name": each.team.name,
+            "role": each.role,
         }
-    return _told(asker_of(request), teams)
+        for each in membership_list(person)
+    ]
+    if teams:
+        return _told(asker_of(request), teams)
+    nothing = {"key": None, "team": None, "role": None, "teams": []}
+    return {"type": "user", "user": person, **nothing}
 
 
 def _told(asker: Asker, teams: list[dict[str, Any]]) -> dict[str, Any]:
