@@ -178,6 +178,10 @@ def _frame(message: Any) -> bytes:
     return LENGTH.pack(len(payload)) + payload
 
 
+def _as_dict(mapping: Any) -> Any:
+    return dict, (dict(mapping),)
+
+
 class _Parts:
     """Puts a stream of bytes together to messages."""
 
@@ -222,7 +226,7 @@ class RemoteWriter(asyncio.Protocol):
     def __init__(self, pid: int | None = None) -> None:
         """Take the process id of the scribe, if it is a child to wait for."""
         # Drafts hold read-only mappings, which pickle does not know.
-        copyreg.pickle(MappingProxyType, lambda mapping: (dict, (dict(mapping),)))
+        copyreg.pickle(MappingProxyType, _as_dict)
         self._pid = pid
         self._loop = asyncio.get_running_loop()
         self._parts = _Parts()

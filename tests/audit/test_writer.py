@@ -13,12 +13,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import DatabaseError
 
 from apps.audit import writer as writer_module
+from apps.audit.committer import Result
 from apps.audit.errors import LedgerUnavailable, NotCanonical, StaleWrite
 from apps.audit.models import Content, Entry
 from apps.audit.selectors import entry_list
 from apps.audit.types import Batch, RowWrite
 from apps.audit.verify import verify_team
-from apps.audit.writer import LedgerWriter, Result, close_writer, get_writer
+from apps.audit.writer import LedgerWriter, Writer, close_writer, get_writer
 from tests.audit.examples import (
     INSERT_PROBE,
     append,
@@ -31,7 +32,7 @@ from tests.audit.examples import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def outcomes(writer: LedgerWriter, batches: list[Batch]) -> list[Any]:
+def outcomes(writer: Writer, batches: list[Batch]) -> list[Any]:
     """Return seqs or errors of batches that were written concurrently."""
 
     async def write_all() -> list[Any]:
