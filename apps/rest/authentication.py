@@ -64,7 +64,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
         # the token in a form.
         own = request._request if isinstance(request, Request) else request
         try:
-            super().enforce_csrf(own)
+            super().enforce_csrf(own)  # type: ignore[arg-type]
         except PermissionDenied as exc:
             raise CsrfFailed(
                 "the request lacks a valid CSRF token; send the cookie's in the header "

@@ -75,8 +75,8 @@ def more_things(cast: Cast, things: dict[str, Any]) -> None:
         PriceFactory.create(worker=worker)
         ConductorFactory.create(team=team, credential=credential)
         ids = [str(worker.id), str(things["worker_id"])]
-        values = {"name": f"pool-{number}", "worker_ids": ids, "fallback_id": ids[0]}
-        pool_create(team=team, values=values, actor=ACTOR)
+        pool = {"name": f"pool-{number}", "worker_ids": ids, "fallback_id": ids[0]}
+        pool_create(team=team, values=pool, actor=ACTOR)
         make_run(cast, state="failed", error_code="worker_failed")
     for period in ("day", "run"):
         values = {"kind": "team", "period": period, "limit_usd": "1.00"}

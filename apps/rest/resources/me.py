@@ -142,7 +142,7 @@ def _me(request: Request) -> dict[str, Any]:
     ]
     if teams:
         return _told(asker_of(request), teams)
-    nothing = {"key": None, "team": None, "role": None, "teams": []}
+    nothing: dict[str, Any] = {"key": None, "team": None, "role": None, "teams": []}
     return {"type": "user", "user": person, **nothing}
 
 
