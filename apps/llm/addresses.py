@@ -19,6 +19,17 @@ DEFAULT_PORTS = {"https": 443, "http": 80}
 _HOST = re.compile(r"[a-z0-9._-]+")
 """ASCII alone: resolvers read a full-width or circled digit as the plain one."""
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+NOT_PUBLIC = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "168.63.129.16/32",  # Azure's host, which its machines alone reach
+        "192.0.0.0/24",  # protocol assignments; Oracle's metadata service was here
+        "192.88.99.0/24",  # relays of 6to4, given up in RFC 7526
+        "fec0::/10",  # site-local: given up in RFC 3879, but routed inside of sites
+        "3fff::/20",  # documentation, RFC 9637
+    )
+)
+"""What Python's tables call public, and no model's provider has."""
 
 
 class ForbiddenAddress(PermissionError):
@@ -48,6 +59,8 @@ class AddressPolicy:
         ip = _innermost(ipaddress.ip_address(address.partition("%")[0]))
         if any(ip in network for network in self._networks):
             return not self._ports or port in self._ports
+        if any(ip in network for network in NOT_PUBLIC):
+            return False
         return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
     def check_url(self, url: str) -> None:
