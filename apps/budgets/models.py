@@ -26,7 +26,7 @@ class BudgetKind(models.TextChoices):
     MEMBER = "member", "Member"
     """Runs of one person, those of API keys that person made included."""
     KEY = "key", "API key"
-    """Runs of one API key."""
+    """Runs of one API key, and of those it is rotated to."""
 
 
 class Period(models.TextChoices):

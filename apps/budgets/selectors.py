@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from django.utils import timezone
 
+from apps.accounts.models import ApiKey
 from apps.budgets.models import Budget, BudgetKind, Period, Reservation, Spend, spend_id
 from apps.budgets.periods import period_end, period_start
 from apps.budgets.types import BudgetStatus, Standing
@@ -54,7 +57,7 @@ def budgets_binding(
         for status in budget_list(team_id)
         if status.budget.kind == BudgetKind.TEAM
         or (user_id is not None and status.budget.user_id == user_id)
-        or (api_key_id is not None and status.budget.api_key_id == api_key_id)
+        or api_key_id in status.key_ids
     ]
 
 
@@ -110,10 +113,35 @@ def _statuses(
         if (starts_on := period_start(budget.period, now)) is not None
     }
     spends = Spend.objects.for_team(team_id).in_bulk(list(ids.values())) if ids else {}
-    return [
+    lines = _lines(team_id, budgets)
+    statuses = [
         _status(budget, spends.get(ids[budget.id]) if budget.id in ids else None, now)
         for budget in budgets
     ]
+    return [
+        replace(status, key_ids=lines.get(status.budget.api_key_id, frozenset()))
+        for status in statuses
+    ]
+
+
+def _lines(
+    team_id: uuid.UUID, budgets: list[Budget]
+) -> dict[uuid.UUID | None, frozenset[uuid.UUID]]:
+    """Return by key the key itself and those after it: rotating lifts no budget."""
+    firsts = {budget.api_key_id for budget in budgets} - {None}
+    if not firsts:
+        return {}
+    rotated = ApiKey.objects.for_team(team_id).exclude(replaced_by=None)
+    after = dict(rotated.values_list("id", "replaced_by_id"))
+    return {first: frozenset(_line(first, after)) for first in firsts}
+
+
+def _line(
+    key_id: uuid.UUID | None, after: Mapping[uuid.UUID, uuid.UUID | None]
+) -> Iterator[uuid.UUID]:
+    while key_id is not None:
+        yield key_id
+        key_id = after.get(key_id)
 
 
 def _status(budget: Budget, spend: Spend | None, now: datetime) -> BudgetStatus:
@@ -140,7 +168,7 @@ def _standing(status: BudgetStatus, now: datetime) -> Standing:
     return Standing(
         budget_id=budget.id,
         user_id=budget.user_id,
-        api_key_id=budget.api_key_id,
+        key_ids=status.key_ids,
         period=budget.period,
         limit_micros=budget.limit_micros,
         label=f"the {PERIOD_WORDS[budget.period]} of {whose[budget.kind]}",

@@ -15,7 +15,8 @@ class Standing:
 
     budget_id: uuid.UUID
     user_id: uuid.UUID | None
-    api_key_id: uuid.UUID | None
+    key_ids: frozenset[uuid.UUID]
+    """The key and those it was rotated to; empty for other kinds."""
     period: str
     """A value of `Period`."""
     limit_micros: int
@@ -35,7 +36,7 @@ class Standing:
         """Say whether a run of this person and key counts."""
         if self.user_id is not None:
             return self.user_id == user_id
-        return self.api_key_id is None or self.api_key_id == api_key_id
+        return not self.key_ids or api_key_id in self.key_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +52,5 @@ class BudgetStatus:
     left_micros: int
     resets_at: datetime | None
     """None: the limit is for each run."""
+    key_ids: frozenset[uuid.UUID] = frozenset()
+    """The key and those it was rotated to; empty for other kinds."""

@@ -44,11 +44,11 @@ def budget_rows(statuses: Sequence[BudgetStatus]) -> list[BudgetRow]:
 
 
 def rows_by_key(rows: Iterable[BudgetRow]) -> dict[uuid.UUID, list[BudgetRow]]:
-    """Return the budgets of API keys, by key."""
+    """Return the budgets of API keys, by key; a rotated key's hold for the next."""
     found: dict[uuid.UUID, list[BudgetRow]] = {}
     for row in rows:
-        if row.budget.api_key_id is not None:
-            found.setdefault(row.budget.api_key_id, []).append(row)
+        for key_id in row.status.key_ids:
+            found.setdefault(key_id, []).append(row)
     return found
 
 

@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.services import api_key_revoke
+from apps.accounts.services import api_key_revoke, api_key_rotate
 from apps.audit.selectors import entry_list
 from apps.budgets.models import Budget
-from apps.budgets.selectors import access_budget, budget_list, budgets_binding
+from apps.budgets.selectors import (
+    access_budget,
+    budget_list,
+    budgets_binding,
+    standings_read,
+)
 from apps.budgets.services import budget_create, budget_delete, budget_update
 from apps.core.errors import InvalidFields, NotFound
 from tests.conftest import Cast
@@ -125,6 +130,16 @@ def test_another_teams_budget_does_not_exist(cast):
     with pytest.raises(NotFound):
         access_budget(cast.other_team.id, budget.id)
     assert access_budget(cast.team.id, budget.id) == budget
+
+
+def test_a_budget_binds_the_keys_that_its_key_is_rotated_to(cast):
+    put(cast, kind="key", api_key_id=str(cast.key.row.id))
+    second, _ = api_key_rotate(api_key=cast.key.row, actor=ACTOR)
+    third, _ = api_key_rotate(api_key=second, actor=ACTOR)
+    (status,) = budgets_binding(cast.team.id, None, third.id)
+    assert status.key_ids == {cast.key.row.id, second.id, third.id}
+    (standing,) = standings_read(cast.team.id)
+    assert standing.binds(None, third.id) and not standing.binds(None, None)
 
 
 def test_budgets_bind_their_own_target_alone(cast):

@@ -6,7 +6,9 @@ import pytest
 from django.utils.dateparse import parse_datetime
 
 from apps.accounts.models import ApiKey, Scope
-from tests.factories import issue_key
+from apps.budgets.selectors import standings_peek, standings_read
+from apps.budgets.services import budget_create
+from tests.factories import ACTOR, issue_key
 from tests.rest.conftest import actions, fault, keyed, program
 
 
@@ -124,3 +126,28 @@ def test_a_key_made_by_a_key_ends_with_the_member_behind_it(alice, cast):
     assert child.get("runs/").status_code == 200
     alice.delete(f"members/{cast.bob.id}/")
     fault(child.get("runs/"), 401)
+
+
+def capped(team):
+    """Return a program whose key may make keys and has a budget, and the key."""
+    issued = issue_key(team, scopes=[Scope.KEYS_WRITE])
+    values = {"kind": "key", "period": "day", "limit_usd": "1.00"}
+    key_id = str(issued.row.id)
+    budget_create(team=team, values={**values, "api_key_id": key_id}, actor=ACTOR)
+    return program(issued.secret), issued.row
+
+
+def test_a_key_with_a_budget_gets_hold_of_none_without(cast):
+    caller, own = capped(cast.team)
+    other = issue_key(cast.team, scopes=[Scope.KEYS_WRITE]).row
+    sent = {"name": "free", "scopes": ["keys:write"]}
+    assert "budget" in fault(caller.post("keys/", sent), 403)["message"]
+    assert "budget" in fault(caller.post(f"keys/{other.id}/rotate/"), 403)["message"]
+    assert caller.post(f"keys/{own.id}/rotate/").status_code == 201
+
+
+def test_the_budgets_of_a_key_bind_the_next_one_at_once(cast):
+    caller, own = capped(cast.team)
+    standings_read(cast.team.id)
+    assert caller.post(f"keys/{own.id}/rotate/").status_code == 201
+    assert standings_peek(cast.team.id) is None

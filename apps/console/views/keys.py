@@ -22,7 +22,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from apps.accounts.models import ApiKey, Permission
 from apps.accounts.selectors import access_api_key, api_key_list
 from apps.accounts.services import api_key_revoke, api_key_rotate, api_key_update
-from apps.budgets.selectors import budget_list
+from apps.budgets.selectors import budget_list, standings_forget
 from apps.console.budget_rows import budget_rows, rows_by_key
 from apps.console.forms.keys import KeyForm, NewKeyForm, RotateForm
 from apps.console.frame import (
@@ -126,6 +126,7 @@ def key_rotate(request: TeamRequest, key_id: uuid.UUID) -> HttpResponseBase:
             ),
         )
         if made:
+            standings_forget(request.team.id)  # its budgets bind the new key as well
             note_used(request, form.cleaned_data["once"])
             return _secret_page(request, *made, replaced=api_key)
     context = {

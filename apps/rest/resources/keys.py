@@ -31,6 +31,8 @@ from apps.accounts.services import (
     api_key_rotate,
     api_key_update,
 )
+from apps.budgets.selectors import budget_list, standings_forget
+from apps.core.errors import NotAllowed
 from apps.rest.asker import Asker
 from apps.rest.fields import Flag, Input, Output, Text, Time, Whole, Word
 from apps.rest.rights import MANAGE_KEYS, READ_KEYS
@@ -192,6 +194,7 @@ class Keys(RestView):
         A key can give no scope that it lacks itself.
         """
         values = self.read(KeyInput)
+        _keep_capped(self.asker)
         lifetime = timedelta(days=values.pop("lifetime_days"))
         api_key, secret = api_key_issue(
             team=self.asker.team,
@@ -255,6 +258,7 @@ class KeyRotate(RestView):
     def post(self, request: Request, key_id: uuid.UUID) -> Response:
         """Make a new key like an old one, which ends after an overlap."""
         values = self.read(KeyRotateInput)
+        _keep_capped(self.asker, key_id)
         api_key, secret = api_key_rotate(
             api_key=access_api_key(self.asker.team_id, key_id),
             actor=self.asker.actor,
@@ -262,6 +266,7 @@ class KeyRotate(RestView):
             overlap=timedelta(seconds=values["overlap_s"]),
             within=self.asker.grantable,
         )
+        standings_forget(self.asker.team_id)  # its budgets bind the new key as well
         return _issued(self, api_key, secret)
 
 
@@ -283,6 +288,20 @@ class KeyRevoke(RestView):
         return Response(
             KeyOutput(api_key_revoke(api_key=api_key, actor=self.asker.actor)).data
         )
+
+
+def _keep_capped(asker: Asker, key_id: uuid.UUID | None = None) -> None:
+    """Let no key that has a budget of its own get hold of one that lacks it.
+
+    `key_id` is the key to be rotated; None: a new one. Raises: NotAllowed.
+    """
+    if asker.key_id is None:
+        return
+    for status in budget_list(asker.team_id):
+        if asker.key_id in status.key_ids and key_id not in status.key_ids:
+            raise NotAllowed(
+                "the key that asks has a budget of its own, which another would lack"
+            )
 
 
 def _maker(asker: Asker) -> User | None:
