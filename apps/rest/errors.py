@@ -30,7 +30,7 @@ from apps.core.errors import (
 
 logger = logging.getLogger(__name__)
 RETRY_AFTER_S = 2
-"""Sent with 429 and 503 when the error names no time of its own."""
+"""Sent with 503 when the error names no time. A 429 without one: waiting is no help."""
 WHOLE_BODY = "non_field_errors"
 """What the framework calls the body itself."""
 
@@ -100,8 +100,10 @@ class Failure:
         headers = {}
         if self.status == 401:
             headers["WWW-Authenticate"] = 'Bearer realm="conductor"'
-        if self.status in (429, 503):
-            wait_s = RETRY_AFTER_S if self.retry_after_s is None else self.retry_after_s
+        wait_s = self.retry_after_s
+        if wait_s is None and self.status == 503:
+            wait_s = RETRY_AFTER_S
+        if wait_s is not None:
             headers["Retry-After"] = str(wait_s)
         return headers
 

@@ -38,7 +38,7 @@ ERRORS = {
     415: "The body is declared as something other than JSON.",
     422: "The pool, a credential or a provider cannot be used as it is set up.",
     428: "`If-Match` is missing.",
-    429: "A rate or a budget is used up; `Retry-After` says when to come back.",
+    429: "A rate or a budget is used up. `Retry-After`, if waiting helps.",
     503: "Come back after `Retry-After` seconds.",
 }
 ALWAYS = (401, 403, 404, 429, 503)

@@ -183,6 +183,15 @@ def test_a_budget_that_is_used_up_is_told_with_when_it_resets(site):
     assert int(response["Retry-After"]) > 0
 
 
+def test_a_limit_for_each_run_is_told_without_a_time_to_come_back(site):
+    member(site.cast.alice).post(
+        "budgets/", {"kind": "team", "period": "run", "limit_usd": "0.000001"}
+    )
+    response = program(site.key).post("runs/", ASKED)
+    assert fault(response, 429)["code"] == "insufficient_quota"
+    assert "Retry-After" not in response
+
+
 def test_a_key_asks_no_faster_than_it_may(cast):
     caller = keyed(cast.team, Scope.READ, requests_per_minute=2)
     first = caller.get("runs/")
