@@ -102,6 +102,15 @@ def test_revoked_key_stops_at_once(django_capture_on_commit_callbacks):
     assert "has been revoked" in refusal(key.secret)
 
 
+def test_key_rests_while_its_maker_s_account_is_switched_off():
+    user = UserFactory.create(is_active=False)
+    key = issue_key(created_by=user)
+    assert "switched off" in refusal(key.secret)
+    user.is_active = True
+    user.save()
+    assert api_key_resolve(key.secret, now=timezone.now()).key_id == key.row.id
+
+
 def test_last_use_is_written_at_most_once_a_minute():
     key, now = issue_key(), timezone.now()
     seen = []

@@ -60,6 +60,9 @@ def api_key_resolve(raw: str, *, now: datetime) -> KeyHolder:
         raise _refusal(
             raw, f"expired on {day}; ask an admin of your team for a new one"
         )
+    maker = api_key.created_by
+    if maker is not None and not maker.is_active:
+        raise _refusal(raw, "was made by somebody whose account is switched off")
     holder = _holder(api_key)
     lifetime_s = (api_key.expires_at - now).total_seconds()
     digest = digests_of(raw, purpose=API_KEY)[0]
@@ -107,7 +110,7 @@ def _refusal(raw: str, complaint: str) -> NotAuthenticated:
 
 def _find(parsed: keys.ParsedKey) -> ApiKey | None:
     # The one place without a team: the key is what tells us the team.
-    rows = ApiKey.objects.across_teams().select_related("team")
+    rows = ApiKey.objects.across_teams().select_related("team", "created_by")
     api_key = rows.filter(prefix=parsed.lookup).first()
     if api_key is None:
         return None
