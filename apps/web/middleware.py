@@ -1,7 +1,8 @@
 """What every page goes through.
 
 The product's errors become answers for browsers, in one place; a second factor is
-asked for where the site requires one; the admin gets its own content policy.
+asked for where the site requires one; pages stay out of shared caches; the admin gets
+its own content policy.
 """
 
 from __future__ import annotations
@@ -47,6 +48,25 @@ class DomainErrorMiddleware:
         response = _answer(request, exception)
         if exception.retry_after_s is not None:
             response["Retry-After"] = str(exception.retry_after_s)
+        return response
+
+
+class PrivatePagesMiddleware:
+    """Keeps what somebody with a session sees out of caches that others share.
+
+    Pages about second factors show secrets: not even their own browser stores them.
+    What says itself how it may be kept is left alone.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if settings.SESSION_COOKIE_NAME in request.COOKIES:
+            is_secret = request.path.startswith(reverse("mfa_index"))
+            kept = "private, no-store" if is_secret else "private, no-cache"
+            response.headers.setdefault("Cache-Control", kept)
         return response
 
 
