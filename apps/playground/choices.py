@@ -54,6 +54,11 @@ class PoolChoice:
     workers: tuple[WorkerChoice, ...]
 
     @property
+    def tier_names(self) -> frozenset[str]:
+        """Return the tiers the pool offers."""
+        return frozenset(tier.name for tier in self.tiers)
+
+    @property
     def is_simulated(self) -> bool:
         """Say whether no worker of the pool is a real model."""
         return bool(self.workers) and all(w.is_simulated for w in self.workers)

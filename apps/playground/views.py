@@ -35,6 +35,7 @@ from apps.playground.forms import CompareForm, RunFilterForm, RunForm
 from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
 from apps.playground.story import Call, RunStory
 from apps.playground.verdict import verdict_of
+from apps.pools.models import TierName
 from apps.runs.models import Run
 from apps.runs.selectors import access_run, run_estimate, run_events, run_list
 from apps.runs.services import run_cancel, run_submit
@@ -49,7 +50,8 @@ from apps.web.access import (
 from apps.web.middleware import wants_json
 
 RUNS_PER_PAGE = 25
-TIERS = frozenset({"mini", "ultra"})
+TIERS = frozenset(TierName.values)
+"""What is shown to a team without a pool."""
 
 
 @require_GET
@@ -361,4 +363,11 @@ def _is_simulated(pools: list[PoolChoice]) -> bool:
 def _settings_of(story: RunStory, pools: list[PoolChoice]) -> dict[str, Any]:
     names = [pool.name for pool in pools]
     pool = story.pool if story.pool in names else next(iter(names), "")
-    return {"tier": story.tier if story.tier in TIERS else "ultra", "pool": pool}
+    tiers = next((each.tier_names for each in pools if each.name == pool), TIERS)
+    ultra = TierName.ULTRA.value
+    tier = ultra if ultra in tiers else TierName.MINI.value
+    return {
+        "tier": story.tier if story.tier in tiers else tier,
+        "tiers": tiers,
+        "pool": pool,
+    }

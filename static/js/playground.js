@@ -32,7 +32,19 @@ function chosen() {
   return { tier: data.get("tier"), pool: data.get("pool"), worker: data.get("worker") };
 }
 
+/** Let only those tiers be chosen that the pool has. */
+function offerTiers() {
+  const { pool } = chosen();
+  if (!pool) return;
+  const tiers = [...document.querySelectorAll("#tiers input")];
+  for (const tier of tiers) tier.disabled = !document.querySelector(`[data-limits="${pool}/${tier.value}"]`);
+  const open = tiers.filter((tier) => !tier.disabled);
+  if (open.length && !open.some((tier) => tier.checked)) open[0].checked = true;
+  document.querySelector("#no-ultra").hidden = open.length === tiers.length;
+}
+
 function showSettings() {
+  offerTiers();
   const { tier, pool, worker } = chosen();
   for (const list of document.querySelectorAll("[data-limits]")) {
     list.hidden = Boolean(worker) || list.dataset.limits !== `${pool}/${tier}`;

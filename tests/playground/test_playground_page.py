@@ -76,6 +76,17 @@ def test_pool_of_simulated_workers_is_labelled(bob, team, tags, is_shown):
     assert ("Simulated pool." in bob.get("/").content.decode()) is is_shown
 
 
+@pytest.mark.parametrize("has_ultra", [True, False])
+def test_only_tiers_of_the_pool_can_be_chosen(bob, team, has_ultra):
+    pool = PoolFactory.create(team=team)
+    if not has_ultra:
+        pool.tiers.filter(name="ultra").delete()
+    page = bob.get("/").content.decode()
+    assert ('value="ultra" form="composer" checked>' in page) is has_ultra
+    assert ('value="mini" form="composer" checked>' in page) is not has_ultra
+    assert ('id="no-ultra" hidden' in page) is has_ultra
+
+
 def test_run_in_the_address_is_shown_in_place(bob, run):
     page = bob.get(f"/?run={run.id}").content.decode()
     assert f'data-run-id="{run.id}"' in page
