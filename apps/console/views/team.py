@@ -49,7 +49,7 @@ def team_create_page(request: HttpRequest) -> HttpResponseBase:
         if team:
             request.session[SESSION_TEAM] = str(team.id)
             messages.success(request, f"{team.name} is ready. You are its owner.")
-            return redirect("console:member_list")
+            return redirect("console:pool_list")
     context = {
         "form": form,
         "teams": teams,
