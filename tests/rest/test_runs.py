@@ -143,9 +143,9 @@ def test_a_run_that_has_ended_is_not_cancelled(site):
 
 
 def test_a_running_run_is_cancelled(site):
-    site.add_worker("delay-3600000")
+    site.add_worker("fault-stall")
     caller = program(site.key)
-    told = caller.post("runs/", {**ASKED, "model": "worker/delay-3600000"}).json()
+    told = caller.post("runs/", {**ASKED, "model": "worker/fault-stall"}).json()
     answer = caller.post(f"runs/{told['id']}/cancel/")
     assert answer.json() == {"is_stopped": True}
     run = ended(caller, told["id"])
