@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apps.console.health import WorkerHealth, worker_health
 from apps.pools.models import (
     Conductor,
     Credential,
@@ -28,7 +27,8 @@ from apps.pools.selectors import (
     worker_list,
     worker_values,
 )
-from apps.pools.types import Change, TestResult
+from apps.pools.types import Change, TestResult, WorkerHealth
+from apps.runs.selectors import worker_healths
 from apps.web import formats
 
 ADVICE = {
@@ -240,7 +240,7 @@ def test_line(model: Worker | Conductor) -> TestLine | None:
 
 
 def _rows(team_id: uuid.UUID, workers: list[Worker]) -> list[WorkerRow]:
-    health = worker_health(team_id, workers)
+    health = worker_healths(team_id, workers)
     return [
         WorkerRow(
             worker=each,

@@ -160,8 +160,10 @@ def worker_health(
     failures: int = 0,
     latency_ms: int | None = None,
 ) -> WorkerHealth:
-    """Judge a worker by its last test and the recent calls that are given."""
+    """Judge a worker by its last test and the calls of the last day."""
     test = last_test(worker)
+    if latency_ms is None and test is not None:
+        latency_ms = test.latency_ms
     state = _health_state(worker, test, calls, failures)
     return WorkerHealth(state, calls, failures, latency_ms, test)
 

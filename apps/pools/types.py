@@ -165,8 +165,18 @@ class WorkerHealth:
     calls: int
     failures: int
     latency_ms: int | None
-    """Of a usual call; None: there was none."""
+    """Of a usual call, else of the last test; None: there was neither."""
     last_test: TestResult | None
+
+    @property
+    def why(self) -> str:
+        """Return what the state rests on, in words."""
+        if self.calls:
+            calls = f"{self.calls:,} call{'' if self.calls == 1 else 's'} in a day"
+            return f"{calls}, {self.failures:,} failed"
+        if self.last_test is None:
+            return "never called or tested"
+        return "last test worked" if self.last_test.ok else "last test failed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from statistics import median_low, quantiles
 from typing import Any
 
 import orjson
 from channels.db import database_sync_to_async
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from apps.audit.selectors import entry_list
 from apps.audit.types import Actor, EntryView
@@ -19,7 +21,9 @@ from apps.engine import events as ev
 from apps.engine.codec import Record, decode, is_run_event
 from apps.engine.errors import HistoryMismatch
 from apps.engine.ports import CallParams
-from apps.pools.selectors import pool_snapshot
+from apps.pools.models import Worker
+from apps.pools.selectors import pool_snapshot, worker_health
+from apps.pools.types import WorkerHealth
 from apps.runs.estimates import price_range
 from apps.runs.models import Run, RunState, Step
 from apps.runs.resolution import parse_model, resolve
@@ -41,6 +45,9 @@ PAST_RUNS = 200
 """The latest runs of a model that an estimate looks at."""
 ENOUGH_PAST_RUNS = 5
 """With fewer an estimate rests on prices."""
+WATCHED = timedelta(days=1)
+"""How far back a worker's health looks."""
+NO_CALLS = WorkerCalls(0, 0, None)
 WATCHED_RUNS = 1_000
 """The latest runs whose steps say how workers fare; bounds the reading."""
 
@@ -178,6 +185,20 @@ def worker_calls(team_id: uuid.UUID, since: datetime) -> dict[str, WorkerCalls]:
         )
         for name in sorted(failures.keys() | latencies.keys())
     }
+
+
+def worker_healths(
+    team_id: uuid.UUID, workers: Iterable[Worker]
+) -> dict[uuid.UUID, WorkerHealth]:
+    """Return how these workers of a team are doing, by id."""
+    seen = worker_calls(team_id, timezone.now() - WATCHED)
+    health = {}
+    for worker in workers:
+        calls, failures, latency_ms = seen.get(worker.name, NO_CALLS)
+        health[worker.id] = worker_health(
+            worker, calls=calls, failures=failures, latency_ms=latency_ms
+        )
+    return health
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]

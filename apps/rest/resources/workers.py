@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from datetime import timedelta
 from typing import Any
 
 from django.urls import reverse
-from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,8 +13,6 @@ from rest_framework.response import Response
 from apps.pools.models import Protocol, Worker
 from apps.pools.selectors import (
     access_worker,
-    last_test,
-    worker_health,
     worker_list,
     worker_values,
 )
@@ -27,7 +23,7 @@ from apps.pools.services import (
     worker_test,
     worker_update,
 )
-from apps.pools.types import HealthState
+from apps.pools.types import HealthState, WorkerHealth
 from apps.rest.fields import Flag, Id, Input, Output, Text, Whole, Word
 from apps.rest.pagination import page_by_place
 from apps.rest.resources.endpoints import (
@@ -42,14 +38,10 @@ from apps.rest.resources.endpoints import (
 from apps.rest.rights import MANAGE_POOLS, READ_POOLS
 from apps.rest.schema import HIDDEN, operation
 from apps.rest.views import RestView
-from apps.runs.selectors import worker_calls
-from apps.runs.types import WorkerCalls
+from apps.runs.selectors import worker_healths
 
 TAG = "Workers"
-WATCHED = timedelta(days=1)
-"""Calls since then say how a worker is doing."""
 HEALTH_STATES = [(state.value, state.value) for state in HealthState]
-NO_CALLS = WorkerCalls(0, 0, None)
 EXAMPLE: dict[str, Any] = {
     **ENDPOINT,
     "protocol": "openai",
@@ -131,8 +123,8 @@ class Workers(RestView):
     def get(self, request: Request) -> Response:
         """Return the workers by name, and how they are doing."""
         page = page_by_place(worker_list(self.asker.team_id), **self.read_page())
-        calls = _calls(self.asker.team_id)
-        told = [_told(worker, calls) for worker in page.data]
+        health = worker_healths(self.asker.team_id, page.data)
+        told = [_told(worker, health[worker.id]) for worker in page.data]
         return self.paged(type(page)(told, page.next_cursor), WorkerOutput)
 
     @operation(
@@ -235,25 +227,16 @@ class ProviderModels(RestView):
         return Response({"models": names})
 
 
-def _calls(team_id: uuid.UUID) -> dict[str, WorkerCalls]:
-    return worker_calls(team_id, timezone.now() - WATCHED)
-
-
 def _output(worker: Worker) -> dict[str, Any]:
-    return WorkerOutput(_told(worker, _calls(worker.team_id))).data
+    health = worker_healths(worker.team_id, [worker])
+    return WorkerOutput(_told(worker, health[worker.id])).data
 
 
-def _told(worker: Worker, calls: dict[str, WorkerCalls]) -> dict[str, Any]:
-    known = calls.get(worker.name, NO_CALLS)
+def _told(worker: Worker, health: WorkerHealth) -> dict[str, Any]:
     return {
         "id": worker.id,
         **worker_values(worker),
         "pools": sorted(pool.name for pool in worker.pools.all()),
-        "last_test": last_test(worker),
-        "health": worker_health(
-            worker,
-            calls=known.calls,
-            failures=known.failures,
-            latency_ms=known.latency_ms,
-        ),
+        "last_test": health.last_test,
+        "health": health,
     }
