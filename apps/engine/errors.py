@@ -80,6 +80,8 @@ class CallFault(StrEnum):
     """The provider refuses the request itself."""
     CONTEXT_LENGTH = "context_length"
     """The request is longer than the model's context."""
+    CIRCUIT_OPEN = "circuit_open"
+    """Not asked at all: it failed several times in a row and rests for a while."""
     EMPTY = "empty"
     """A complete answer without any text."""
     CANCELLED = "cancelled"

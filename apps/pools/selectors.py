@@ -159,12 +159,15 @@ def worker_health(
     calls: int = 0,
     failures: int = 0,
     latency_ms: int | None = None,
+    is_resting: bool = False,
 ) -> WorkerHealth:
     """Judge a worker by its last test and the calls of the last day."""
     test = last_test(worker)
     if latency_ms is None and test is not None:
         latency_ms = test.latency_ms
     state = _health_state(worker, test, calls, failures)
+    if is_resting and worker.is_enabled:
+        state = HealthState.RESTING
     return WorkerHealth(state, calls, failures, latency_ms, test)
 
 

@@ -153,6 +153,8 @@ class HealthState(StrEnum):
     """Some of its recent calls failed."""
     FAILING = "failing"
     """Most of its recent calls failed, or its last test did."""
+    RESTING = "resting"
+    """It failed several times in a row and is not asked for half a minute."""
     DISABLED = "disabled"
     """It is left out of every pool's plans."""
 
@@ -171,6 +173,8 @@ class WorkerHealth:
     @property
     def why(self) -> str:
         """Return what the state rests on, in words."""
+        if self.state is HealthState.RESTING:
+            return "failed several times in a row; asked again within half a minute"
         if self.calls:
             calls = f"{self.calls:,} call{'' if self.calls == 1 else 's'} in a day"
             return f"{calls}, {self.failures:,} failed"

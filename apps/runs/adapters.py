@@ -7,6 +7,7 @@ here, and nowhere else in this app.
 from __future__ import annotations
 
 import asyncio
+import math
 import uuid
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -32,6 +33,7 @@ from apps.llm.errors import LlmError
 from apps.llm.types import ChatRequest, Endpoint, Finish
 from apps.pools.selectors import peek_snapshot, pool_snapshot
 from apps.pools.types import PoolSnapshot
+from apps.runs.circuits import FAILURES, Circuits, circuit_key
 from apps.runs.projection import RunProjection
 from apps.runs.types import RunOrder
 
@@ -127,10 +129,15 @@ class EndpointCaller:
 
     client: ChatClient
     endpoints: Mapping[str, Endpoint]
+    team_id: uuid.UUID
+    circuits: Circuits
 
     async def stream(self, call: Call) -> AsyncGenerator[Delta | CallEnd, None]:
         """Yield the answer, then its end; see `engine.ports.WorkerCaller`."""
         endpoint = self.endpoints[call.worker]
+        key = circuit_key(self.team_id, endpoint)
+        if rest_s := self.circuits.admit(key):
+            raise CallFailed(CallFault.CIRCUIT_OPEN, _resting(endpoint.name, rest_s))
         params = call.params
         request = ChatRequest(
             call.messages,
@@ -144,19 +151,30 @@ class EndpointCaller:
         try:
             if not call.is_streamed:
                 whole, finish = await self.client.complete(endpoint, request)
+                self.circuits.succeeded(key)
                 yield Delta(whole.text, whole.reasoning)
                 yield _end(finish)
                 return
             async with aclosing(self.client.stream(endpoint, request)) as stream:
                 async for item in stream:
                     if isinstance(item, Finish):
+                        self.circuits.succeeded(key)
                         yield _end(item)
                     else:
                         yield Delta(item.text, item.reasoning)
         except LlmError as exc:
+            fault = CallFault(exc.fault)
+            self.circuits.failed(key, fault)
             raise CallFailed(
-                CallFault(exc.fault), exc.message, retry_after_s=exc.retry_after_s
+                fault, exc.message, retry_after_s=exc.retry_after_s
             ) from exc
+
+
+def _resting(name: str, rest_s: float) -> str:
+    return (
+        f"{name!r}: failed {FAILURES} times in a row and is not asked for "
+        f"{math.ceil(rest_s)} s more"
+    )
 
 
 def _end(finish: Finish) -> CallEnd:

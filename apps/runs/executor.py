@@ -26,6 +26,7 @@ from apps.pools.types import PoolSnapshot
 from apps.runs.adapters import EndpointCaller, PoolLoader, reservations_keep
 from apps.runs.allowance import Allowance, Treasurer
 from apps.runs.broadcast import Broadcaster
+from apps.runs.circuits import Circuits
 from apps.runs.execution import Equipment, Execution
 from apps.runs.narrowing import is_narrowed, resolve_narrowed
 from apps.runs.resolution import Resolved, parse_model, resolve
@@ -55,6 +56,7 @@ class Executor:
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closing = False
         self.broadcaster = Broadcaster()
+        self.circuits = Circuits()
         self._keeper = asyncio.create_task(self._keep_reservations())
 
     def find(self, run_id: uuid.UUID) -> Execution | None:
@@ -130,7 +132,9 @@ class Executor:
     ) -> Execution:
         execution = Execution(run_id, order, resolved, allowance, history)
         self.broadcaster.attach(execution)
-        caller = EndpointCaller(self._client, resolved.endpoints)
+        caller = EndpointCaller(
+            self._client, resolved.endpoints, order.team_id, self.circuits
+        )
         task = execution.start(Equipment(caller, self._gate, self._treasurer))
         self._live[run_id] = execution
         self._tasks.add(task)
@@ -165,6 +169,13 @@ def get_executor() -> Executor:
     if _executor is None:
         raise Overloaded("this process executes no runs", retry_after_s=5)
     return _executor
+
+
+def is_resting(team_id: uuid.UUID, base_url: str, model: str) -> bool:
+    """Say whether this process keeps calls back from an endpoint that kept failing."""
+    return _executor is not None and _executor.circuits.is_open(
+        (team_id, base_url, model)
+    )
 
 
 async def open_executor() -> Executor:

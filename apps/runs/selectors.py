@@ -25,6 +25,7 @@ from apps.pools.models import Worker
 from apps.pools.selectors import pool_snapshot, worker_health
 from apps.pools.types import WorkerHealth
 from apps.runs.estimates import price_range
+from apps.runs.executor import is_resting
 from apps.runs.models import Run, RunState, Step
 from apps.runs.resolution import parse_model, resolve
 from apps.runs.types import (
@@ -196,7 +197,11 @@ def worker_healths(
     for worker in workers:
         calls, failures, latency_ms = seen.get(worker.name, NO_CALLS)
         health[worker.id] = worker_health(
-            worker, calls=calls, failures=failures, latency_ms=latency_ms
+            worker,
+            calls=calls,
+            failures=failures,
+            latency_ms=latency_ms,
+            is_resting=is_resting(team_id, worker.base_url, worker.model),
         )
     return health
 

@@ -1,0 +1,89 @@
+"""Lets an endpoint that keeps failing rest, so that runs turn to others at once.
+
+A circuit opens after `FAILURES` calls in a row that failed on the endpoint's side. Then
+one call in `REST_S` goes through; the first success closes it. Kept for each team: what
+one team meets tells another nothing. Of one process, and safe to read from any thread.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from apps.engine.errors import CallFault
+from apps.llm.types import Endpoint
+
+FAILURES = 5
+REST_S = 30.0
+ITS_OWN_FAULTS = frozenset(
+    {
+        CallFault.CONNECT,
+        CallFault.FIRST_BYTE_TIMEOUT,
+        CallFault.IDLE_TIMEOUT,
+        CallFault.TOTAL_TIMEOUT,
+        CallFault.SERVER_ERROR,
+        CallFault.INCOMPLETE,
+        CallFault.BAD_RESPONSE,
+    }
+)
+"""What a rest may heal. An endpoint that refuses a request, or wants fewer, is well."""
+
+Key = tuple[uuid.UUID, str, str]
+"""Team, base URL and model."""
+
+
+@dataclass(slots=True)
+class _Trouble:
+    failures: int = 0
+    rests_until: float = 0.0
+
+
+class Circuits:
+    """The circuits of one process. Endpoints that are well take no room."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._troubled: dict[Key, _Trouble] = {}
+
+    def admit(self, key: Key) -> float:
+        """Return 0 if a call may go out, else for how many seconds it may not.
+
+        Of a circuit that has rested long enough, the first to ask is let through.
+        """
+        trouble = self._troubled.get(key)
+        if trouble is None or trouble.failures < FAILURES:
+            return 0.0
+        now = self._clock()
+        if now < trouble.rests_until:
+            return trouble.rests_until - now
+        trouble.rests_until = now + REST_S
+        return 0.0
+
+    def succeeded(self, key: Key) -> None:
+        """Close the circuit: the endpoint has answered."""
+        self._troubled.pop(key, None)
+
+    def failed(self, key: Key, fault: CallFault) -> None:
+        """Count a failure; one that is not the endpoint's own proves it is there."""
+        if fault not in ITS_OWN_FAULTS:
+            self.succeeded(key)
+            return
+        trouble = self._troubled.setdefault(key, _Trouble())
+        trouble.failures += 1
+        trouble.rests_until = self._clock() + REST_S
+
+    def is_open(self, key: Key) -> bool:
+        """Say whether calls are kept back at the moment."""
+        trouble = self._troubled.get(key)
+        return (
+            trouble is not None
+            and trouble.failures >= FAILURES
+            and self._clock() < trouble.rests_until
+        )
+
+
+def circuit_key(team_id: uuid.UUID, endpoint: Endpoint) -> Key:
+    """Return what a team's circuit for an endpoint goes by."""
+    return team_id, endpoint.base_url, endpoint.model

@@ -1,0 +1,147 @@
+"""Endpoints that keep failing rest, and come back."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from apps.engine.errors import TRANSIENT_FAULTS, CallFailed, CallFault
+from apps.engine.ports import Call, CallParams, Message
+from apps.llm.chat import ChatClient
+from apps.llm.http import open_transport
+from apps.llm.types import Endpoint
+from apps.pools.models import Worker
+from apps.pools.types import HealthState
+from apps.runs import executor as executor_module
+from apps.runs.adapters import EndpointCaller
+from apps.runs.circuits import FAILURES, REST_S, Circuits, circuit_key
+from apps.runs.selectors import worker_healths
+
+TEAM = uuid.uuid4()
+KEY = (TEAM, "http://host/v1", "model")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def circuits(clock: Clock) -> Circuits:
+    return Circuits(clock)
+
+
+def fail(circuits: Circuits, times: int = FAILURES) -> None:
+    for _ in range(times):
+        circuits.failed(KEY, CallFault.SERVER_ERROR)
+
+
+def test_five_failures_in_a_row_open_it(circuits: Circuits):
+    fail(circuits, FAILURES - 1)
+    assert circuits.admit(KEY) == 0
+    fail(circuits, 1)
+    assert circuits.admit(KEY) == REST_S
+    assert circuits.is_open(KEY)
+
+
+def test_success_between_failures_keeps_it_closed(circuits: Circuits):
+    fail(circuits, FAILURES - 1)
+    circuits.succeeded(KEY)
+    fail(circuits, FAILURES - 1)
+    assert circuits.admit(KEY) == 0
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [CallFault.RATE_LIMITED, CallFault.BAD_REQUEST, CallFault.UNAUTHORIZED],
+)
+def test_refusal_proves_that_somebody_is_there(circuits: Circuits, fault: CallFault):
+    fail(circuits, FAILURES - 1)
+    circuits.failed(KEY, fault)
+    fail(circuits, FAILURES - 1)
+    assert circuits.admit(KEY) == 0
+
+
+def test_one_call_goes_through_after_the_rest(circuits: Circuits, clock: Clock):
+    fail(circuits)
+    clock.now += REST_S
+    assert not circuits.is_open(KEY)
+    assert [circuits.admit(KEY) for _ in range(3)] == [0, REST_S, REST_S]
+
+
+def test_failing_again_rests_again_and_answering_closes(
+    circuits: Circuits, clock: Clock
+):
+    fail(circuits)
+    clock.now += REST_S
+    circuits.admit(KEY)
+    fail(circuits, 1)
+    assert circuits.admit(KEY) == REST_S
+    circuits.succeeded(KEY)
+    assert circuits.admit(KEY) == 0
+
+
+def test_circuit_of_another_team_stays_closed(circuits: Circuits):
+    fail(circuits)
+    assert circuits.admit((uuid.uuid4(), *KEY[1:])) == 0
+
+
+def test_resting_worker_is_not_asked_again_by_the_same_step():
+    assert CallFault.CIRCUIT_OPEN not in TRANSIENT_FAULTS
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+async def test_resting_endpoint_is_not_called(
+    simulator_url: str, circuits: Circuits, clock: Clock, is_streamed: bool
+):
+    endpoint = Endpoint("shaky", simulator_url, "fault-500")
+    messages = (Message(role="user", content="hello"),)
+    call = Call("shaky", messages, CallParams(), is_streamed)
+
+    async def outcome(caller: EndpointCaller) -> CallFailed:
+        with pytest.raises(CallFailed) as caught:
+            async for _ in caller.stream(call):
+                pass
+        return caught.value
+
+    async with open_transport(allowed_networks=["127.0.0.0/8"]) as transport:
+        client = ChatClient(transport)
+        caller = EndpointCaller(client, {"shaky": endpoint}, TEAM, circuits)
+        faults = [(await outcome(caller)).fault for _ in range(FAILURES)]
+        resting = await outcome(caller)
+        endpoints = {"shaky": Endpoint("shaky", simulator_url, "instant")}
+        well = EndpointCaller(client, endpoints, TEAM, circuits)
+        answered = [item async for item in well.stream(call)]
+    assert set(faults) == {CallFault.SERVER_ERROR}
+    assert resting.fault is CallFault.CIRCUIT_OPEN
+    assert "'shaky': failed 5 times in a row" in resting.message
+    assert "30 s more" in resting.message
+    assert answered  # another model of the same server goes on working
+    assert circuits.is_open(circuit_key(TEAM, endpoint))
+
+
+def test_health_says_that_a_worker_rests(
+    site: Any, monkeypatch: pytest.MonkeyPatch, circuits: Circuits
+):
+    team = site.cast.team
+    worker = Worker.objects.for_team(team.id).first()
+    assert worker is not None
+    for _ in range(FAILURES):
+        circuits.failed(
+            (team.id, worker.base_url, worker.model), CallFault.SERVER_ERROR
+        )
+    monkeypatch.setattr(executor_module.get_executor(), "circuits", circuits)
+    health = worker_healths(team.id, Worker.objects.for_team(team.id))
+    states = {each.state for each in health.values()}
+    assert health[worker.id].state is HealthState.RESTING
+    assert states == {HealthState.RESTING, HealthState.UNTESTED}
