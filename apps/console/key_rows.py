@@ -24,6 +24,12 @@ class KeyRow:
     is_live: bool
     budgets: Sequence[BudgetRow]
 
+    @property
+    def rights(self) -> list[str]:
+        """Return what the key may do, in words."""
+        words = [Scope(scope).label for scope in self.api_key.scopes]
+        return [word[:1].lower() + word[1:] for word in words]
+
 
 def key_rows(
     keys: Iterable[ApiKey],

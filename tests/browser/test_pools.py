@@ -45,10 +45,10 @@ async def test_worker_is_tested_in_place(visit, site):
     page = (await visit(site.cast.alice)).page
     await page.goto("/workers/")
     row = page.locator("tbody", has_text="sim-birch")
-    await expect(row.locator(".badge")).to_have_text("untested")
+    await expect(row.locator(".badge")).to_have_text("Untested")
     await row.get_by_role("button", name="Test sim-birch").click()
     await expect(row.locator(".test")).to_contain_text("It answers.")
-    await expect(row.locator(".badge")).to_have_text("healthy")
+    await expect(row.locator(".badge")).to_have_text("Healthy")
     await expect(page).to_have_url(re.compile(r"/workers/$"))
 
 

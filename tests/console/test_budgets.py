@@ -163,7 +163,7 @@ def test_rates_of_the_team_are_set_and_lifted(alice, cast):
     alice.post("/team/rates/", {"requests_per_minute": "60", "tokens_per_minute": ""})
     cast.team.refresh_from_db()
     assert (cast.team.requests_per_minute, cast.team.tokens_per_minute) == (60, None)
-    assert "60 requests a minute" in text_of(alice.get(LIST))
+    assert "60 requests per minute" in text_of(alice.get(LIST))
     alice.post("/team/rates/", {})
     cast.team.refresh_from_db()
     assert cast.team.requests_per_minute is None

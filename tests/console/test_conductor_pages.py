@@ -31,7 +31,7 @@ def test_list_shows_mode_price_and_pools(cast, alice):
     pool = PoolFactory.create(team=cast.team, name="house")
     assert pool.conductor is not None
     text = words(alice.get(URL).content.decode())
-    for shown in (pool.conductor.name, "Three lists", "unknown", "house", "untested"):
+    for shown in (pool.conductor.name, "Three lists", "unknown", "house", "Untested"):
         assert shown in text
 
 

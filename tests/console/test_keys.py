@@ -50,7 +50,7 @@ def test_another_team_sees_none_of_them(mallory, cast):
 
 def test_list_without_keys_says_what_to_do(mallory):
     page = text_of(mallory.get(LIST))
-    assert "No key works at the moment" in page
+    assert "No API keys yet" in page
     assert NEW in page
 
 

@@ -37,7 +37,7 @@ def test_list_shows_health_price_context_and_tags(cast, alice, worker):
     worker.save()
     PriceFactory.create(worker=worker)
     text = words(alice.get("/workers/").content.decode())
-    for shown in ("steady", "big-model", "untested", "$1 in · $2 out", "128,000", "eu"):
+    for shown in ("steady", "big-model", "Untested", "$1 in · $2 out", "128,000", "eu"):
         assert shown in text
 
 
@@ -171,7 +171,7 @@ def test_failing_test_names_the_error_and_what_to_do(cast, alice, simulator_url)
     )
     assert "It does not answer." in text
     assert "Check the address and the model." in text
-    assert "failing" in text
+    assert "Failing" in text
 
 
 def test_unreachable_server_is_told_in_words(cast, alice, worker):
@@ -191,7 +191,7 @@ def test_page_script_gets_the_result_alone(cast, alice, simulator_url):
     url = f"/workers/{worker.id}/test/"
     page = alice.post(url, headers={"X-Partial": "true"}).content.decode()
     assert "It answers." in page
-    assert "healthy" in page
+    assert "Healthy" in page
     assert "<html" not in page
 
 

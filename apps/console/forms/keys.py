@@ -21,7 +21,7 @@ OVERLAPS = {
     "168": "7 days",
 }
 """Hours for which the old key goes on working."""
-BUDGET_PERIODS = {"day": "a day", "month": "a month"}
+BUDGET_PERIODS = {"day": "Day", "month": "Calendar month"}
 
 
 class KeyForm(ConsoleForm):
@@ -113,9 +113,9 @@ class NewKeyForm(KeyForm):
         choices=list(LIFETIMES.items()),
         initial="90",
     )
-    budget_usd = numbers.dollars("May spend, in dollars", required=False)
+    budget_usd = numbers.dollars("May spend at most, in dollars", required=False)
     budget_period = forms.ChoiceField(
-        label="in", choices=list(BUDGET_PERIODS.items()), initial="day", required=False
+        label="Per", choices=list(BUDGET_PERIODS.items()), initial="day", required=False
     )
     once = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
 

@@ -54,8 +54,15 @@ class ModelForm(PathForm):
     base_url = forms.CharField(
         label="Address",
         max_length=500,
-        help_text="With the version path, without /chat/completions.",
-        widget=forms.URLInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
+        help_text="The provider's base URL: up to the version, without "
+        "/chat/completions.",
+        widget=forms.URLInput(
+            attrs={
+                "spellcheck": "false",
+                "autocomplete": "off",
+                "placeholder": "https://api.example.com/v1",
+            }
+        ),
     )
     credential_id = forms.ChoiceField(label="Key")
     secret = forms.CharField(

@@ -40,7 +40,7 @@ class PoolForm(PathForm):
 
     not_values: ClassVar[Sequence[str]] = ("version", "has_ultra")
 
-    name = name_field("Callers write it: pool/tier.")
+    name = name_field("Programs ask for it as name/tier, like main/mini.")
     is_default = forms.BooleanField(
         label="Default: used when a caller names no pool", required=False
     )
