@@ -56,7 +56,7 @@ def require_permission(role: str, permission: Permission) -> None:
     if not role_allows(role, permission):
         raise NotAllowed(
             f"your role {role!r} in this team does not let you do this: "
-            f"{permission.label.lower()}"
+            f"{permission.label[:1].lower()}{permission.label[1:]}"
         )
 
 
