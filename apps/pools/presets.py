@@ -95,7 +95,7 @@ PRESETS: tuple[Preset, ...] = (
         name="vLLM (local)",
         base_url="http://127.0.0.1:8000/v1",
         needs_key=False,
-        hint="The address of `vllm serve`; a key only if it was started with one.",
+        hint="The address of “vllm serve”; a key only if it was started with one.",
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
     Preset(
@@ -103,7 +103,7 @@ PRESETS: tuple[Preset, ...] = (
         name="Ollama (local)",
         base_url="http://127.0.0.1:11434/v1",
         needs_key=False,
-        hint="Models are called as in `ollama list`, like qwen3:4b.",
+        hint="Models are called as “ollama list” shows them, like qwen3:4b.",
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
 )
