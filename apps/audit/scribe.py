@@ -27,7 +27,7 @@ from collections import deque
 from collections.abc import Iterable
 from functools import partial
 from types import MappingProxyType
-from typing import Any, cast
+from typing import IO, Any, cast
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 
@@ -50,6 +50,8 @@ logger = logging.getLogger(__name__)
 
 READY_S = 15.0
 """How long to wait for the scribe, and it for that of the process before."""
+LOCK_POLL_S = 0.02
+"""How soon it sees that the process before has ended."""
 LENGTH = struct.Struct("!I")
 """Goes before each message. Messages are pickles: both ends are the same program."""
 READ_BYTES = 1 << 18
@@ -89,7 +91,7 @@ def fork_scribe() -> None:
 
 def serve(channel: socket.socket) -> None:
     """Write what comes through `channel` until it ends."""
-    with _alone():
+    with _alone(channel):
         _send(channel, [(READY, [])])
         committer = Committer(partial(_answer, channel))
         inbox = _Inbox(channel)
@@ -142,14 +144,36 @@ class _Inbox:
             _send(self._channel, [(number, exc)])
 
 
-def _alone() -> Any:
-    """Wait until no scribe of a former process writes to this SQLite database."""
+def _alone(channel: socket.socket) -> Any:
+    """Wait until no scribe of a former process writes to this SQLite database.
+
+    If the serving process gives up first, so does its scribe: it then finds nothing in
+    the channel but the end.
+    """
     database = connections[DEFAULT_DB_ALIAS]
     if database.vendor != "sqlite":
         return threading.Lock()  # nothing to wait for
     lock = open(f"{database.settings_dict['NAME']}.lock", "w")  # noqa: SIM115
-    fcntl.flock(lock, fcntl.LOCK_EX)
+    while not _is_locked(lock) and not _is_at_end(channel):
+        time.sleep(LOCK_POLL_S)
     return lock
+
+
+def _is_locked(lock: IO[str]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_at_end(channel: socket.socket) -> bool:
+    try:
+        return not channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
 
 
 def _answer(channel: socket.socket, results: Iterable[tuple[Pending, Result]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import pickle
 import socket
 import threading
@@ -187,6 +188,21 @@ def test_second_process_of_a_database_does_not_start(
 
     with pytest.raises(RuntimeError, match="another process serves this database"):
         asyncio.run(open_two())
+
+
+def test_scribe_of_a_process_that_gave_up_does_not_wait_on() -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("only SQLite is held by one process")
+    ours, theirs = socket.socketpair()
+    with Path(f"{connection.settings_dict['NAME']}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        thread = threading.Thread(target=_serve, args=(theirs,))
+        thread.start()
+        ours.close()
+        thread.join(5)
+        is_waiting = thread.is_alive()
+    thread.join()
+    assert not is_waiting
 
 
 @given(
