@@ -56,6 +56,7 @@ async def test_worker_moves_up_by_keyboard_and_stays_there(visit, site):
     page = (await visit(site.cast.alice)).page
     await page.goto("/pools/")
     await page.locator(".pool h2 a").click()
+    await page.wait_for_url("**/pools/*/")  # scripts included
     up = page.get_by_role("button", name="Move sim-birch up")
     await up.focus()
     await page.keyboard.press("Enter")
