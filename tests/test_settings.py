@@ -58,10 +58,18 @@ def test_unsafe_production_is_refused_by_name(tmp_path, change, complaint):
         ({"DEBUG": "maybe"}, "DEBUG='maybe': expected true or false"),
         ({"MAX_LIVE_RUNS": "-1"}, "MAX_LIVE_RUNS='-1': expected a whole number"),
         ({"SECRET_KEY_FILE": "/nowhere"}, "SECRET_KEY_FILE='/nowhere' cannot be read"),
+        ({"CONDUCTOR_ENCRYPTION_KEYS": "k1:aGk="}, "CONDUCTOR_ENCRYPTION_KEYS: key 1"),
     ],
 )
 def test_a_bad_value_is_named(tmp_path, change, complaint):
     assert complaint in check(tmp_path, **change).stderr
+
+
+def test_a_bad_encryption_key_is_not_repeated(tmp_path):
+    key = "B" * 43 + "="  # whoever forgets the name before it
+    result = check(tmp_path, CONDUCTOR_ENCRYPTION_KEYS=key)
+    assert "CONDUCTOR_ENCRYPTION_KEYS: key 1" in result.stderr
+    assert key not in result.stderr
 
 
 def test_a_secret_may_come_from_a_file(tmp_path):

@@ -7,7 +7,6 @@ bound to its place by `context` (team and row): moved elsewhere it does not open
 from __future__ import annotations
 
 import base64
-import binascii
 import os
 from functools import lru_cache
 
@@ -49,6 +48,11 @@ def unseal(sealed: bytes, *, context: bytes) -> bytes:
         ) from exc
 
 
+def require_usable_keys() -> None:
+    """Raise ImproperlyConfigured, quoting no key, if one of the ring is unusable."""
+    _ring(tuple(settings.ENCRYPTION_KEYS))
+
+
 @lru_cache(maxsize=4)
 def _first(specs: tuple[str, ...]) -> tuple[bytes, AESGCM]:
     """Return how values sealed with the first key begin, and its cipher."""
@@ -59,16 +63,16 @@ def _first(specs: tuple[str, ...]) -> tuple[bytes, AESGCM]:
 @lru_cache(maxsize=4)
 def _ring(specs: tuple[str, ...]) -> dict[bytes, AESGCM]:
     ring: dict[bytes, AESGCM] = {}
-    for spec in specs:
+    for number, spec in enumerate(specs, start=1):
         key_id, _, encoded = spec.partition(":")
         try:
             key = base64.b64decode(encoded, validate=True)
-        except binascii.Error:
+        except ValueError:  # not base64, or not even ASCII
             key = b""
-        if not key_id or len(key) != KEY_BYTES:
+        if not (key_id and key_id.isascii()) or len(key) != KEY_BYTES:
             raise ImproperlyConfigured(
-                "CONDUCTOR_ENCRYPTION_KEYS: expected id:base64 of 32 bytes, "
-                f"key {key_id!r} is not"
+                f"CONDUCTOR_ENCRYPTION_KEYS: key {number} is not like "
+                "id:base64 of 32 bytes"
             )
         ring[key_id.encode("ascii")] = AESGCM(key)
     return ring
