@@ -20,7 +20,7 @@ from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.budgets.models import Budget, BudgetKind, Period, Reservation, Spend
 from apps.budgets.selectors import standings_forget, target_label
-from apps.core.errors import InvalidFields
+from apps.core.errors import InvalidFields, NotFound
 from apps.core.money import MICROS, micros_of_usd, usd_text
 
 SERVICE = Actor("service", "conductor", "Conductor")
@@ -69,7 +69,7 @@ def _create(budget: Budget, actor: Actor) -> Budget:
 def budget_update(*, budget: Budget, values: Mapping[str, Any], actor: Actor) -> Budget:
     """Set another limit. For whom and how long a budget is stays as it is.
 
-    Raises: InvalidFields.
+    Raises: InvalidFields; NotFound if it was lifted meanwhile.
     """
     faults = _unknown(values)
     for name in ("kind", "period", "user_id", "api_key_id"):
@@ -81,7 +81,10 @@ def budget_update(*, budget: Budget, values: Mapping[str, Any], actor: Actor) ->
     if faults:
         raise InvalidFields(faults)
     rows = Budget.objects.for_team(budget.team_id).filter(pk=budget.pk)
-    before = rows.select_for_update().get().limit_micros
+    row = rows.select_for_update().first()
+    if row is None:
+        raise NotFound(f"there is no budget {str(budget.id)!r} in this team")
+    before = row.limit_micros
     if limit != before:
         rows.update(limit_micros=limit)
         budget.limit_micros = limit

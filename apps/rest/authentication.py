@@ -92,7 +92,9 @@ def asker_of(request: Request) -> Asker:
 
 
 def _key_asker(request: Request, holder: KeyHolder) -> Asker:
-    team = Team.objects.get(id=holder.team_id)
+    team = Team.objects.filter(id=holder.team_id).first()
+    if team is None:
+        raise NotAuthenticated("the team of this API key has been deleted")
     named = request.headers.get(TEAM_HEADER)
     if named and named not in (team.slug, str(team.id)):
         raise NotFound(f"this API key is not of the team {named[:64]!r}")

@@ -125,6 +125,13 @@ def test_a_lifted_budget_is_gone_and_recorded(cast):
     assert len(recorded(cast, "budget.deleted")) == 1
 
 
+def test_a_budget_lifted_meanwhile_is_not_found(cast):
+    budget = put(cast)
+    budget_delete(budget=access_budget(cast.team.id, budget.id), actor=ACTOR)
+    with pytest.raises(NotFound):
+        budget_update(budget=budget, values={"limit_usd": "2.00"}, actor=ACTOR)
+
+
 def test_another_teams_budget_does_not_exist(cast):
     budget = put(cast)
     with pytest.raises(NotFound):

@@ -9,7 +9,7 @@ from django.db import OperationalError
 from django.test import Client
 from django.urls import get_resolver
 
-from apps.accounts.models import Scope
+from apps.accounts.models import Scope, Team
 from apps.rest import urls as rest_urls
 from apps.rest.resources import members as members_module
 from apps.rest.views import RestView
@@ -42,6 +42,14 @@ def test_a_revoked_key_is_refused(cast):
     cast.key.row.revoked_at = cast.key.row.created_at
     cast.key.row.save()
     assert "revoked" in fault(caller.get("team/"), 401)["message"]
+
+
+def test_a_remembered_key_of_a_deleted_team_is_refused(cast):
+    caller = program(cast.key.secret)
+    assert caller.get("team/").status_code == 200
+    # As another process does it: this one hears of it when it forgets the key.
+    Team.objects.filter(id=cast.team.id).delete()
+    assert "deleted" in fault(caller.get("team/"), 401)["message"]
 
 
 def test_a_session_must_prove_that_it_writes_from_our_pages(cast):
