@@ -10,6 +10,7 @@ import os
 import threading
 import time
 import uuid
+from datetime import datetime
 
 COUNTER_BITS = 12
 BUFFERED = 128
@@ -53,3 +54,9 @@ os.register_at_fork(after_in_child=_begin_anew)
 def new_id() -> uuid.UUID:
     """Return a new UUID: unique, and above all that this process got before."""
     return _sequence.next()
+
+
+def first_id(at: datetime) -> uuid.UUID:
+    """Return the least id of a moment: none made from then on is below it."""
+    milliseconds = max(0, int(at.timestamp() * 1000))
+    return uuid.UUID(int=milliseconds << 80 | 0x7 << 76 | 0x2 << 62)

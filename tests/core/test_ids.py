@@ -5,10 +5,13 @@ import sys
 import threading
 import time
 import uuid
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from apps.core.ids import new_id
+from apps.core.ids import first_id, new_id
+
+DAY = timedelta(days=1)
 
 
 def test_id_is_of_version_7() -> None:
@@ -38,6 +41,18 @@ def test_ids_ascend_when_the_clock_is_set_back(
     assert new_id() > first
 
 
+def test_first_id_of_a_moment_parts_earlier_ids_from_later_ones() -> None:
+    made = new_id()
+    now = datetime.now(UTC)
+    assert first_id(now - timedelta(seconds=1)) < made < first_id(now + DAY)
+    assert first_id(now).version == 7
+
+
+def test_first_id_of_the_distant_past_is_the_least() -> None:
+    least = first_id(datetime(1, 1, 1, tzinfo=UTC))
+    assert least == first_id(datetime(1970, 1, 1, tzinfo=UTC)) < new_id()
+
+
 def test_last_62_bits_are_random() -> None:
     tails = {new_id().int & (1 << 62) - 1 for _ in range(2000)}
     assert len(tails) == 2000
@@ -61,7 +76,7 @@ def test_threads_get_different_ids() -> None:
 
 FORK = """
 import os
-from apps.core.ids import new_id
+from apps.core.ids import first_id, new_id
 
 new_id()
 reader, writer = os.pipe()
