@@ -1,7 +1,7 @@
 """Runs and steps as rows: projections of the ledger, made for lists and filters.
 
 The ledger is the truth. These rows are written in the same transaction as the entries
-they are derived from, by `projection.py` alone.
+they are derived from, by `projection.py` alone; sums of past days are made from them.
 """
 
 from __future__ import annotations
@@ -137,3 +137,40 @@ class Step(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id} {self.round}.{self.index} {self.state}"
+
+
+class UsageDay(models.Model):
+    """What a team used on a day that is over, for one worker, member or key.
+
+    Made from runs and steps when somebody asks for the day, see `usage_days.py`; the
+    rows of a day appear all at once and never change. Losing them costs time alone.
+    """
+
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
+    day = models.DateField()
+    """Of UTC: the one the runs began on."""
+    group = models.CharField(max_length=10)
+    """day, worker, member or key. A day that is kept has one row of group `day`."""
+    key = models.CharField(max_length=100)
+    """A worker's name or the hexadecimal id of a member or key; empty for the whole
+    day, and for runs without a member or key."""
+    runs = models.PositiveBigIntegerField()
+    failed = models.PositiveBigIntegerField()
+    prompt_tokens = models.PositiveBigIntegerField()
+    completion_tokens = models.PositiveBigIntegerField()
+    cost_micros = models.PositiveBigIntegerField()
+    unknown_costs = models.PositiveBigIntegerField()
+    """Runs, or a worker's steps, whose cost is not wholly known."""
+
+    objects = TeamQuerySet["UsageDay"].as_manager()
+
+    class Meta:
+        constraints = [
+            # In the order in which a period is read.
+            models.UniqueConstraint(
+                fields=["team", "group", "day", "key"], name="usage_day_is_unique"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.group} {self.key}"

@@ -159,7 +159,7 @@ def usage_by(
     Days ascend; members, keys and workers come by cost, the dearest first. The rows of
     each grouping add up to the same cost.
     """
-    return usage_rows(team_id, group, since, until)
+    return usage_rows(team_id, (group,), since, until)[group]
 
 
 def worker_calls(team_id: uuid.UUID, since: datetime) -> dict[str, WorkerCalls]:

@@ -19,6 +19,7 @@ WHOLE = (NOON - timedelta(days=9), NOON + timedelta(days=9))
 
 def ran(cast: Cast, at: datetime = NOON, **fields: Any) -> Run:
     values: dict[str, Any] = {
+        "id": fields.get("id") or new_id(),
         "team": cast.team,
         "state": RunState.COMPLETED,
         "source": "api",
@@ -35,7 +36,7 @@ def ran(cast: Cast, at: datetime = NOON, **fields: Any) -> Run:
         "cost_micros": 1_000,
         **fields,
     }
-    return Run.objects.create(id=new_id(), **values)
+    return Run.objects.create(**values)
 
 
 def step(run: Run, worker: str, index: int = 0, **fields: Any) -> Step:

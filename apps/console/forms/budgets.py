@@ -103,11 +103,17 @@ class UsageForm(forms.Form):
     """The period of the usage page; it lives in the address."""
 
     days = forms.ChoiceField(choices=list(USAGE_DAYS.items()), required=False)
+    all = forms.BooleanField(required=False)
 
     @property
     def chosen_days(self) -> int:
         """Return the length of the period; one that makes no sense is ignored."""
         return int(self.cleaned_data.get("days") or 30)
+
+    @property
+    def shows_all(self) -> bool:
+        """Say whether every row is wanted, however many there are."""
+        return bool(self.cleaned_data.get("all"))
 
     def since(self, now: datetime) -> datetime:
         """Return the midnight UTC with which the period begins."""

@@ -14,7 +14,7 @@ from apps.console.chart import chart_of
 from apps.console.forms.budgets import USAGE_DAYS, UsageForm
 from apps.console.frame import console_page
 from apps.engine.usage import Cost
-from apps.runs.selectors import usage_by
+from apps.runs.services import usage_report
 from apps.runs.types import UsageGroup, UsageRow
 from apps.web.access import TeamRequest, team_view
 
@@ -24,6 +24,25 @@ GROUPS: tuple[tuple[UsageGroup, str, str], ...] = (
     ("key", "API keys", "API key"),
 )
 """Grouping, title of the part, head of its first column."""
+
+
+SHOWN = 100
+"""The dearest rows of a grouping that are shown at first; the others become one row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The usage of one grouping."""
+
+    title: str
+    head: str
+    """Of the first column."""
+    group: UsageGroup
+    rows: Sequence[tuple[UsageRow, Cost]]
+    total: int
+    """How many there are, shown or not."""
+    is_short: bool
+    """True: the last row stands for several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +63,52 @@ def usage_page(request: TeamRequest) -> HttpResponseBase:
     form.is_valid()
     now = timezone.now().astimezone(UTC)
     since, until = form.since(now), now + timedelta(seconds=1)
-    team_id = request.team.id
-    days = usage_by(team_id, "day", since, until)
+    usage = usage_report(
+        team_id=request.team.id,
+        groups=("day", *(group for group, _, _ in GROUPS)),
+        since=since,
+        until=until,
+    )
+    days = usage["day"]
     context = {
         "chosen": str(form.chosen_days),
         "choices": USAGE_DAYS.items(),
         "totals": _totals(days),
         "by_day": _priced(reversed(days)),
         "chart": chart_of(days, since.date(), now.date()),
-        "groups": [
-            (title, head, group, _priced(usage_by(team_id, group, since, until)))
+        "tables": [
+            _table(title, head, group, usage[group], form.shows_all)
             for group, title, head in GROUPS
         ],
     }
     return console_page(request, "console/usage.html", context, tab="usage")
+
+
+def _table(
+    title: str,
+    head: str,
+    group: UsageGroup,
+    rows: Sequence[UsageRow],
+    shows_all: bool,
+) -> Table:
+    total = len(rows)
+    is_short = total > SHOWN + 1 and not shows_all
+    if is_short:
+        rows = [*rows[:SHOWN], _together(rows[SHOWN:])]
+    return Table(title, head, group, _priced(rows), total, is_short)
+
+
+def _together(rows: Sequence[UsageRow]) -> UsageRow:
+    return UsageRow(
+        label=f"{len(rows):,} others",
+        id=None,
+        runs=sum(row.runs for row in rows),
+        failed=sum(row.failed for row in rows),
+        prompt_tokens=sum(row.prompt_tokens for row in rows),
+        completion_tokens=sum(row.completion_tokens for row in rows),
+        cost_micros=sum(row.cost_micros for row in rows),
+        has_unknown_cost=any(row.has_unknown_cost for row in rows),
+    )
 
 
 def _priced(rows: Iterable[UsageRow]) -> list[tuple[UsageRow, Cost]]:

@@ -14,7 +14,7 @@ from apps.rest.fields import DollarsOut, Output, Query, Time
 from apps.rest.rights import READ_BUDGETS
 from apps.rest.schema import operation
 from apps.rest.views import RestView
-from apps.runs.selectors import usage_by
+from apps.runs.services import usage_report
 
 GROUPS = ("day", "worker", "member", "key")
 USUAL_DAYS = 30
@@ -101,5 +101,8 @@ class Usage(RestView):
         grouping add up to the same cost.
         """
         asked = self.read_query(UsageQuery)
-        rows = usage_by(self.asker.team_id, **asked)
+        group, since, until = asked["group"], asked["since"], asked["until"]
+        rows = usage_report(
+            team_id=self.asker.team_id, groups=(group,), since=since, until=until
+        )[group]
         return Response(UsageOutput({**asked, "rows": rows}).data)
