@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from django.core.paginator import Paginator
 from django.http import HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -32,6 +31,7 @@ from apps.playground.comparison import Comparison, compare, order_for_worker
 from apps.playground.entries import entry_lines, entry_rows
 from apps.playground.estimate import estimate_text
 from apps.playground.forms import CompareForm, RunFilterForm, RunForm
+from apps.playground.pages import LongPaginator
 from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
 from apps.playground.story import Call, RunStory
 from apps.playground.verdict import verdict_of
@@ -138,7 +138,7 @@ def run_list_page(request: TeamRequest) -> HttpResponseBase:
     form = RunFilterForm(request.GET, recent_models(request.team.id))
     form.is_valid()
     runs = run_list(team_id=request.team.id, filters=form.filters)
-    found = Paginator(runs, RUNS_PER_PAGE).get_page(request.GET.get("page"))
+    found = LongPaginator(runs, RUNS_PER_PAGE).get_page(request.GET.get("page"))
     query = request.GET.copy()
     query.pop("page", None)
     context = {

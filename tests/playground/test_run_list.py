@@ -83,6 +83,23 @@ def test_second_page_holds_the_rest(bob, team):
     assert bob.get(f"{URL}?page=2").content.decode().count("data-run-id") == 1
 
 
+@pytest.mark.parametrize(
+    ("asked", "shown"), [("", 1), ("2", 2), ("3", 3), ("9", 3), ("-1", 1), ("x", 1)]
+)
+def test_pages_go_on_behind_the_runs_that_are_counted(
+    bob, team, monkeypatch, asked, shown
+):
+    monkeypatch.setattr("apps.playground.pages.COUNTED", 4)
+    monkeypatch.setattr("apps.playground.views.RUNS_PER_PAGE", 2)
+    for _ in range(6):
+        record_run(team, stories.planning())
+    page = bob.get(f"{URL}?page={asked}").content.decode()
+    assert page.count("data-run-id") == 2
+    assert f"Page {shown}" in page
+    assert (f"page={shown + 1}" in page) == (shown < 3)
+    assert ("4+ runs" in page) == (shown < 3)
+
+
 def test_query_budget_does_not_grow_with_the_runs(
     bob, team, django_assert_max_num_queries
 ):
