@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,13 +23,15 @@ from bench.figures import keep, say
 from bench.servers import ROOT, folder
 
 RUNS, MEMBERS, KEYS = 100_000, 1_000, 500
+RUNNING = 20
+"""The latest runs, that have not ended yet."""
 TIMES = 15
 BATCH = 5_000
 ADDRESSES = {
     "runs page": "/runs/",
-    "runs page, filtered": "/runs/?state=failed&actor=key&period=week",
-    "runs page, searched": "/runs/?query=nowhere+to+be+found",
-    "runs page, the last": "/runs/?page=2000",
+    "runs page, filtered": "/runs/?state=failed&who=key&period=week",
+    "runs page, searched": "/runs/?q=nowhere+to+be+found",
+    "runs page, the last": "/runs/?page=4000",
     "members page": "/members/",
     "keys page": "/keys/",
     "budgets page": "/budgets/",
@@ -173,20 +176,22 @@ def _seed_runs(team: Any, people: list[Any], keys: list[Any]) -> None:
 
     from django.utils import timezone
 
-    from apps.core.ids import new_id
+    from apps.core.ids import first_id
     from apps.runs.models import Run, RunState, Step
 
-    states = list(RunState.values)
+    ended = [state for state in RunState.values if state != RunState.RUNNING]
     now = timezone.now()
     for start in range(0, RUNS, BATCH):
         runs, steps = [], []
         for i in range(start, start + BATCH):
             user, key = people[i % len(people)], keys[i % len(keys)]
             by_key = i % 2
+            created_at = now - timedelta(seconds=30 * (RUNS - i))
+            is_running = i >= RUNS - RUNNING
             run = Run(
-                id=new_id(),
+                id=uuid.UUID(int=first_id(created_at).int + i),
                 team=team,
-                state=states[i % 7 % len(states)],
+                state=RunState.RUNNING if is_running else ended[i % 7 % len(ended)],
                 source="api" if by_key else "playground",
                 model="conductor-ultra",
                 pool_name="default",
@@ -197,8 +202,8 @@ def _seed_runs(team: Any, people: list[Any], keys: list[Any]) -> None:
                 actor_name=key.name if by_key else user.name,
                 user=user,
                 api_key=key if by_key else None,
-                created_at=now - timedelta(seconds=30 * (RUNS - i)),
-                finished_at=now,
+                created_at=created_at,
+                finished_at=None if is_running else created_at,
                 plan=[{"worker": "a", "access": [], "state": "completed"}],
                 prompt_tokens=100,
                 completion_tokens=50,
