@@ -33,7 +33,7 @@ from apps.pools.models import Conductor, Worker
 from apps.pools.selectors import access_conductor, access_worker, endpoint_of
 from apps.pools.types import TestResult
 
-QUESTION = "Reply with the single word: ready"
+QUESTION = "What is 17 + 25?"
 MAX_ANSWER_TOKENS = 256
 """Room for a model that thinks before it says one word."""
 MAX_TEST_S = 60
