@@ -215,13 +215,20 @@ def _rows(
         whole = Sums(*map(sum, zip(*found["day"].values(), strict=True)))
         return _worker_rows(sums, whole)
     if group == "member":
-        people = User.objects.filter(id__in=[key for key in sums if key])
-        names = {
-            user.id.hex: user.get_full_name() for user in people.only("name", "email")
-        }
-        return _named_rows(sums, names, NOBODY)
+        return _named_rows(sums, _names_of_people(team_id, sums), NOBODY)
     keys = ApiKey.objects.for_team(team_id).values_list("id", "name")
     return _named_rows(sums, {id.hex: name for id, name in keys}, NO_KEY)
+
+
+def _names_of_people(team_id: uuid.UUID, ids: Iterable[str]) -> dict[str, str]:
+    """Return the names of members, and of others among `ids` who left the team."""
+    names = _names(User.objects.filter(memberships__team_id=team_id))
+    left = [id for id in ids if id and id not in names]
+    return names | _names(User.objects.filter(id__in=left)) if left else names
+
+
+def _names(people: QuerySet[User]) -> dict[str, str]:
+    return {user.id.hex: user.get_full_name() for user in people.only("name", "email")}
 
 
 def _worker_rows(sums: Mapping[str, Sums], whole: Sums) -> list[UsageRow]:

@@ -248,6 +248,7 @@ def test_names_are_those_of_today(cast):
     key = issue_key(cast.team, name="old name").row
     ran(cast, now - 3 * DAY, user=cast.bob, api_key=key)
     ran(cast, now - 2 * DAY, user=cast.vera)
+    ran(cast, now - 2 * DAY, user=cast.mallory)  # was a member when it began
     ran(cast, now - 2 * DAY)
     period = now - 5 * DAY, now
     report(cast, *period)
@@ -257,6 +258,7 @@ def test_names_are_those_of_today(cast):
     found = report(cast, *period)
     assert {(r.label, r.id, r.runs) for r in found["member"]} == {
         ("Robert", cast.bob.id, 1),
+        ("Mallory", cast.mallory.id, 1),
         ("Nobody any more", None, 2),
     }
     assert {r.label for r in found["key"]} == {"new name", "Without a key"}
