@@ -5,8 +5,8 @@ from __future__ import annotations
 from apps.engine.errors import CallFault
 from apps.llm.errors import LlmError
 
-ENGINES_OWN = {CallFault.EMPTY, CallFault.CANCELLED}
-"""Judgements the engine makes itself, about calls that this package did not fail."""
+ENGINES_OWN = {CallFault.EMPTY, CallFault.CANCELLED, CallFault.CIRCUIT_OPEN}
+"""Judgements about calls that this package did not fail, or never made."""
 
 
 def test_faults_are_exactly_the_engines_words():
