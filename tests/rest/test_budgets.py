@@ -105,8 +105,10 @@ def test_usage_adds_up_to_the_same_however_it_is_grouped(vera, cast, group):
 def test_usage_is_of_thirty_days_unless_said_otherwise(vera, cast):
     make_run(cast)
     make_run(cast, created_at=timezone.now() - timedelta(days=31))
-    (row,) = vera.get("usage/").json()["rows"]
+    told = vera.get("usage/").json()
+    (row,) = told["rows"]
     assert row["runs"] == 1
+    assert told["since"].endswith("T00:00:00Z")  # whole days
     since = (timezone.now() - timedelta(days=60)).strftime("%Y-%m-%dT%H:%M:%SZ")
     assert len(vera.get(f"usage/?since={since}").json()["rows"]) == 2
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -37,7 +37,9 @@ class UsageQuery(Query):
 
     group = serializers.ChoiceField(choices=GROUPS, default="day")
     since = serializers.DateTimeField(
-        required=False, help_text=f"Without it: {USUAL_DAYS} days before `until`."
+        required=False,
+        help_text=f"Without it: the beginning (UTC) of the day {USUAL_DAYS} days "
+        "before `until`.",
     )
     until = serializers.DateTimeField(required=False, help_text="Without it: now.")
 
@@ -45,13 +47,19 @@ class UsageQuery(Query):
         """Fill in the times and refuse a span that is empty or too long."""
         until: datetime = attrs.get("until") or timezone.now()
         try:
-            since = attrs.get("since") or until - timedelta(days=USUAL_DAYS)
+            since = attrs.get("since") or _usual_start(until)
         except OverflowError:
             since = until
         if not timedelta() < until - since <= timedelta(days=MAX_DAYS):
             complaint = f"expected a time after since, by at most {MAX_DAYS} days"
             raise serializers.ValidationError({"until": [complaint]})
         return {**attrs, "since": since, "until": until}
+
+
+def _usual_start(until: datetime) -> datetime:
+    # Whole days: those that are over have been added up already.
+    day = until.astimezone(UTC) - timedelta(days=USUAL_DAYS)
+    return day.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 class UsageRowOutput(Output):
@@ -89,7 +97,7 @@ class Usage(RestView):
         answer=UsageOutput,
         example={
             "group": "day",
-            "since": "2026-10-22T15:53:16Z",
+            "since": "2026-10-22T00:00:00Z",
             "until": "2026-11-21T15:53:16Z",
             "rows": [ROW],
         },
