@@ -19,7 +19,8 @@ HEAD = """\
 Written by `make bench` and `make bench-peers`. All servers of one table ran at once on
 the same machine and were asked in turn; every figure is the median of its rounds.
 Absolute times say as much about the machine as about the software: compare within a
-table only. Each server is one process, the Python ones with uvloop and httptools; the
+table only. Each server is one process, the Python ones with uvloop and httptools;
+Conductor's has a child that writes the ledger, and its CPU is that of both. The
 load comes from a process of its own, all databases are SQLite on the same disk, and the
 ledger is on and durable (`synchronous=FULL`).
 """

@@ -183,6 +183,12 @@ def manage(env: dict[str, str], *arguments: str) -> str:
     return done.stdout.decode().strip()
 
 
+def _family(pid: int) -> list[int]:
+    """Return a process and its children: what they use is used by the server."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(each for child in children for each in _family(int(child)))]
+
+
 def load(server: Server, model: str, mode: str = "closed", **job: Any) -> Any:
     """Put one round of load on a server and return what was seen."""
     body = {
@@ -194,7 +200,7 @@ def load(server: Server, model: str, mode: str = "closed", **job: Any) -> Any:
         "mode": mode,
         "url": server.url,
         "headers": server.headers,
-        "pids": server.pids,
+        "pids": [pid for each in server.pids for pid in _family(each)],
         "body": body,
         **job,
     }

@@ -86,8 +86,8 @@ def _spare_the_collector() -> None:
 
 async def _lifespan(receive: Receive, send: Send) -> None:
     await receive()
-    # The ledger's writer shares the interpreter with a busy event loop; at the usual
-    # 5 ms a full loop starves it.
+    # Django's threads, and the ledger's writer where it is one, share the interpreter
+    # with a busy event loop; at the usual 5 ms a full loop starves them.
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _spare_the_collector()
     await open_scribe()
