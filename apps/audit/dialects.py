@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -20,8 +21,8 @@ class Dialect:
     """By exact type; values of other types pass as they are."""
     lock: str
     """Ends a SELECT whose rows nobody else may change until the commit."""
-    clock: str
-    """Selects the time in UTC as `2030-01-31T12:00:00.123456Z`."""
+    now: Callable[[Any], str]
+    """Returns the time in UTC as `2030-01-31T12:00:00.123456Z`; takes a cursor."""
     mark: str
     """Stands for a parameter, in the driver's own way."""
     time_text: str
@@ -33,6 +34,15 @@ class Dialect:
         if convert is not None:
             return convert(value)
         return value.value if isinstance(value, Enum) else value
+
+    def marked(self, sql: str) -> str:
+        """Return `sql`, which has %s for each parameter, as the driver takes it."""
+        return _marked(sql, self.mark)
+
+
+@lru_cache(maxsize=64)
+def _marked(sql: str, mark: str) -> str:
+    return sql.replace("%s", mark)
 
 
 def dialect_of(connection: BaseDatabaseWrapper) -> Dialect:
@@ -47,21 +57,31 @@ def _naive_text(value: datetime) -> str:
     return str(value.replace(tzinfo=None))
 
 
+def _own_time(_: Any) -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _server_time(cursor: Any) -> str:
+    # Not now(): that is when the transaction began, before it waited for the lock.
+    cursor.execute(
+        "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', "
+        """'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
+    )
+    return str(cursor.fetchone()[0])
+
+
 _DIALECTS = {
     "sqlite": Dialect(
         conversions={UUID: lambda value: value.hex, datetime: _naive_text},
         lock="",  # a transaction holds the write lock from its first statement
-        # SQLite's clock counts milliseconds.
-        clock="SELECT strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')",
-        mark="?",  # Django would put it in the place of each %s, at every execution
+        now=_own_time,  # SQLite has no other clock than the machine's
+        mark="?",
         time_text="CAST(recorded_at AS TEXT)",
     ),
     "postgresql": Dialect(
         conversions={},
         lock=" FOR UPDATE",
-        # Not now(): that is when the transaction began, before it waited for the lock.
-        clock="SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', "
-        """'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')""",
+        now=_server_time,
         mark="%s",
         time_text="to_char(recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
     ),

