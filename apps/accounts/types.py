@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class KeyHolder:
     team_requests_per_minute: int | None = None
     """What all keys of the team may ask for together. None: no limit."""
     team_tokens_per_minute: int | None = None
+    delivery: Literal["live", "verified"] | None = None
+    """How answers are streamed to this key. None: as the tier says."""
 
 
 SESSION_INVITATION = "invitation_token"

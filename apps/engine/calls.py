@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from apps.engine.errors import CallFailed, CallFault
 from apps.engine.limits import Limits
+from apps.engine.messages import estimate_input
 from apps.engine.meter import Meter, Reservation
 from apps.engine.ports import Call, CallEnd, Delta, WorkerCaller
 from apps.engine.usage import Cost, Price, Usage, estimate_tokens
@@ -101,7 +102,7 @@ class Caller:
 
     def _reserve(self, call: Call, target: Target) -> Reservation:
         return self._meter.reserve(
-            input_tokens=estimate_tokens(*(m["content"] for m in call.messages)),
+            input_tokens=estimate_input(call.messages),
             wanted_output=call.params.max_tokens or target.max_output_tokens,
             price=target.price,
         )
@@ -189,7 +190,7 @@ def _estimate(
     wrote = bool(attempt.text or attempt.reasoning)
     if failure and not wrote and failure.fault not in _BILLED_WITHOUT_TEXT:
         return Usage()
-    read = estimate_tokens(*(m["content"] for m in call.messages))
+    read = estimate_input(call.messages)
     written = estimate_tokens(attempt.text + attempt.reasoning) if wrote else 0
     # The model could not write more than it was allowed to.
     return Usage(read, min(written, held.output_tokens), is_estimated=True)

@@ -40,6 +40,8 @@ class PlanFault(StrEnum):
     """The conductor ran out of tokens before its plan ended."""
     UNPRICED_WORKER = "unpriced_worker"
     """A cost limit is set and the worker's price is unknown."""
+    UNSUITED_WORKER = "unsuited_worker"
+    """The worker takes no images, or no tools, and the step needs them."""
 
 
 class PlanRejected(EngineError):
@@ -83,7 +85,11 @@ class CallFault(StrEnum):
     CIRCUIT_OPEN = "circuit_open"
     """Not asked at all: it failed several times in a row and rests for a while."""
     EMPTY = "empty"
-    """A complete answer without any text."""
+    """A complete answer without any text or tool call."""
+    INVALID_OUTPUT = "invalid_output"
+    """A complete answer that is not what `response_format` asks for."""
+    DIVERGED = "diverged"
+    """A new answer that does not begin with what the caller has been sent."""
     CANCELLED = "cancelled"
     """We closed the call ourselves: the run was stopped or reached a limit."""
 

@@ -174,6 +174,8 @@ class StepCompleted:
     cost_micros: int | None
     latency_ms: int
     first_token_ms: int | None
+    tool_calls: Json = ""
+    """The calls of the caller's tools, as a JSON array of `ToolCallPart`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +212,8 @@ class RunCompleted:
     latency_ms: int
     overhead_ms: int
     """Time in which no model was being waited for."""
+    tool_calls: Json = ""
+    """What the answer wants called, as a JSON array of `ToolCallPart`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,10 @@ class Limits:
     """Who set that limit, in words for the error; empty: the caller or the tier."""
     wall_time_s: float = 900.0
     """From the start of the run to its end; anew when another process resumes it."""
+    step_time_s: float = 600.0
+    """From the first call of a step to its result, waits and other workers included."""
+    is_hedged: bool = False
+    """True: a worker slower than it nearly always is gets a rival."""
     retry_base_s: float = 1.0
     """Before the first retry of an endpoint; doubles each time, with full jitter."""
     retry_cap_s: float = 60.0

@@ -16,6 +16,7 @@ from apps.engine.events import (
     PlanRequested,
     StepSkipped,
 )
+from apps.engine.messages import messages_json
 from apps.engine.plan import Plan, PlannedStep, validate
 from apps.engine.ports import (
     CONDUCTOR,
@@ -31,7 +32,6 @@ from apps.engine.ports import (
 from apps.engine.replay import Round
 from apps.engine.rounds import UNNEEDED
 from apps.engine.run import Run
-from apps.engine.serial import messages_json
 from apps.engine.steps import backoff_s
 
 FALLBACK_PLANNER = "fallback"

@@ -10,18 +10,61 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypedDict
+from typing import Any, Literal, NotRequired, Protocol, TypedDict
 
 from apps.engine.events import Event
 from apps.engine.plan import Plan, PlannedStep
 from apps.engine.usage import Price, Usage
 
 
-class Message(TypedDict):
-    """One chat message as every provider understands it."""
+class TextPart(TypedDict):
+    """A piece of text in a message."""
 
-    role: Literal["system", "user", "assistant"]
-    content: str
+    type: Literal["text"]
+    text: str
+
+
+class ImageUrl(TypedDict):
+    """Where an image is: a `data:` URL that holds it, or an `https:` address."""
+
+    url: str
+    detail: NotRequired[str]
+    """low, high or auto; passed on."""
+
+
+class ImagePart(TypedDict):
+    """An image in a message."""
+
+    type: Literal["image_url"]
+    image_url: ImageUrl
+
+
+class FunctionCall(TypedDict):
+    """What a model wants called."""
+
+    name: str
+    arguments: str
+    """JSON text, as the model wrote it."""
+
+
+class ToolCallPart(TypedDict):
+    """A model's wish for a tool of the caller, inside an assistant's message."""
+
+    id: str
+    type: Literal["function"]
+    function: FunctionCall
+
+
+class Message(TypedDict):
+    """One chat message, in the shape of chat completions."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str | list[TextPart | ImagePart]
+    """Empty where an assistant only called tools."""
+    tool_calls: NotRequired[list[ToolCallPart]]
+    """Of an assistant."""
+    tool_call_id: NotRequired[str]
+    """Of a tool's result: which call it answers."""
 
 
 Messages = tuple[Message, ...]
@@ -37,7 +80,11 @@ class CallParams:
     stop: tuple[str, ...] = ()
     seed: int | None = None
     response_format: Mapping[str, Any] | None = None
-    """Passed on as it is, for servers that support structured output."""
+    """In the shape of chat completions. The final step's answer is checked by it."""
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """Functions of the caller, in the shape of chat completions."""
+    tool_choice: str | Mapping[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +99,9 @@ class Task:
     """True: the final step's text goes out as it comes, so it can't be taken back."""
     is_watched: bool = True
     """False: nobody looks at steps while they run, so workers need not stream."""
+    messages: Messages = ()
+    """The conversation itself, for a worker that is asked directly, and the images of
+    it for all. Empty: there is nothing but `prompt`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +113,14 @@ class PoolWorker:
     """None: unknown."""
     description: str = ""
     max_output_tokens: int = 4096
+    context_tokens: int | None = None
+    """Input and output together. None: unknown."""
+    accepts_images: bool = False
+    accepts_tools: bool = True
+    accepts_prefill: bool = False
+    """True: it goes on from a partial answer that ends the messages."""
+    hedge_after_s: float | None = None
+    """How long 95 % of its answers take to begin. None: not known well enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +132,10 @@ class Pool:
     """Name of the worker that takes over when another one fails."""
     conductor_price: Price | None = None
     conductor_max_output_tokens: int = 2048
+    conductor_context_tokens: int | None = None
+    """None: unknown."""
+    substitutes: tuple[str, ...] = ()
+    """Names of workers that take over when the fallback worker fails too, in order."""
 
     def worker(self, name: str) -> PoolWorker:
         """Return the worker called `name`. Raises: KeyError."""
@@ -104,6 +166,22 @@ class Call:
     params: CallParams
     is_streamed: bool = True
     """False: nobody waits for single tokens, so one plain answer is enough."""
+    is_continued: bool = False
+    """True: the last message is the beginning of the answer; the model goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A piece of a tool call as it arrives."""
+
+    index: int
+    """Which of the answer's calls, from 0."""
+    id: str = ""
+    """With the first piece."""
+    name: str = ""
+    """With the first piece."""
+    arguments: str = ""
+    """The next characters of the JSON text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +191,7 @@ class Delta:
     text: str = ""
     reasoning: str = ""
     """Hidden thinking, if the provider shows it apart from the answer."""
+    tool_calls: tuple[ToolCallDelta, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +331,8 @@ class Progress:
     reasoning: str = ""
     is_answer: bool = False
     """True: part of the answer itself, `<think>` blocks removed, never repeated."""
+    tool_calls: tuple[ToolCallDelta, ...] = ()
+    """Only with `is_answer`."""
 
 
 class ProgressSink(Protocol):

@@ -14,10 +14,10 @@ from apps.engine.events import (
     StepFailed,
     StepStarted,
 )
+from apps.engine.messages import messages_json
 from apps.engine.ports import Call, CallParams, Delta, Messages, Progress
 from apps.engine.replay import Round, StepResult, Tried
 from apps.engine.run import Run
-from apps.engine.serial import messages_json
 from apps.engine.text import ThinkFilter, strip_thinking
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from apps.engine.errors import CallFailed
 from apps.engine.events import Event
 from apps.engine.gate import OpenGate
+from apps.engine.messages import estimate_input
 from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import (
     Ask,
@@ -25,7 +26,7 @@ from apps.engine.ports import (
     Ports,
     Progress,
 )
-from apps.engine.usage import Usage, estimate_tokens
+from apps.engine.usage import Usage
 
 ResultT = TypeVar("ResultT")
 
@@ -125,7 +126,7 @@ class ScriptedCaller:
     def _usage(self, call: Call, answer: str) -> Usage:
         if self.price_usage is not None:
             return self.price_usage(call, answer)
-        read = estimate_tokens(*(m["content"] for m in call.messages))
+        read = estimate_input(call.messages)
         limit = call.params.max_tokens
         written = len(answer) if limit is None else min(len(answer), limit)
         return Usage(read, written)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+Protocol = Literal["openai", "anthropic", "gemini"]
+"""Which wire protocol an endpoint speaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class Endpoint:
     """Sent as they are; their values count as secrets."""
     max_tokens_field: str = "max_tokens"
     """Some providers want `max_completion_tokens` instead."""
+    protocol: Protocol = "openai"
 
     @property
     def chat_url(self) -> str:
@@ -59,13 +63,35 @@ class ChatRequest:
     """What to ask. Only the fields that are set go on the wire."""
 
     messages: Sequence[Mapping[str, Any]]
-    """In the protocol's own shape: JSON values, passed on as they are."""
+    """In the shape of chat completions, whatever the endpoint's protocol: JSON values.
+    Content is a text or a list of `text` and `image_url` parts; assistants may have
+    `tool_calls`, tools a `tool_call_id`."""
     max_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
     stop: tuple[str, ...] = ()
     seed: int | None = None
     response_format: Mapping[str, Any] | None = None
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """In the shape of chat completions, like `tool_choice`."""
+    tool_choice: str | Mapping[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    is_continued: bool = False
+    """True: the last message is the beginning of the answer; the model goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A piece of a tool call, or all of it."""
+
+    index: int
+    """Which of the answer's calls, from 0."""
+    id: str = ""
+    """With the first piece."""
+    name: str = ""
+    """With the first piece."""
+    arguments: str = ""
+    """The next characters of the JSON text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +101,7 @@ class Delta:
     text: str = ""
     reasoning: str = ""
     """Thinking that the provider shows apart from the answer."""
+    tool_calls: tuple[ToolCallDelta, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

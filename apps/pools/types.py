@@ -38,6 +38,12 @@ class WorkerSnapshot:
     max_output_tokens: int
     context_tokens: int | None
     """None: unknown."""
+    accepts_images: bool = False
+    accepts_tools: bool = True
+    accepts_prefill: bool = False
+    """True: it goes on from a partial answer that ends the messages."""
+    may_substitute: bool = True
+    """True: it may take over when others fail, in the order of the pool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,8 @@ class ConductorSnapshot:
     max_output_tokens: int
     temperature: float | None
     """None: the server's default."""
+    context_tokens: int | None = None
+    """None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,10 @@ class TierSnapshot:
     max_cost_micros: int | None
     """Micro-dollars. None: no limit."""
     wall_time_s: int
+    delivery: str = "live"
+    """A value of `runs.types.Delivery`."""
+    is_hedged: bool = False
+    """True: a worker slower than it nearly always is gets a rival."""
 
 
 @dataclass(frozen=True, slots=True)

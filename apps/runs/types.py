@@ -11,8 +11,11 @@ from typing import Literal, NamedTuple, Protocol
 from apps.audit.types import Actor
 from apps.budgets.rates import TokenMeter
 from apps.engine.events import Event, RunCancelled, RunCompleted, RunFailed
-from apps.engine.ports import CallParams, Progress
+from apps.engine.ports import CallParams, Messages, Progress
 from apps.engine.usage import Cost, Usage
+
+Delivery = Literal["live", "verified"]
+"""live: the final step's tokens go out as they come. verified: once they are whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,12 @@ class RunOrder:
     meter: TokenMeter | None = None
     """Counts the run's tokens against the rates of its key and team; None: nothing
     does."""
+    messages: Messages = ()
+    """The conversation that `prompt` is the text of. Empty: there is no more to it."""
+    continues: str = ""
+    """The worker that asked for the tools whose results end the messages."""
+    delivery: Delivery | None = None
+    """None: what the tier says."""
 
 
 @dataclass(frozen=True, slots=True)
