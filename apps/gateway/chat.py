@@ -23,7 +23,7 @@ from apps.gateway.chunks import ChunkWriter
 from apps.gateway.errors import CLIENT_CLOSED, ClientGone, failure_of_run
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
-from apps.gateway.responses import completion_document, cost_text
+from apps.gateway.documents import completion_document, cost_text
 from apps.gateway.stream import AnswerStream, StreamTiming
 from apps.runs.types import LiveRun, RunOrder, RunSummary
 

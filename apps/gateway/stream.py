@@ -24,7 +24,7 @@ from apps.gateway.errors import (
 )
 from apps.gateway.exchange import Exchange
 from apps.gateway.progress import ProgressLines
-from apps.gateway.responses import conductor_document, finish_reason, usage_document
+from apps.gateway.documents import conductor_document, finish_reason, usage_document
 from apps.runs.types import LiveRun, RunSummary, Signal
 
 ANSWER, PROGRESS = "answer", "progress"
