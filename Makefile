@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet --require-hashes
 
-.PHONY: demo test check format lock bench clean-demo
+.PHONY: demo test test-js check format lock bench clean-demo
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    start everything on http://127.0.0.1:$(PORT) (PORT=8001 for another)"
 	@echo "make test    run all tests, browser tests included"
+	@echo "make test-js the JavaScript client alone (needs Node)"
 	@echo "make check   format, lint, types, import contracts, migrations"
 	@echo "make bench   measure, and write bench/RESULTS.md"
 
@@ -29,6 +30,10 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-dev
 	@sh deploy/need_chromium.sh
 	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+test-js: $(VENV)/.installed-dev ## the JavaScript client; needs Node
+	npm ci --silent --no-fund --no-audit --prefix tests/gateway/conformance/javascript
+	$(BIN)/python -m pytest tests/gateway/conformance -k javascript $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

@@ -1,0 +1,92 @@
+"""The pages of docs/clients: code that is run, and what it prints.
+
+A page is for one client. Each `##` section shows one feature: a block of code, and a
+block `text` with what it prints, where `…` stands for anything. The first block of the
+page sets up what all others use.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[3] / "docs" / "clients"
+INDEX = FOLDER / "README.md"
+_SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TABLE = re.compile(r"^\| feature .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Example:
+    """One feature with one client."""
+
+    feature: str
+    language: str
+    code: str
+    output: str
+
+    def matches(self, printed: str) -> bool:
+        """Say whether that is what the page promises."""
+        parts = [re.escape(part) for part in self.output.strip().split("…")]
+        return re.fullmatch(".*".join(parts), printed.strip(), re.DOTALL) is not None
+
+
+@dataclass(frozen=True)
+class Page:
+    """One client."""
+
+    path: Path
+    title: str
+    setup: str
+    """Code that goes before each example's."""
+    examples: tuple[Example, ...]
+
+
+def pages(language: str = "") -> list[Page]:
+    """Return all pages, or those whose examples are in one language."""
+    found = [read(path) for path in sorted(FOLDER.glob("*.md")) if path != INDEX]
+    return [p for p in found if not language or p.examples[0].language == language]
+
+
+def read(path: Path) -> Page:
+    """Return a page. Raises: ValueError if an example lacks a part."""
+    text = path.read_text()
+    head, *rest = _SECTION.split(text)
+    setup = "".join(code for language, code in _BLOCK.findall(head) if language != "sh")
+    examples = [
+        _example(path, feature, body)
+        for feature, body in zip(rest[::2], rest[1::2], strict=True)
+    ]
+    title = head.splitlines()[0].removeprefix("# ")
+    return Page(path, title, setup, tuple(examples))
+
+
+def _example(path: Path, feature: str, body: str) -> Example:
+    blocks = _BLOCK.findall(body)
+    if len(blocks) != 2 or blocks[1][0] != "text":
+        raise ValueError(f"{path.name}, {feature!r}: expected code, then its output")
+    return Example(feature, *blocks[0], blocks[1][1])
+
+
+def table() -> str:
+    """Return which client shows which feature."""
+    every = pages()
+    features: dict[str, None] = {}
+    for page in sorted(every, key=lambda page: -len(page.examples)):
+        features |= dict.fromkeys(e.feature for e in page.examples)
+    links = [f"[{page.title}]({page.path.name})" for page in every]
+    lines = [f"| feature | {' | '.join(links)} |", "|---" * (len(every) + 1) + "|"]
+    for feature in features:
+        marks = [
+            "✓" if feature in {e.feature for e in page.examples} else ""
+            for page in every
+        ]
+        lines.append(f"| {feature} | {' | '.join(marks)} |")
+    return "\n".join(lines)
+
+
+def with_table(text: str) -> str:
+    """Return the index page with the table as it is now."""
+    return _TABLE.sub(lambda _: table(), text)
