@@ -280,6 +280,8 @@ def opening_event(order: RunOrder, resolved: Resolved) -> ev.RunCreated:
     }
     if is_narrowed(order):
         given |= _narrowing_on_record(order)
+    if order.echo:
+        given["echo"] = order.echo
     return ev.RunCreated(
         prompt=order.prompt,
         tier=resolved.tier,

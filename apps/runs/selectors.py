@@ -111,6 +111,7 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
     """Return the order a recorded run was started with."""
     params = orjson.loads(created.params or "{}")
     params["stop"] = tuple(params.get("stop", ()))
+    echo: dict[str, Any] = params.pop("echo", {})
     narrowing: dict[str, Any] = params.pop("narrowing", {})
     allowed_tiers = frozenset(params.pop("allowed_tiers", ()))
     allowed_workers = frozenset(params.pop("allowed_workers", ()))
@@ -127,6 +128,7 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
         narrowing=Narrowing(**narrowing),
         allowed_tiers=allowed_tiers,
         allowed_workers=allowed_workers,
+        echo=echo,
     )
 
 

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from apps.audit.types import Actor
 from apps.budgets.rates import TokenMeter
@@ -69,6 +69,9 @@ class RunOrder:
     """The worker that asked for the tools whose results end the messages."""
     delivery: Delivery | None = None
     """None: what the tier says."""
+    echo: Mapping[str, Any] = field(default_factory=dict)
+    """What an answer gives back of its request, as JSON values. Kept with the
+    parameters; without effect on the run."""
 
 
 @dataclass(frozen=True, slots=True)
