@@ -265,6 +265,15 @@ TIERS = ("mini", "ultra")
 """Tiers a key may be held to. What they do is told where pools are, above this app."""
 
 
+class Delivery(models.TextChoices):
+    """How the answer of a streamed run goes out."""
+
+    LIVE = "live", "Live"
+    """Word by word, as the last worker writes it."""
+    VERIFIED = "verified", "Verified"
+    """When it is complete, so that any fault before that is repaired unseen."""
+
+
 class ApiKey(models.Model):
     """A team's key for programs. Holds a digest; nobody can read the key again.
 
@@ -292,6 +301,8 @@ class ApiKey(models.Model):
     """To the minute."""
     always_include_usage = models.BooleanField(default=False)
     """Streams end with usage even if the client did not ask for it."""
+    delivery = models.CharField(max_length=8, choices=Delivery.choices, blank=True)
+    """How answers go out to this key unless a request says. Empty: as the tier says."""
     allowed_tiers = models.JSONField(default=list, blank=True)
     """Some of `TIERS`. Empty: all."""
     allowed_workers = models.JSONField(default=list, blank=True)
@@ -310,7 +321,13 @@ class ApiKey(models.Model):
 
     class Meta:
         ordering = ("-created_at", "-id")
-        constraints = [_rates_are_positive("api_key")]
+        constraints = [
+            _rates_are_positive("api_key"),
+            models.CheckConstraint(
+                condition=models.Q(delivery__in=["", *Delivery.values]),
+                name="api_key_delivery_is_known",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} (cdk_{self.prefix}…{self.last_four})"

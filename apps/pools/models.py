@@ -11,7 +11,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import F, Q
 
-from apps.accounts.models import Team
+from apps.accounts.models import Delivery, Team
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
 
@@ -64,11 +64,26 @@ class MaxTokensField(models.TextChoices):
     """What OpenAI's reasoning models insist on."""
 
 
+class Protocol(models.TextChoices):
+    """The wire protocol a model's server speaks."""
+
+    OPENAI = "openai", "OpenAI-compatible"
+    """Chat completions, as OpenAI, vLLM, Ollama and most others serve them."""
+    ANTHROPIC = "anthropic", "Anthropic"
+    """The messages method, as Anthropic serves it."""
+    GEMINI = "gemini", "Google Gemini"
+    """generateContent, as Google serves it."""
+
+
 class ModelEndpoint(models.Model):
     """Where a model is served and how it is reached, for workers and conductors."""
 
     base_url = models.CharField(max_length=500)
-    """With the version path, without `/chat/completions`."""
+    """With the version path, without what the protocol appends: `/chat/completions`,
+    `/messages` or `/models/…`."""
+    protocol = models.CharField(
+        max_length=16, choices=Protocol.choices, default=Protocol.OPENAI
+    )
     model = models.CharField(max_length=200)
     """The name the server knows the model by."""
     credential = models.ForeignKey(
@@ -78,6 +93,7 @@ class ModelEndpoint(models.Model):
     max_tokens_field = models.CharField(
         max_length=24, choices=MaxTokensField.choices, default=MaxTokensField.MAX_TOKENS
     )
+    """Means something to the OpenAI-compatible protocol alone."""
     connect_timeout_s = models.PositiveIntegerField(null=True, blank=True)
     """None, here and below: the site's setting."""
     first_byte_timeout_s = models.PositiveIntegerField(null=True, blank=True)
@@ -90,27 +106,23 @@ class ModelEndpoint(models.Model):
         abstract = True
 
 
-class Protocol(models.TextChoices):
-    """The wire protocol a worker speaks."""
-
-    OPENAI = "openai", "OpenAI-compatible"
-    """Chat completions, as OpenAI, vLLM, Ollama and most others serve them."""
-
-
 class Worker(ModelEndpoint):
     """A model that does subtasks."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, models.CASCADE, related_name="workers")
     name = _name_field()
-    protocol = models.CharField(
-        max_length=16, choices=Protocol.choices, default=Protocol.OPENAI
-    )
     description = models.TextField(blank=True)
     """What it is good at; shown to the conductor if the conductor wants it."""
     context_tokens = models.PositiveIntegerField(null=True, blank=True)
     """Input and output together. None: unknown."""
     max_output_tokens = models.PositiveIntegerField(default=4096)
+    accepts_images = models.BooleanField(default=False)
+    """False: no plan gives it a question with images."""
+    accepts_tools = models.BooleanField(default=True)
+    """False: it writes no final answer to a question that brings tools."""
+    accepts_prefill = models.BooleanField(default=False)
+    """True: it goes on from a partial answer that ends the messages."""
     tags = models.JSONField(default=list, blank=True)
     """Short words for people's lists and filters."""
     is_enabled = models.BooleanField(default=True)
@@ -158,6 +170,8 @@ class Conductor(ModelEndpoint):
     """False: workers are anonymous in its prompt, as it was trained."""
     uses_prefill = models.BooleanField(default=False)
     """True: its reasoning is started for it. Not every server allows that."""
+    context_tokens = models.PositiveIntegerField(null=True, blank=True)
+    """Input and output together. None: unknown."""
     max_output_tokens = models.PositiveIntegerField(default=2048)
     temperature = models.DecimalField(
         max_digits=3, decimal_places=2, null=True, blank=True
@@ -242,7 +256,7 @@ class Pool(models.Model):
     """None: every tier plans with a single worker."""
     workers = models.ManyToManyField(Worker, through="PoolWorker", related_name="pools")
     fallback = models.ForeignKey(Worker, models.RESTRICT, related_name="+")
-    """Takes over when another worker fails. One of `workers`."""
+    """The first to take over when another worker fails. One of `workers`."""
     version = models.PositiveIntegerField(default=1)
     """Grows with every change of the pool or of anything it is made of."""
 
@@ -302,6 +316,8 @@ class PoolWorker(models.Model):
     worker = models.ForeignKey(Worker, models.RESTRICT, related_name="places")
     position = models.PositiveSmallIntegerField()
     """Counted from 0: the number the conductor calls the worker by."""
+    may_substitute = models.BooleanField(default=True)
+    """True: takes over, in the order of the pool, when others and the fallback fail."""
 
     objects = TeamQuerySet["PoolWorker"].as_manager()
 
@@ -359,6 +375,12 @@ class Tier(models.Model):
     max_cost_micros = models.PositiveBigIntegerField(null=True, blank=True)
     """Micro-dollars. None: no limit."""
     wall_time_s = models.PositiveIntegerField(default=900)
+    delivery = models.CharField(
+        max_length=8, choices=Delivery.choices, default=Delivery.LIVE
+    )
+    """How streamed answers go out unless the key or the request says."""
+    is_hedged = models.BooleanField(default=False)
+    """True: a worker slower than it nearly always is gets a rival."""
 
     objects = TeamQuerySet["Tier"].as_manager()
 
@@ -378,6 +400,10 @@ class Tier(models.Model):
                     wall_time_s__gte=1,
                 ),
                 name="tier_can_run",
+            ),
+            models.CheckConstraint(
+                condition=Q(delivery__in=Delivery.values),
+                name="tier_delivery_is_known",
             ),
         ]
 

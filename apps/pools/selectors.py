@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 
 from apps.core.errors import NotFound
 from apps.core.recent import Recent
+from apps.llm import types
 from apps.llm.types import Endpoint, Timeouts
 from apps.pools.credentials import credential_open
 from apps.pools.errors import PoolUnusable
@@ -22,6 +23,7 @@ from apps.pools.models import (
     Credential,
     Pool,
     PoolVersion,
+    PoolWorker,
     Price,
     Tier,
     Worker,
@@ -227,9 +229,7 @@ def _read_snapshot(team_id: uuid.UUID, name: str | None) -> PoolSnapshot:
     places = pool.places.select_related("worker__credential").prefetch_related(
         "worker__prices"
     )
-    workers = tuple(
-        _worker(place.worker) for place in places if place.worker.is_enabled
-    )
+    workers = tuple(_worker(place) for place in places if place.worker.is_enabled)
     if not workers:
         raise PoolUnusable(f"every worker of pool {pool.name!r} is disabled")
     snapshot = PoolSnapshot(
@@ -271,7 +271,8 @@ def _fallback(pool: Pool, workers: tuple[WorkerSnapshot, ...]) -> str:
     return pool.fallback.name if pool.fallback.is_enabled else workers[0].name
 
 
-def _worker(worker: Worker) -> WorkerSnapshot:
+def _worker(place: PoolWorker) -> WorkerSnapshot:
+    worker = place.worker
     return WorkerSnapshot(
         id=worker.id,
         name=worker.name,
@@ -280,6 +281,10 @@ def _worker(worker: Worker) -> WorkerSnapshot:
         description=worker.description,
         max_output_tokens=worker.max_output_tokens,
         context_tokens=worker.context_tokens,
+        accepts_images=worker.accepts_images,
+        accepts_tools=worker.accepts_tools,
+        accepts_prefill=worker.accepts_prefill,
+        may_substitute=place.may_substitute,
     )
 
 
@@ -295,6 +300,7 @@ def _conductor(conductor: Conductor) -> ConductorSnapshot:
         uses_prefill=conductor.uses_prefill,
         max_output_tokens=conductor.max_output_tokens,
         temperature=None if warmth is None else float(warmth),
+        context_tokens=conductor.context_tokens,
     )
 
 
@@ -319,7 +325,16 @@ def endpoint_of(model: Worker | Conductor) -> Endpoint:
             total_s=model.total_timeout_s or settings.WORKER_TOTAL_TIMEOUT_S,
         ),
         max_tokens_field=model.max_tokens_field,
+        protocol=protocol_of(model.protocol),
     )
+
+
+def protocol_of(word: str) -> types.Protocol:
+    """Return a protocol as calls name it."""
+    match word:
+        case "openai" | "anthropic" | "gemini":
+            return word
+    raise PoolUnusable(f"no call speaks the protocol {word!r}")
 
 
 def _price(prices: Iterable[Price]) -> PriceSnapshot | None:
@@ -342,4 +357,6 @@ def _tier(tier: Tier) -> TierSnapshot:
         max_tokens=tier.max_tokens,
         max_cost_micros=tier.max_cost_micros,
         wall_time_s=tier.wall_time_s,
+        delivery=tier.delivery,
+        is_hedged=tier.is_hedged,
     )

@@ -10,6 +10,7 @@ import hmac
 import uuid
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import Literal
 
 from django.db import transaction
 from django.db.models import Q
@@ -136,7 +137,15 @@ def _holder(api_key: ApiKey) -> KeyHolder:
         tokens_per_minute=api_key.tokens_per_minute,
         team_requests_per_minute=api_key.team.requests_per_minute,
         team_tokens_per_minute=api_key.team.tokens_per_minute,
+        delivery=_delivery(api_key.delivery),
     )
+
+
+def _delivery(word: str) -> Literal["live", "verified"] | None:
+    match word:
+        case "live" | "verified":
+            return word
+    return None
 
 
 def _note_use(api_key: ApiKey, now: datetime) -> None:
