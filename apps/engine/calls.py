@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from apps.engine.errors import CallFailed, CallFault
 from apps.engine.limits import Limits
-from apps.engine.messages import estimate_input
+from apps.engine.messages import estimate_input, estimate_tools
 from apps.engine.meter import Meter, Reservation
-from apps.engine.ports import Call, CallEnd, Delta, WorkerCaller
+from apps.engine.ports import Call, CallEnd, Delta, ToolCallPart, WorkerCaller
+from apps.engine.tool_calls import FINISHED, ToolCallAssembly
 from apps.engine.usage import Cost, Price, Usage, estimate_tokens
 
 _BILLED_WITHOUT_TEXT = frozenset(
@@ -45,6 +46,10 @@ class Attempt:
     cost: Cost = field(default_factory=Cost)
     latency_ms: int = 0
     first_token_ms: int | None = None
+    tool_calls: list[ToolCallPart] = field(default_factory=list)
+    """Put together from their pieces, in order; only if tools were offered."""
+    written_calls: str = ""
+    """Names and arguments of calls as far as they came, for estimates."""
 
     @property
     def cost_micros(self) -> int | None:
@@ -102,7 +107,7 @@ class Caller:
 
     def _reserve(self, call: Call, target: Target) -> Reservation:
         return self._meter.reserve(
-            input_tokens=estimate_input(call.messages),
+            input_tokens=_estimate_read(call),
             wanted_output=call.params.max_tokens or target.max_output_tokens,
             price=target.price,
         )
@@ -146,8 +151,7 @@ class Caller:
         started: float,
     ) -> Usage | None:
         loop = asyncio.get_running_loop()
-        texts: list[str] = []
-        thoughts: list[str] = []
+        answer = _Answer(has_tools=bool(call.params.tools))
         end: CallEnd | None = None
         try:
             async with aclosing(self._caller.stream(call)) as stream:  # type: ignore[type-var]
@@ -157,16 +161,14 @@ class Caller:
                         continue
                     if attempt.first_token_ms is None and call.is_streamed:
                         attempt.first_token_ms = _ms(loop.time() - started)
-                    if item.text:
-                        texts.append(item.text)
-                    if item.reasoning:
-                        thoughts.append(item.reasoning)
-                    on_delta(item)
+                    on_delta(answer.feed(item))
         finally:
-            attempt.text, attempt.reasoning = "".join(texts), "".join(thoughts)
+            answer.give(attempt)
         if end is None:
             raise CallFailed(CallFault.INCOMPLETE, "the stream ended without its end")
-        attempt.finish_reason, attempt.model = end.finish_reason, end.model
+        attempt.tool_calls = answer.calls.finish()
+        attempt.finish_reason = _finish_reason(end, attempt)
+        attempt.model = end.model
         return end.usage
 
     def _settled(
@@ -179,6 +181,43 @@ class Caller:
         attempt.cost = self._meter.settle(held, attempt.usage, target.price)
 
 
+class _Answer:
+    """Collects what a call brings."""
+
+    __slots__ = ("_has_tools", "_texts", "_thoughts", "calls")
+
+    def __init__(self, *, has_tools: bool) -> None:
+        self._has_tools = has_tools
+        self._texts: list[str] = []
+        self._thoughts: list[str] = []
+        self.calls = ToolCallAssembly()
+
+    def feed(self, delta: Delta) -> Delta:
+        """Take a piece; return what of it counts."""
+        if delta.tool_calls:
+            if not self._has_tools:  # made up: nobody could answer such a call
+                delta = replace(delta, tool_calls=())
+            self.calls.feed(delta.tool_calls)
+        if delta.text:
+            self._texts.append(delta.text)
+        if delta.reasoning:
+            self._thoughts.append(delta.reasoning)
+        return delta
+
+    def give(self, attempt: Attempt) -> None:
+        attempt.text, attempt.reasoning = "".join(self._texts), "".join(self._thoughts)
+        attempt.written_calls = self.calls.written()
+
+
+def _finish_reason(end: CallEnd, attempt: Attempt) -> str:
+    """Return why the model stopped; not every server tells of calls that it made."""
+    if attempt.tool_calls and end.finish_reason == "stop":
+        return FINISHED
+    if not attempt.tool_calls and end.finish_reason == FINISHED:
+        return "stop"
+    return end.finish_reason
+
+
 def _closed() -> CallFailed:
     return CallFailed(CallFault.CANCELLED, "the call was closed by us")
 
@@ -187,13 +226,18 @@ def _estimate(
     call: Call, attempt: Attempt, failure: CallFailed | None, held: Reservation
 ) -> Usage:
     """Estimate the usage of a call for which the provider gave none."""
-    wrote = bool(attempt.text or attempt.reasoning)
-    if failure and not wrote and failure.fault not in _BILLED_WITHOUT_TEXT:
+    text = attempt.text + attempt.reasoning + attempt.written_calls
+    if failure and not text and failure.fault not in _BILLED_WITHOUT_TEXT:
         return Usage()
-    read = estimate_input(call.messages)
-    written = estimate_tokens(attempt.text + attempt.reasoning) if wrote else 0
+    written = estimate_tokens(text) if text else 0
     # The model could not write more than it was allowed to.
-    return Usage(read, min(written, held.output_tokens), is_estimated=True)
+    return Usage(
+        _estimate_read(call), min(written, held.output_tokens), is_estimated=True
+    )
+
+
+def _estimate_read(call: Call) -> int:
+    return estimate_input(call.messages) + estimate_tools(call.params.tools)
 
 
 def _ms(seconds: float) -> int:

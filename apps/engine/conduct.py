@@ -106,6 +106,8 @@ class _Conductor:
             return False
         if run.state.rounds[-1].answer is None:
             return run.may_replan
+        if run.state.rounds[-1].answer.tool_calls:
+            return False  # only the caller can go on from here
         return run.may_recurse
 
     def _conclude(self) -> RunCompleted | RunFailed:
@@ -116,7 +118,9 @@ class _Conductor:
             answer is None or is_broken
         ):  # what went out can't be replaced by an older one
             return self._worker_failed()
-        return RunCompleted(answer.text, answer.finish_reason, *self._sums())
+        return RunCompleted(
+            answer.text, answer.finish_reason, *self._sums(), answer.tool_calls
+        )
 
     def _worker_failed(self) -> RunFailed:
         last = self._run.state.rounds[-1]

@@ -7,8 +7,9 @@ public contract (docs/api.md).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
+from typing import Any
 
 import orjson
 
@@ -40,6 +41,16 @@ def images_of(messages: Iterable[Message]) -> tuple[ImagePart, ...]:
     )
 
 
+def has_images(messages: Iterable[Message]) -> bool:
+    """Say whether any message holds an image."""
+    return any(
+        part["type"] == "image_url"
+        for message in messages
+        if not isinstance(message["content"], str)
+        for part in message["content"]
+    )
+
+
 def estimate_input(messages: Messages) -> int:
     """Estimate how many input tokens `messages` will be."""
     calls = [
@@ -49,6 +60,11 @@ def estimate_input(messages: Messages) -> int:
     ]
     texts = estimate_tokens(*map(text_of, messages), *calls)
     return texts + IMAGE_TOKENS * len(images_of(messages))
+
+
+def estimate_tools(tools: Sequence[Mapping[str, Any]]) -> int:
+    """Estimate how many input tokens the definitions of `tools` will be."""
+    return estimate_tokens(orjson.dumps(tools).decode()) if tools else 0
 
 
 def question_of(messages: Sequence[Message]) -> str:
@@ -82,7 +98,7 @@ def messages_json(messages: Messages) -> str:
     An image that is part of its URL is named by the URL's digest: the run's first entry
     has it whole.
     """
-    if not images_of(messages):
+    if not has_images(messages):
         return orjson.dumps(messages).decode()
     return orjson.dumps([_without_images(m) for m in messages]).decode()
 

@@ -33,6 +33,7 @@ from apps.engine.replay import Round
 from apps.engine.rounds import UNNEEDED
 from apps.engine.run import Run
 from apps.engine.steps import backoff_s
+from apps.engine.suitability import suited_worker, unsuited
 
 FALLBACK_PLANNER = "fallback"
 
@@ -50,7 +51,8 @@ async def make_plan(run: Run) -> Round | None:
         run.state.is_kept = True
         return None
     if plan is None:
-        step = PlannedStep(run.task.prompt, run.pool.fallback)
+        worker = suited_worker(run.task, run.pool, run.pool.fallback)
+        step = PlannedStep(run.task.prompt, worker)
         plan, planner = Plan((step,)), FALLBACK_PLANNER
     await run.ports.gate.check_plan(plan)
     return _accept(run, number, plan, planner)
@@ -96,15 +98,24 @@ def _check(run: Run, plan: Plan | None, may_keep: bool) -> None:
             )
         return
     validate(plan, workers=run.pool.names, max_steps=run.limits.max_steps)
-    if run.limits.max_cost_micros is None:
-        return
-    for index, step in enumerate(plan.steps):
-        if run.pool.worker(step.worker).price is None:
-            raise PlanRejected(
-                PlanFault.UNPRICED_WORKER,
-                f"step {index} names worker {step.worker!r}, whose price is unknown, "
-                "and the run has a cost limit",
-            )
+    for index in range(len(plan.steps)):
+        _check_worker(run, plan, index)
+
+
+def _check_worker(run: Run, plan: Plan, index: int) -> None:
+    name = plan.steps[index].worker
+    worker = run.pool.worker(name)
+    is_last = index == len(plan.steps) - 1
+    if reason := unsuited(run.task, worker, is_last=is_last):
+        raise PlanRejected(
+            PlanFault.UNSUITED_WORKER, f"step {index}: worker {name!r} {reason}"
+        )
+    if run.limits.max_cost_micros is not None and worker.price is None:
+        raise PlanRejected(
+            PlanFault.UNPRICED_WORKER,
+            f"step {index} names worker {name!r}, whose price is unknown, "
+            "and the run has a cost limit",
+        )
 
 
 def _accept(run: Run, number: int, plan: Plan, planner: str) -> Round:

@@ -26,6 +26,8 @@ class StepResult:
     """The visible response, or the reason."""
     finish_reason: str = ""
     fault: str = ""
+    tool_calls: str = ""
+    """What the response wants called, as a JSON array; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,8 @@ class _Reader:
     def __init__(self, meter: Meter) -> None:
         self.state = RunState()
         self._meter = meter
-        self._open: set[tuple[int, int]] = set()
+        self._open: set[tuple[int, int, int]] = set()
+        # by round, step and attempt, for two workers may be asked at once
         self._last_output = ""
 
     def finish(self) -> RunState:
@@ -140,13 +143,13 @@ class _Reader:
     ) -> None:
         match event:
             case ev.PlanRequested():
-                self._open.add((event.round, PLANNING))
+                self._open.add((event.round, PLANNING, event.attempt))
                 self.state.plan_calls = event.attempt
             case ev.PlanReplied():
-                self._settle((event.round, PLANNING), event)
+                self._settle(PLANNING, event)
                 self._last_output = event.output
             case ev.PlanCallFailed():
-                self._settle((event.round, PLANNING), event)
+                self._settle(PLANNING, event)
                 self.state.plan_failures += 1
             case ev.PlanRejectedEvent():
                 self.state.plan_failures += 1
@@ -168,18 +171,21 @@ class _Reader:
         now = self._round(event.round)
         match event:
             case ev.StepStarted():
-                self._open.add((event.round, event.step))
+                self._open.add((event.round, event.step, event.attempt))
                 now.attempts[event.step] = event.attempt
             case ev.StepAttemptFailed():
-                self._settle((event.round, event.step), event)
+                self._settle(event.step, event)
                 if event.fault != CallFault.CANCELLED:
                     tried = Tried(event.worker, CallFault(event.fault))
                     now.failures.setdefault(event.step, []).append(tried)
             case ev.StepCompleted():
-                self._settle((event.round, event.step), event)
+                self._settle(event.step, event)
                 text = strip_thinking(event.text)
                 now.results[event.step] = StepResult(
-                    "completed", text, event.finish_reason
+                    "completed",
+                    text,
+                    event.finish_reason,
+                    tool_calls=event.tool_calls,
                 )
             case ev.StepFailed():
                 now.results[event.step] = StepResult(
@@ -206,12 +212,13 @@ class _Reader:
 
     def _settle(
         self,
-        call: tuple[int, int],
+        step: int,
         event: ev.PlanReplied
         | ev.PlanCallFailed
         | ev.StepAttemptFailed
         | ev.StepCompleted,
     ) -> None:
+        call = (event.round, step, event.attempt)
         if call not in self._open:
             raise HistoryMismatch(f"{event.action} without a start: {call!r}")
         self._open.discard(call)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from apps.engine.calls import Attempt, AttemptFailed, Target
 from apps.engine.context import worker_messages
@@ -75,20 +75,23 @@ class StepRunner:
         """
         await self._run.ports.gate.check_step(self._step)
         responses = {i: r.text for i, r in self._round.results.items()}
-        messages = worker_messages(
-            self._run.task.prompt, self._round.plan, self._index, responses
-        )
         failures = self._round.failures.setdefault(self._index, [])
         failed: CallFailed | None = None
         while worker := self._next_worker(failures):
             if failed is not None and worker == failures[-1].worker:
                 await asyncio.sleep(backoff_s(self._run, len(failures), failed))
             try:
-                return await self._attempt(worker, messages)
+                return await self._attempt(worker, self._messages(worker, responses))
             except CallFailed as exc:
                 failed = exc
                 failures.append(Tried(worker, exc.fault))
         return self._fail(failed, failures)
+
+    def _messages(self, worker: str, responses: Mapping[int, str]) -> Messages:
+        spec = self._run.pool.worker(worker)
+        return worker_messages(
+            self._run.task, self._round.plan, self._index, responses, spec
+        )
 
     def _next_worker(self, failures: Sequence[Tried]) -> str | None:
         if self._run.has_spoken:

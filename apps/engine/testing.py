@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from apps.engine.errors import CallFailed
@@ -25,6 +25,7 @@ from apps.engine.ports import (
     PlanRequest,
     Ports,
     Progress,
+    ToolCallDelta,
 )
 from apps.engine.usage import Usage
 
@@ -85,7 +86,38 @@ class ScriptedPlanner:
         return self._plans[min(turn, len(self._plans) - 1)]
 
 
-Answerer = Callable[[Call, int], str | CallFailed]
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer piece by piece, and how it ends."""
+
+    deltas: tuple[Delta, ...]
+    end: CallEnd | CallFailed | None = field(default_factory=CallEnd)
+    """None: the stream ends without its end marker. Usage is filled in if it lacks."""
+
+
+def spoken(*texts: str, end: CallEnd | CallFailed | None = None) -> Answer:
+    """Return an answer of these pieces; it is complete unless `end` says otherwise."""
+    return Answer(tuple(Delta(text) for text in texts), end or CallEnd())
+
+
+def calling(*calls: tuple[str, str], text: str = "") -> Answer:
+    """Return an answer that calls tools, given as (name, arguments).
+
+    Each call comes in three pieces: its name, then its arguments in halves.
+    """
+    deltas = [Delta(text)] if text else []
+    for index, (name, arguments) in enumerate(calls):
+        half = len(arguments) // 2
+        pieces = (
+            ToolCallDelta(index, f"given_{index}", name),
+            ToolCallDelta(index, arguments=arguments[:half]),
+            ToolCallDelta(index, arguments=arguments[half:]),
+        )
+        deltas += [Delta(tool_calls=(piece,)) for piece in pieces]
+    return Answer(tuple(deltas), CallEnd(finish_reason="tool_calls"))
+
+
+Answerer = Callable[[Call, int], str | CallFailed | Answer]
 
 
 @dataclass
@@ -108,28 +140,43 @@ class ScriptedCaller:
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
         is_whole = False
         try:
-            answer = self.answer(call, number)
-            await asyncio.sleep(self.delay_s(call, number) / 2)
-            if isinstance(answer, CallFailed):
-                is_whole = True
-                raise answer
-            half = len(answer) // 2
-            yield Delta(answer[:half])
-            await asyncio.sleep(self.delay_s(call, number) / 2)
-            yield Delta(answer[half:])
+            answer = _whole(self.answer(call, number))
+            gap_s = self.delay_s(call, number) / max(2, len(answer.deltas))
+            for delta in answer.deltas:
+                await asyncio.sleep(gap_s)
+                yield delta
+            if not answer.deltas:
+                await asyncio.sleep(gap_s)
             is_whole = True
-            yield CallEnd(self._usage(call, answer), model="scripted")
+            if isinstance(answer.end, CallFailed):
+                raise answer.end
+            if answer.end is not None:
+                yield self._ended(call, answer, answer.end)
         finally:
             self.in_flight -= 1
             self.closed += not is_whole
 
-    def _usage(self, call: Call, answer: str) -> Usage:
+    def _ended(self, call: Call, answer: Answer, end: CallEnd) -> CallEnd:
+        text = "".join(delta.text for delta in answer.deltas)
+        usage = end.usage or self._usage(call, text)
+        return replace(end, usage=usage, model=end.model or "scripted")
+
+    def _usage(self, call: Call, text: str) -> Usage:
         if self.price_usage is not None:
-            return self.price_usage(call, answer)
+            return self.price_usage(call, text)
         read = estimate_input(call.messages)
         limit = call.params.max_tokens
-        written = len(answer) if limit is None else min(len(answer), limit)
+        written = len(text) if limit is None else min(len(text), limit)
         return Usage(read, written)
+
+
+def _whole(answer: str | CallFailed | Answer) -> Answer:
+    if isinstance(answer, Answer):
+        return answer
+    if isinstance(answer, CallFailed):
+        return Answer((), answer)
+    half = len(answer) // 2
+    return spoken(answer[:half], answer[half:])
 
 
 @dataclass

@@ -109,7 +109,9 @@ async def test_rejection_is_understood(ask: Asker) -> None:
 async def _run(ask: Asker, question: str, plan: Plan) -> dict[int, str]:
     responses: dict[int, str] = {}
     for index, step in enumerate(plan.steps):
-        messages = worker_messages(question, plan, index, responses)
+        messages = worker_messages(
+            Task(question), plan, index, responses, PoolWorker(step.worker)
+        )
         data = {"model": step.worker, "messages": list(messages)}
         body = (await ask.client.post(CHAT, json=data)).json()
         responses[index] = body["choices"][0]["message"]["content"]
