@@ -7,10 +7,8 @@ import logging
 import random
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-
-import orjson
 
 from apps.audit.errors import LedgerUnavailable, StaleWrite
 from apps.audit.types import Actor
@@ -22,12 +20,12 @@ from apps.engine.limits import Limits
 from apps.engine.ports import Gate, Ports, Progress, Task, WorkerCaller
 from apps.runs.adapters import LedgerRecorder
 from apps.runs.allowance import Allowance, Treasurer
-from apps.runs.narrowing import is_narrowed, narrow_limits
+from apps.runs.narrowing import narrow_limits
+from apps.runs.orders import params_on_record
 from apps.runs.projection import RunProjection
 from apps.runs.recovery import Fault, fault_at_work
 from apps.runs.resolution import Resolved
 from apps.runs.types import (
-    NOT_NARROWED,
     Listener,
     Narrowing,
     RunOrder,
@@ -273,15 +271,6 @@ class Execution:
 
 def opening_event(order: RunOrder, resolved: Resolved) -> ev.RunCreated:
     """Return the first event of a run."""
-    given = {
-        field.name: value
-        for field in fields(order.params)
-        if (value := getattr(order.params, field.name)) not in (None, ())
-    }
-    if is_narrowed(order):
-        given |= _narrowing_on_record(order)
-    if order.echo:
-        given["echo"] = order.echo
     return ev.RunCreated(
         prompt=order.prompt,
         tier=resolved.tier,
@@ -290,20 +279,8 @@ def opening_event(order: RunOrder, resolved: Resolved) -> ev.RunCreated:
         planner=resolved.planner.name,
         is_streamed=order.is_streamed,
         limits=_limits_on_record(resolved.limits),
-        params=orjson.dumps(given).decode() if given else "",
+        params=params_on_record(order),
     )
-
-
-def _narrowing_on_record(order: RunOrder) -> dict[str, object]:
-    allowed = {
-        "allowed_tiers": sorted(order.allowed_tiers),
-        "allowed_workers": sorted(order.allowed_workers),
-    }
-    given: dict[str, object] = {name: names for name, names in allowed.items() if names}
-    if order.narrowing != NOT_NARROWED:
-        wanted = asdict(order.narrowing)
-        given["narrowing"] = {k: v for k, v in wanted.items() if v not in (None, ())}
-    return given
 
 
 def _limits_on_record(limits: Limits) -> dict[str, int | None]:

@@ -63,8 +63,10 @@ class Executor:
         """Return the run if it is executing here."""
         return self._live.get(run_id)
 
-    async def start(self, order: RunOrder) -> Execution:
-        """Accept an order and begin.
+    async def start(
+        self, order: RunOrder, run_id: uuid.UUID | None = None
+    ) -> Execution:
+        """Accept an order and begin; `run_id` must never have been used before.
 
         Raises: NotFound, InvalidInput, NotAllowed, BudgetExceeded, Overloaded.
         """
@@ -73,7 +75,7 @@ class Executor:
         allowance = await self._treasurer.allow(order, resolved)
         # Others may have begun meanwhile, or the process may have begun to close.
         self._refuse_when_full()
-        return self._begin(new_id(), order, resolved, allowance)
+        return self._begin(run_id or new_id(), order, resolved, allowance)
 
     async def resume(
         self, run_id: uuid.UUID, order: RunOrder, history: Sequence[ev.Event]
@@ -169,6 +171,14 @@ def get_executor() -> Executor:
     if _executor is None:
         raise Overloaded("this process executes no runs", retry_after_s=5)
     return _executor
+
+
+def find_run(run_id: uuid.UUID, team_id: uuid.UUID) -> Execution | None:
+    """Return a team's run if it is executing in this process."""
+    execution = None if _executor is None else _executor.find(run_id)
+    if execution is None or execution.order.team_id != team_id:
+        return None
+    return execution
 
 
 def is_resting(team_id: uuid.UUID, base_url: str, model: str) -> bool:

@@ -174,3 +174,31 @@ class UsageDay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.day} {self.group} {self.key}"
+
+
+class IdempotencyKey(models.Model):
+    """Which run a client's `Idempotency-Key` stands for, for a day."""
+
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
+    key = models.CharField(max_length=255)
+    body_digest = models.BinaryField(max_length=32)
+    """SHA-256 of the request's body as it came."""
+    # No foreign key: it is claimed before the run is on record.
+    run_id = models.UUIDField()
+    claimed_at = models.DateTimeField()
+
+    objects = TeamQuerySet["IdempotencyKey"].as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "key"], name="idempotency_key_is_unique"
+            )
+        ]
+        indexes = [
+            # For the sweep of those whose day is over.
+            models.Index(fields=["claimed_at"], name="idempotency_key_by_age")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.run_id}"

@@ -68,7 +68,7 @@ INSERT_STEP = (
 _NO_NEWS = (ev.PlanRequested, ev.StepStarted)
 """Events that change nothing a list shows."""
 RUNNING = RunState.RUNNING.value
-_STATES = {
+STATES = {
     ev.RunCompleted: RunState.COMPLETED.value,
     ev.RunFailed: RunState.FAILED.value,
     ev.RunCancelled: RunState.CANCELLED.value,
@@ -135,7 +135,7 @@ class RunProjection:
         steps, usage, cost = tally.steps.values(), tally.usage, tally.cost
         failed = end if isinstance(end, ev.RunFailed) else None
         return (
-            RUNNING if end is None else _STATES[type(end)],
+            RUNNING if end is None else STATES[type(end)],
             tally.planner,
             _plan_json(tally.newest_plan),
             sum(1 for s in steps if s.state != "skipped"),

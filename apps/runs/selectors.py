@@ -7,15 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from statistics import median_low, quantiles
-from typing import Any
 
-import orjson
 from channels.db import database_sync_to_async
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from apps.audit.selectors import entry_list
-from apps.audit.types import Actor, EntryView
+from apps.audit.types import EntryView
 from apps.core.errors import NotFound
 from apps.engine import events as ev
 from apps.engine.codec import Record, decode, is_run_event
@@ -27,19 +25,40 @@ from apps.pools.types import WorkerHealth
 from apps.runs.estimates import price_range
 from apps.runs.executor import is_resting
 from apps.runs.models import Run, RunState, Step
+from apps.runs.orders import order_of, params_of
+from apps.runs.projection import STATES
 from apps.runs.resolution import parse_model, resolve
+from apps.runs.tally import RunTally
 from apps.runs.types import (
     Estimate,
-    Narrowing,
     RecordedEvent,
+    RunError,
     RunFilters,
     RunOrder,
+    RunRecord,
     UsageGroup,
     UsageRow,
     WorkerCalls,
 )
 from apps.runs.usage import usage_rows
 
+__all__ = [
+    "access_run",
+    "asking_worker",
+    "event_of",
+    "interrupted_run",
+    "order_of",
+    "record_of",
+    "run_entries",
+    "run_estimate",
+    "run_events",
+    "run_list",
+    "run_record",
+    "unfinished_runs",
+    "usage_by",
+    "worker_calls",
+    "worker_healths",
+]
 PAGE = 1_000
 """Entries read at once."""
 PAST_RUNS = 200
@@ -49,6 +68,9 @@ ENOUGH_PAST_RUNS = 5
 WATCHED = timedelta(days=1)
 """How far back a worker's health looks."""
 NO_CALLS = WorkerCalls(0, 0, None)
+CANCELLED = "cancelled"
+TOOL_CALLS = "tool_calls"
+"""How an answer ends that wants tools called."""
 WATCHED_RUNS = 1_000
 """The latest runs whose steps say how workers fare; bounds the reading."""
 
@@ -107,29 +129,66 @@ def event_of(entry: EntryView) -> ev.Event:
     return decode(Record(entry.action, dict(entry.data), bodies))
 
 
-def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
-    """Return the order a recorded run was started with."""
-    params = orjson.loads(created.params or "{}")
-    params["stop"] = tuple(params.get("stop", ()))
-    echo: dict[str, Any] = params.pop("echo", {})
-    narrowing: dict[str, Any] = params.pop("narrowing", {})
-    allowed_tiers = frozenset(params.pop("allowed_tiers", ()))
-    allowed_workers = frozenset(params.pop("allowed_workers", ()))
-    narrowing["workers"] = tuple(narrowing.get("workers", ()))
-    return RunOrder(
-        team_id=run.team_id,
-        actor=Actor(run.actor_type, run.actor_id, run.actor_name),
-        prompt=created.prompt,
+def run_record(team_id: uuid.UUID, run_id: uuid.UUID) -> RunRecord:
+    """Return a run of the team as the ledger tells it. Raises: NotFound."""
+    return record_of(access_run(team_id=team_id, run_id=run_id))
+
+
+def record_of(run: Run) -> RunRecord:
+    """Return what the ledger tells of a run. Raises: NotFound if it tells nothing."""
+    entries = run_entries(run)
+    events = [event_of(entry) for entry in entries if is_run_event(entry.action)]
+    if not events or not isinstance(events[0], ev.RunCreated):
+        raise NotFound(f"run {str(run.id)!r} has no record of what was asked")
+    tally = RunTally()
+    for event in events:
+        tally.add(event)
+    params = params_of(events[0])
+    return RunRecord(
+        run_id=run.id,
+        created_at=run.created_at,
         model=run.model,
+        # The row may be older than the entries.
+        state=STATES[type(tally.end)] if tally.end else run.state,
         source=run.source,
-        params=CallParams(**params),
-        user_id=run.user_id,
+        prompt=events[0].prompt,
+        messages=tuple(params.pop("messages", ())),
+        params=params,
+        context=entries[0].context,
         api_key_id=run.api_key_id,
-        narrowing=Narrowing(**narrowing),
-        allowed_tiers=allowed_tiers,
-        allowed_workers=allowed_workers,
-        echo=echo,
+        user_id=run.user_id,
+        summary=None if tally.end is None else tally.summary(run.id),
+        error=_error_of(tally.end),
     )
+
+
+def _error_of(
+    end: ev.RunCompleted | ev.RunFailed | ev.RunCancelled | None,
+) -> RunError | None:
+    match end:
+        case ev.RunFailed():
+            return RunError(end.code, end.message)
+        case ev.RunCancelled():
+            return RunError(CANCELLED, end.reason)
+        case _:
+            return None
+
+
+def asking_worker(team_id: uuid.UUID, run_id: uuid.UUID) -> str:
+    """Return who ended a run of the team by calling tools; empty if nobody did."""
+    run = Run.objects.for_team(team_id).filter(id=run_id).first()
+    if run is None:
+        return ""
+    for recorded in reversed(run_events(run)):
+        event = recorded.event
+        if isinstance(event, ev.StepCompleted) and _asks(event):
+            return event.worker
+    return ""
+
+
+def _asks(event: ev.StepCompleted) -> bool:
+    # The calls themselves may have been erased; how the answer ended has not.
+    return bool(event.tool_calls) or event.finish_reason == TOOL_CALLS
 
 
 def run_estimate(team_id: uuid.UUID, model: str, prompt: str) -> Estimate:

@@ -22,7 +22,8 @@ from apps.audit.types import Actor
 from apps.budgets.rates import TokenMeter
 from apps.core.errors import InvalidInput, NotFound, Overloaded
 from apps.engine import events as ev
-from apps.runs.executor import Executor, get_executor, stop_run
+from apps.runs.executor import Executor, find_run, get_executor, stop_run
+from apps.runs.idempotency import idempotency_claim, idempotency_release
 from apps.runs.models import Run, Source
 from apps.runs.recovery import fault_at_resume, run_give_up
 from apps.runs.selectors import (
@@ -35,20 +36,49 @@ from apps.runs.types import LiveRun, RunOrder, UsageGroup, UsageRow
 from apps.runs.usage import usage_rows
 from apps.runs.usage_days import usage_days_fill
 
+__all__ = [
+    "idempotency_claim",
+    "idempotency_release",
+    "run_cancel",
+    "run_find",
+    "run_rerun",
+    "run_start",
+    "run_start_on_record",
+    "run_submit",
+    "runs_resume",
+    "usage_report",
+]
 logger = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")
 SUBMIT_TIMEOUT_S = 30.0
 """A ledger that takes longer to accept a run is as good as down."""
 
 
-async def run_start(order: RunOrder) -> LiveRun:
-    """Check an order and begin the run.
+async def run_start(order: RunOrder, run_id: uuid.UUID | None = None) -> LiveRun:
+    """Check an order and begin the run, under `run_id` if one is given: a new one.
 
     Nothing has happened yet when this returns, so a listener added at once misses
     nothing. Raises: InvalidInput, NotFound, Overloaded.
     """
     _check_prompt(order.prompt)
-    return await get_executor().start(order)
+    return await get_executor().start(order, run_id)
+
+
+async def run_start_on_record(
+    order: RunOrder, run_id: uuid.UUID | None = None
+) -> LiveRun:
+    """Begin a run and return it once it is on record, where everybody can find it.
+
+    For those who do not stay with it. Raises: as `run_start`; BudgetExceeded.
+    """
+    live = await run_start(order, run_id)
+    await _on_record(live)
+    return live
+
+
+def run_find(run_id: uuid.UUID, team_id: uuid.UUID) -> LiveRun | None:
+    """Return a team's run if it is executing in this process. Never blocks."""
+    return find_run(run_id, team_id)
 
 
 def run_submit(order: RunOrder) -> uuid.UUID:
@@ -99,8 +129,7 @@ def run_cancel(
 ) -> bool:
     """Stop a run of a team; return False if it is not executing (any more)."""
     executor = get_executor()
-    execution = executor.find(run_id)
-    if execution is None or execution.order.team_id != team_id:
+    if find_run(run_id, team_id) is None:
         return False
     return _on_loop(executor, stop_run(run_id, reason, actor))
 
@@ -160,7 +189,10 @@ def _check_prompt(prompt: str) -> None:
 
 
 async def _start_on_record(order: RunOrder) -> uuid.UUID:
-    live = await run_start(order)
+    return (await run_start_on_record(order)).id
+
+
+async def _on_record(live: LiveRun) -> None:
     loop = asyncio.get_running_loop()
     on_record: asyncio.Future[None] = loop.create_future()
 
@@ -181,7 +213,6 @@ async def _start_on_record(order: RunOrder) -> uuid.UUID:
     finally:
         live.unlisten(hear)
         over.cancel()
-    return live.id
 
 
 async def _wait_for(live: LiveRun) -> None:

@@ -83,6 +83,17 @@ class RunTally:
         """Return the steps of the newest plan."""
         return [s for s in self.steps.values() if s.round == self.rounds - 1]
 
+    @property
+    def answering_worker(self) -> str:
+        """Return who wrote the answer that stands; empty if there is none."""
+        finals: dict[int, StepTally] = {}
+        for step in self.steps.values():
+            finals[step.round] = step
+        for round_ in sorted(finals, reverse=True):
+            if finals[round_].state == "completed":
+                return finals[round_].worker
+        return ""
+
     def summary(self, run_id: uuid.UUID) -> RunSummary:
         """Return the finished run. Raises: ValueError while it runs."""
         if self.end is None:
@@ -109,6 +120,8 @@ class RunTally:
             self.planner,
             self.orchestration_usage,
             self.orchestration_cost,
+            self.answering_worker,
+            self.usage.is_estimated,
         )
 
     def _accept(self, event: ev.PlanAccepted) -> None:
@@ -138,7 +151,8 @@ class RunTally:
                 step.cost += self._count(event)
                 step.latency_ms += event.latency_ms
                 if isinstance(event, ev.StepCompleted):
-                    step.state = "completed"
+                    # Of two asked at once, this may be the first.
+                    step.state, step.worker = "completed", event.worker
             case ev.StepFailed():
                 step.state = "failed"
             case ev.StepSkipped():

@@ -103,11 +103,51 @@ class RunSummary:
     orchestration_usage: Usage
     """The conductor's own calls."""
     orchestration_cost: Cost
+    worker: str = ""
+    """Who wrote the answer. Empty: nobody did."""
+    has_estimated_usage: bool = False
+    """True: a provider gave no usage, so a part of the tokens is our estimate."""
 
     @property
     def answer(self) -> str:
         """Return the answer, or the best one so far."""
         return "" if isinstance(self.end, RunCancelled) else self.end.answer
+
+
+@dataclass(frozen=True, slots=True)
+class RunError:
+    """Why a run ended without its answer."""
+
+    code: str
+    """Stable word, as in the API's errors."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run as the ledger tells it, while it executes and ever after."""
+
+    run_id: uuid.UUID
+    created_at: datetime
+    model: str
+    """As the caller named it."""
+    state: str
+    """A value of `runs.models.RunState`."""
+    source: str
+    prompt: str
+    messages: Messages
+    """The conversation. Empty: there was nothing but the prompt."""
+    params: Mapping[str, Any]
+    """What the caller asked for beside the prompt, by the names of `CallParams`;
+    `echo`, `delivery` and `narrowing` too if there were any."""
+    context: Mapping[str, str]
+    """Request id, address, user agent."""
+    api_key_id: uuid.UUID | None
+    user_id: uuid.UUID | None
+    summary: RunSummary | None
+    """None while it runs."""
+    error: RunError | None
+    """Of a run that failed or was cancelled."""
 
 
 Signal = Progress | Event
