@@ -16,6 +16,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from apps.accounts.models import Delivery
 from apps.pools.errors import PoolDocumentInvalid
 from apps.pools.fields import (
     MICROS,
@@ -95,6 +96,7 @@ class EndpointDocument(Part):
 
     name: Name
     base_url: BaseUrl
+    protocol: Protocol = Protocol.OPENAI
     model: ModelName
     api_key_env: VariableName | None = None
     """Name of the environment variable that holds the key; never the key itself."""
@@ -107,10 +109,14 @@ class EndpointDocument(Part):
 class WorkerDocument(EndpointDocument):
     """A worker."""
 
-    protocol: Protocol = Protocol.OPENAI
     description: Prose = ""
     context_tokens: Tokens | None = None
     max_output_tokens: Tokens = 4096
+    accepts_images: bool = False
+    accepts_tools: bool = True
+    accepts_prefill: bool = False
+    may_substitute: bool = True
+    """False: it takes over for no other worker of this pool."""
     tags: tuple[Name, ...] = ()
     enabled: bool = True
 
@@ -121,6 +127,7 @@ class ConductorDocument(EndpointDocument):
     mode: ConductorMode = ConductorMode.LISTS
     shows_descriptions: bool = False
     uses_prefill: bool = False
+    context_tokens: Tokens | None = None
     max_output_tokens: Tokens = 2048
     temperature: Decimal | None = Field(default=None, ge=0, le=2, decimal_places=2)
 
@@ -137,6 +144,10 @@ class TierDocument(Part):
     max_tokens: int | None = Field(default=None, ge=1, le=10**12)
     max_cost_usd: Usd | None = Field(default=None, gt=0)
     wall_time_s: Seconds | None = None
+    delivery: Delivery | None = None
+    """None: live."""
+    is_hedged: bool | None = None
+    """None: false."""
 
     def limits(self, name: TierName, *, has_conductor: bool) -> dict[str, Any]:
         """Return the tier's row: its usual limits, changed by what the file says."""
@@ -147,6 +158,8 @@ class TierDocument(Part):
             "planner": usual,
             "max_tokens": None,
             "max_cost_micros": None if cost is None else int(cost * MICROS),
+            "delivery": Delivery.LIVE,
+            "is_hedged": False,
             **TIER_LIMITS[name],
             **said,
         }

@@ -109,7 +109,7 @@ class PoolImport:
         planner = None if conductor is None else self._conductor(conductor)
         fallback = next(row for row in workers if row.name == document.pool.fallback)
         pool = self._pool(document, planner, fallback)
-        self._places(pool, workers)
+        self._places(pool, workers, [each.may_substitute for each in document.workers])
         self._tiers(pool, document)
         return pool
 
@@ -121,10 +121,12 @@ class PoolImport:
             {"name": document.name},
             {
                 **self._endpoint(document),
-                "protocol": document.protocol,
                 "description": document.description,
                 "context_tokens": document.context_tokens,
                 "max_output_tokens": document.max_output_tokens,
+                "accepts_images": document.accepts_images,
+                "accepts_tools": document.accepts_tools,
+                "accepts_prefill": document.accepts_prefill,
                 "tags": list(document.tags),
                 "is_enabled": document.enabled,
             },
@@ -143,6 +145,7 @@ class PoolImport:
                 "mode": document.mode,
                 "shows_descriptions": document.shows_descriptions,
                 "uses_prefill": document.uses_prefill,
+                "context_tokens": document.context_tokens,
                 "max_output_tokens": document.max_output_tokens,
                 "temperature": document.temperature,
             },
@@ -156,6 +159,7 @@ class PoolImport:
         timeouts = document.timeouts
         return {
             "base_url": document.base_url,
+            "protocol": document.protocol,
             "model": document.model,
             "credential": self._credential(document),
             "max_tokens_field": document.max_tokens_field,
@@ -218,18 +222,16 @@ class PoolImport:
                 self.changed.append(f"pool {other.name} is no longer the default")
         return {"is_default": wish}
 
-    def _places(self, pool: Pool, workers: list[Worker]) -> None:
-        places = PoolWorker.objects.for_team(self._team.id).filter(pool=pool)
-        present = list(places.values_list("worker_id", flat=True))
-        if present == [worker.id for worker in workers]:
+    def _places(
+        self, pool: Pool, workers: list[Worker], may_substitute: list[bool]
+    ) -> None:
+        present = PoolWorker.objects.for_team(self._team.id).filter(pool=pool).exists()
+        wanted = {
+            worker.id: may for worker, may in zip(workers, may_substitute, strict=True)
+        }
+        if not places_put(pool, wanted):
             self.unchanged += 1
             return
-        # All anew: moving rows one by one would break the unique positions.
-        places.delete()
-        PoolWorker.objects.bulk_create(
-            PoolWorker(team=self._team, pool=pool, worker=worker, position=position)
-            for position, worker in enumerate(workers)
-        )
         (self.changed if present else self.created).append(
             f"workers of pool {pool.name}"
         )
@@ -280,3 +282,27 @@ def credential_put(
     credential_seal(row, secret)
     row.save()
     return row, change
+
+
+def places_put(pool: Pool, wanted: Mapping[uuid.UUID, bool]) -> bool:
+    """Give a pool its workers, in order; return False if it had them so already.
+
+    `wanted` says by the worker's id whether it may take over for others.
+    """
+    places = PoolWorker.objects.for_team(pool.team_id).filter(pool=pool)
+    present = places.order_by("position").values_list("worker_id", "may_substitute")
+    if list(present) == list(wanted.items()):
+        return False
+    # All anew: moving rows one by one would break the unique positions.
+    places.delete()
+    PoolWorker.objects.bulk_create(
+        PoolWorker(
+            team_id=pool.team_id,
+            pool=pool,
+            worker_id=worker_id,
+            position=position,
+            may_substitute=may_substitute,
+        )
+        for position, (worker_id, may_substitute) in enumerate(wanted.items())
+    )
+    return True

@@ -98,6 +98,7 @@ class ListingInput(Part):
     """Whose models to list, and with which key."""
 
     base_url: BaseUrl
+    protocol: Protocol = Protocol.OPENAI
     credential_id: UUID | None = None
     secret: Secret | None = None
 
@@ -127,6 +128,7 @@ class EndpointInput(Part):
 
     name: Name
     base_url: BaseUrl
+    protocol: Protocol = Protocol.OPENAI
     model: ModelName
     credential_id: UUID | None = None
     max_tokens_field: MaxTokensField = MaxTokensField.MAX_TOKENS
@@ -140,6 +142,7 @@ class EndpointInput(Part):
         return {
             "name": self.name,
             "base_url": self.base_url,
+            "protocol": self.protocol,
             "model": self.model,
             "max_tokens_field": self.max_tokens_field,
             "connect_timeout_s": timeouts.connect_s,
@@ -152,10 +155,12 @@ class EndpointInput(Part):
 class WorkerInput(EndpointInput):
     """A worker."""
 
-    protocol: Protocol = Protocol.OPENAI
     description: Prose = ""
     context_tokens: Tokens | None = None
     max_output_tokens: Tokens = 4096
+    accepts_images: bool = False
+    accepts_tools: bool = True
+    accepts_prefill: bool = False
     tags: tuple[Name, ...] = Field(default=(), max_length=MAX_TAGS)
     is_enabled: bool = True
 
@@ -163,10 +168,12 @@ class WorkerInput(EndpointInput):
         """Return the values of the row's own columns, but for the credential."""
         return {
             **super().columns(),
-            "protocol": self.protocol,
             "description": self.description,
             "context_tokens": self.context_tokens,
             "max_output_tokens": self.max_output_tokens,
+            "accepts_images": self.accepts_images,
+            "accepts_tools": self.accepts_tools,
+            "accepts_prefill": self.accepts_prefill,
             "tags": list(dict.fromkeys(self.tags)),
             "is_enabled": self.is_enabled,
         }
@@ -178,6 +185,7 @@ class ConductorInput(EndpointInput):
     mode: ConductorMode = ConductorMode.LISTS
     shows_descriptions: bool = False
     uses_prefill: bool = False
+    context_tokens: Tokens | None = None
     max_output_tokens: Tokens = 2048
     temperature: Decimal | None = Field(default=None, ge=0, le=2, decimal_places=2)
 
@@ -188,6 +196,7 @@ class ConductorInput(EndpointInput):
             "mode": self.mode,
             "shows_descriptions": self.shows_descriptions,
             "uses_prefill": self.uses_prefill,
+            "context_tokens": self.context_tokens,
             "max_output_tokens": self.max_output_tokens,
             "temperature": self.temperature,
         }
@@ -202,7 +211,9 @@ class PoolInput(Part):
     worker_ids: WorkerIds
     """In the order the conductor is told of them."""
     fallback_id: UUID
-    """One of `worker_ids`."""
+    """One of `worker_ids`. The first to take over when another one fails."""
+    no_substitute_ids: tuple[UUID, ...] = Field(default=(), max_length=MAX_WORKERS)
+    """Those of `worker_ids` that take over for no other, unless it is the fallback."""
     tiers: dict[TierName, TierDocument | None] = {}
     """By name; null: the pool has no such tier."""
 

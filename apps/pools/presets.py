@@ -1,18 +1,19 @@
 """Well-known providers and servers, to begin a worker with.
 
-Only base URLs that speak the OpenAI-compatible protocol; models and prices change too
-often to be listed.
+Each with the protocol its server knows best; models and prices change too often to be
+listed.
 """
 
 from __future__ import annotations
 
-from apps.pools.models import MaxTokensField
+from apps.pools.models import MaxTokensField, Protocol
 from apps.pools.types import Preset
 
 PRESETS: tuple[Preset, ...] = (
     Preset(
         id="openai",
         name="OpenAI",
+        protocol=Protocol.OPENAI,
         base_url="https://api.openai.com/v1",
         needs_key=True,
         hint="Keys: platform.openai.com, under API keys.",
@@ -21,22 +22,25 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         id="anthropic",
         name="Anthropic",
+        protocol=Protocol.ANTHROPIC,
         base_url="https://api.anthropic.com/v1",
         needs_key=True,
-        hint="Its OpenAI-compatible endpoint. Keys: console.anthropic.com.",
+        hint="Keys: console.anthropic.com.",
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
     Preset(
         id="gemini",
         name="Google Gemini",
-        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+        protocol=Protocol.GEMINI,
+        base_url="https://generativelanguage.googleapis.com/v1beta",
         needs_key=True,
-        hint="Its OpenAI-compatible endpoint. Keys: aistudio.google.com.",
+        hint="Keys: aistudio.google.com.",
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
     Preset(
         id="mistral",
         name="Mistral",
+        protocol=Protocol.OPENAI,
         base_url="https://api.mistral.ai/v1",
         needs_key=True,
         hint="Keys: console.mistral.ai.",
@@ -45,6 +49,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         id="groq",
         name="Groq",
+        protocol=Protocol.OPENAI,
         base_url="https://api.groq.com/openai/v1",
         needs_key=True,
         hint="Keys: console.groq.com.",
@@ -53,6 +58,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         id="together",
         name="Together AI",
+        protocol=Protocol.OPENAI,
         base_url="https://api.together.xyz/v1",
         needs_key=True,
         hint="Keys: api.together.ai, under settings.",
@@ -61,6 +67,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         id="openrouter",
         name="OpenRouter",
+        protocol=Protocol.OPENAI,
         base_url="https://openrouter.ai/api/v1",
         needs_key=True,
         hint="Models are called like provider/model. Keys: openrouter.ai/keys.",
@@ -69,6 +76,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         id="deepseek",
         name="DeepSeek",
+        protocol=Protocol.OPENAI,
         base_url="https://api.deepseek.com/v1",
         needs_key=True,
         hint="Keys: platform.deepseek.com.",
@@ -77,6 +85,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         id="fireworks",
         name="Fireworks AI",
+        protocol=Protocol.OPENAI,
         base_url="https://api.fireworks.ai/inference/v1",
         needs_key=True,
         hint="Models are called like accounts/fireworks/models/… Keys: fireworks.ai.",
@@ -85,6 +94,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         id="xai",
         name="xAI",
+        protocol=Protocol.OPENAI,
         base_url="https://api.x.ai/v1",
         needs_key=True,
         hint="Keys: console.x.ai.",
@@ -93,6 +103,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         id="vllm",
         name="vLLM (local)",
+        protocol=Protocol.OPENAI,
         base_url="http://127.0.0.1:8000/v1",
         needs_key=False,
         hint="The address of “vllm serve”; a key only if it was started with one.",
@@ -101,6 +112,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         id="ollama",
         name="Ollama (local)",
+        protocol=Protocol.OPENAI,
         base_url="http://127.0.0.1:11434/v1",
         needs_key=False,
         hint="Models are called as “ollama list” shows them, like qwen3:4b.",

@@ -201,9 +201,11 @@ class Preset:
 
     id: str
     name: str
+    protocol: str
+    """A value of `Protocol`."""
     base_url: str
     needs_key: bool
     hint: str
     """One sentence: where the key or the names of models come from."""
     max_tokens_field: str
-    """A value of `MaxTokensField`."""
+    """A value of `MaxTokensField`; the OpenAI-compatible protocol alone asks for it."""

@@ -28,10 +28,12 @@ def worker_values(worker: Worker) -> Values:
     """Return a worker as values, with the price in force."""
     return {
         **_endpoint_values(worker),
-        "protocol": str(worker.protocol),
         "description": worker.description,
         "context_tokens": worker.context_tokens,
         "max_output_tokens": worker.max_output_tokens,
+        "accepts_images": worker.accepts_images,
+        "accepts_tools": worker.accepts_tools,
+        "accepts_prefill": worker.accepts_prefill,
         "tags": list(worker.tags),
         "is_enabled": worker.is_enabled,
         "price": price_values(price_in_force(worker.prices.all())),
@@ -45,6 +47,7 @@ def conductor_values(conductor: Conductor) -> Values:
         "mode": str(conductor.mode),
         "shows_descriptions": conductor.shows_descriptions,
         "uses_prefill": conductor.uses_prefill,
+        "context_tokens": conductor.context_tokens,
         "max_output_tokens": conductor.max_output_tokens,
         "temperature": _plain(conductor.temperature),
         "price": price_values(price_in_force(conductor.prices.all())),
@@ -75,6 +78,9 @@ def pool_values(pool: Pool) -> Values:
         "conductor_id": _text(pool.conductor_id),
         "worker_ids": [str(place.worker_id) for place in places],
         "fallback_id": str(pool.fallback_id),
+        "no_substitute_ids": [
+            str(place.worker_id) for place in places if not place.may_substitute
+        ],
         "tiers": {str(tier.name): tier_values(tier) for tier in pool.tiers.all()},
     }
 
@@ -90,6 +96,8 @@ def tier_values(tier: Tier) -> Values:
         "max_tokens": tier.max_tokens,
         "max_cost_usd": usd(tier.max_cost_micros),
         "wall_time_s": tier.wall_time_s,
+        "delivery": str(tier.delivery),
+        "is_hedged": tier.is_hedged,
     }
 
 
@@ -121,6 +129,7 @@ def _endpoint_values(model: Worker | Conductor) -> Values:
     return {
         "name": model.name,
         "base_url": model.base_url,
+        "protocol": str(model.protocol),
         "model": model.model,
         "credential_id": _text(model.credential_id),
         "max_tokens_field": str(model.max_tokens_field),

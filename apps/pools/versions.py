@@ -29,7 +29,10 @@ def pool_document(pool: Pool) -> Document:
         "is_default": values["is_default"],
         "fallback": pool.fallback.name,
         "conductor": None if pool.conductor is None else _model(pool.conductor),
-        "workers": [_model(place.worker) for place in places],
+        "workers": [
+            {**_model(place.worker), "may_substitute": place.may_substitute}
+            for place in places
+        ],
         "tiers": values["tiers"],
     }
 

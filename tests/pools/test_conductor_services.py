@@ -35,6 +35,7 @@ def test_what_is_given_comes_back_in_the_same_words(team: Team):
     values = {
         "name": "planner",
         "base_url": URL,
+        "protocol": "anthropic",
         "model": "plan-1",
         "credential_id": str(make_credential(team).id),
         "max_tokens_field": "max_tokens",
@@ -42,6 +43,7 @@ def test_what_is_given_comes_back_in_the_same_words(team: Team):
         "mode": "json_schema",
         "shows_descriptions": True,
         "uses_prefill": True,
+        "context_tokens": 100_000,
         "max_output_tokens": 512,
         "temperature": "0.7",
         "price": {

@@ -65,7 +65,8 @@ def test_python_float_is_refused_as_a_price():
         ({"workers__2__base_url": "ftp://h"}, "workers[2].base_url: must be an http"),
         ({"workers__2__base_url": "http://a:b@h"}, "workers[2].base_url: must not"),
         ({"workers__2__base_url": "http://h?k=v"}, "workers[2].base_url: must not"),
-        ({"workers__2__protocol": "anthropic"}, "workers[2].protocol: "),
+        ({"workers__2__protocol": "telepathy"}, "workers[2].protocol: "),
+        ({"workers__2__accepts_images": 7}, "workers[2].accepts_images: "),
         ({"workers__2__max_output_tokens": 0}, "workers[2].max_output_tokens: "),
         ({"workers__2__timeouts__idle_s": 0}, "workers[2].timeouts.idle_s: "),
         ({"workers__2__api_key": "k"}, "workers[2].api_key: there is no such field"),
@@ -82,6 +83,7 @@ def test_python_float_is_refused_as_a_price():
             "tiers.mini.max_c",
         ),
         ({"tiers__ultra__max_cost_usd": "0"}, "tiers.ultra.max_cost_usd: "),
+        ({"tiers__ultra__delivery": "later"}, "tiers.ultra.delivery: "),
         ({"unknown": 1}, "unknown: there is no such field"),
     ],
 )

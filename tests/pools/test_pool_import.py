@@ -65,6 +65,13 @@ def test_import_is_recorded_once_with_its_credentials(team: Team, import_file: I
     [
         ({"workers__0__description": "new"}, "worker strong: description"),
         ({"workers__0__tags": ["a"]}, "worker strong: tags"),
+        ({"workers__0__accepts_images": True}, "worker strong: accepts_images"),
+        ({"workers__0__protocol": "gemini"}, "worker strong: protocol"),
+        ({"workers__2__may_substitute": False}, "workers of pool main"),
+        ({"conductor__context_tokens": 9000}, "conductor planner: context_tokens"),
+        ({"conductor__protocol": "anthropic"}, "conductor planner: protocol"),
+        ({"tiers__mini__delivery": "verified"}, "tier mini: delivery"),
+        ({"tiers__ultra__is_hedged": True}, "tier ultra: is_hedged"),
         ({"workers__1__timeouts__total_s": 21}, "worker quick: total_timeout_s"),
         ({"workers__0__price__input": "1.26"}, "price of strong from 2025-01-01"),
         ({"conductor__temperature": "0.3"}, "conductor planner: temperature"),

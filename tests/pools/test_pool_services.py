@@ -59,6 +59,8 @@ def test_what_is_given_comes_back_in_the_same_words(team: Team):
         "max_tokens": 1000,
         "max_cost_usd": "0.05",
         "wall_time_s": 60,
+        "delivery": "verified",
+        "is_hedged": True,
     }
     values = {
         "name": "main",
@@ -66,6 +68,7 @@ def test_what_is_given_comes_back_in_the_same_words(team: Team):
         "conductor_id": str(make_conductor(team).id),
         "worker_ids": [str(two.id), str(one.id)],
         "fallback_id": str(one.id),
+        "no_substitute_ids": [str(two.id)],
         "tiers": {"mini": tier, "ultra": {**tier, "planner": "conductor"}},
     }
     pool = pool_create(team=team, values=values, actor=ACTOR)
@@ -73,6 +76,51 @@ def test_what_is_given_comes_back_in_the_same_words(team: Team):
     assert pool.version == 1
     assert entries(team)[-1].data["after"] == values
     assert entries(team)[-1].data["version"] == 1
+
+
+def test_everybody_may_take_over_unless_said(team: Team):
+    one, two, three = (make_worker(team, name=name) for name in ("a", "b", "c"))
+    pool = make_pool(team, one, two)
+    assert pool_values(pool)["no_substitute_ids"] == []
+    spared = {"no_substitute_ids": [str(two.id)]}
+    pool = pool_update(pool=pool, values=spared, actor=ACTOR)
+    more = {"worker_ids": [str(three.id), str(two.id), str(one.id)]}
+    pool = pool_update(pool=pool, values=more, actor=ACTOR)
+    assert pool_values(pool)["no_substitute_ids"] == [str(two.id)]
+    workers = {w.name: w.may_substitute for w in pool_snapshot(team.id).workers}
+    assert workers == {"c": True, "b": False, "a": True}
+
+
+def test_worker_that_leaves_is_no_longer_spared(team: Team):
+    one, two = make_worker(team, name="a"), make_worker(team, name="b")
+    pool = make_pool(team, one, two, no_substitute_ids=[str(two.id)])
+    pool = pool_update(pool=pool, values={"worker_ids": [one.id]}, actor=ACTOR)
+    assert pool_values(pool)["no_substitute_ids"] == []
+
+
+def test_only_a_worker_of_the_pool_can_be_spared(team: Team):
+    one, two = make_worker(team, name="a"), make_worker(team, name="b")
+    with pytest.raises(InvalidFields) as caught:
+        make_pool(team, one, no_substitute_ids=[str(two.id)])
+    assert list(caught.value.fields) == ["no_substitute_ids[0]"]
+
+
+def test_tier_delivers_live_and_without_rivals_unless_said(team: Team):
+    pool = make_pool(team)
+    tier = pool.tiers.get(name="mini")
+    assert (tier.delivery, tier.is_hedged) == ("live", False)
+    values = {"tiers": {"mini": {"delivery": "verified", "is_hedged": True}}}
+    pool_update(pool=pool, values=values, actor=ACTOR)
+    told = pool_snapshot(team.id).tiers["mini"]
+    assert (told.delivery, told.is_hedged) == ("verified", True)
+
+
+def test_unknown_delivery_is_told_by_its_path(team: Team):
+    pool = make_pool(team)
+    with pytest.raises(InvalidFields) as caught:
+        values = {"tiers": {"mini": {"delivery": "later"}}}
+        pool_update(pool=pool, values=values, actor=ACTOR)
+    assert list(caught.value.fields) == ["tiers.mini.delivery"]
 
 
 def test_pool_without_a_conductor_plans_with_nobody(team: Team):

@@ -41,6 +41,37 @@ def test_snapshot_holds_the_conductor(team: Team, import_file: Import):
     assert conductor.endpoint.api_key == "sk-planner-1"
 
 
+def test_snapshot_holds_protocols_and_abilities(team: Team, import_file: Import):
+    import_file(
+        workers__0__protocol="anthropic",
+        workers__0__accepts_images=True,
+        workers__0__accepts_prefill=True,
+        workers__1__accepts_tools=False,
+        workers__1__may_substitute=False,
+        conductor__protocol="gemini",
+        conductor__context_tokens=32_000,
+        tiers__ultra__delivery="verified",
+        tiers__ultra__is_hedged=True,
+    )
+    snapshot = pool_snapshot(team.id)
+    strong, quick, _ = snapshot.workers
+    assert (strong.endpoint.protocol, quick.endpoint.protocol) == (
+        "anthropic",
+        "openai",
+    )
+    assert (strong.accepts_images, strong.accepts_tools, strong.accepts_prefill) == (
+        True,
+        True,
+        True,
+    )
+    assert (quick.accepts_tools, quick.may_substitute) == (False, False)
+    assert snapshot.conductor is not None
+    assert snapshot.conductor.endpoint.protocol == "gemini"
+    assert snapshot.conductor.context_tokens == 32_000
+    ultra = snapshot.tiers["ultra"]
+    assert (ultra.delivery, ultra.is_hedged) == ("verified", True)
+
+
 def test_unknown_price_is_none_and_not_zero(team: Team, import_file: Import):
     import_file()
     assert pool_snapshot(team.id).workers[1].price is None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+from importlib import import_module
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.migrations.loader import MigrationLoader
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import Team
@@ -36,6 +39,9 @@ from tests.pools.making import (
     make_worker,
     worker_of,
 )
+
+versions_of_before = import_module("apps.pools.migrations.0004_versions_of_before")
+WORKER = versions_of_before.WORKER
 
 
 def changes(pool: Pool, older: int, newer: int) -> list[Change]:
@@ -179,3 +185,40 @@ def test_change_costs_the_same_queries_however_large_the_team(team: Team):
     for _ in range(4):
         counts.append(queries_of_a_change())
     assert counts[1] == counts[3]
+
+
+def test_abilities_and_places_are_part_of_a_version(pool: Pool):
+    one, two = (place.worker for place in pool.places.all())
+    worker_update(worker=one, values={"accepts_images": True}, actor=ACTOR)
+    spared = {"no_substitute_ids": [str(two.id)]}
+    pool_update(pool=pool, values=spared, actor=ACTOR)
+    assert changes(pool, 1, 2) == [Change("workers.one.accepts_images", False, True)]
+    assert changes(pool, 2, 3) == [Change("workers.two.may_substitute", True, False)]
+
+
+def test_version_of_before_abilities_is_completed(pool: Pool):
+    """What the migration adds is what pools had all along: nothing has changed."""
+    (version,) = pool_versions(pool.team_id, pool.id)
+    document = copy.deepcopy(version.document)
+    for worker in document["workers"]:
+        for name in WORKER:
+            del worker[name]
+    for tier in document["tiers"].values():
+        del tier["delivery"], tier["is_hedged"]
+    del document["conductor"]["protocol"], document["conductor"]["context_tokens"]
+    assert versions_of_before.complete(document) == version.document
+    none = {**document, "conductor": None}
+    assert versions_of_before.complete(none)["conductor"] is None
+
+
+def test_migration_completes_every_version(pool: Pool):
+    whole = pool_versions(pool.team_id, pool.id).get().document
+    tiers = {"mini": {}, "ultra": {}}
+    bare = {**whole, "tiers": tiers}
+    pool_versions(pool.team_id, pool.id).update(document=bare)
+    then = MigrationLoader(None).project_state(
+        ("pools", "0003_protocols_and_abilities")
+    )
+    versions_of_before.complete_all(then.apps, None)
+    row = pool_versions(pool.team_id, pool.id).get()
+    assert row.document["tiers"]["mini"] == versions_of_before.TIER

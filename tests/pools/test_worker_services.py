@@ -39,10 +39,13 @@ def today() -> str:
 def test_what_is_given_comes_back_in_the_same_words(team: Team):
     values = worker_of(
         credential_id=str(make_credential(team).id),
-        protocol="openai",
+        protocol="gemini",
         description="good at proofs\nand code",
         context_tokens=200_000,
         max_output_tokens=8_000,
+        accepts_images=True,
+        accepts_tools=False,
+        accepts_prefill=True,
         tags=["eu", "strong"],
         is_enabled=False,
         max_tokens_field="max_completion_tokens",
@@ -61,6 +64,8 @@ def test_the_least_is_a_name_an_address_and_a_model(team: Team):
         [],
     )
     assert (values["is_enabled"], values["max_output_tokens"]) == (True, 4096)
+    abilities = ("accepts_images", "accepts_tools", "accepts_prefill")
+    assert [values[name] for name in abilities] == [False, True, False]
 
 
 def test_creation_is_recorded(team: Team):

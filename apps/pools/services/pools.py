@@ -12,11 +12,11 @@ from apps.core.errors import Conflict, VersionConflict
 from apps.pools.changes import differences, pool_change
 from apps.pools.checks import UNKNOWN, Faults, merged, name_fault
 from apps.pools.documents import TierDocument
+from apps.pools.importing import places_put
 from apps.pools.inputs import PoolInput, values_read
 from apps.pools.models import (
     Conductor,
     Pool,
-    PoolWorker,
     Tier,
     TierName,
     TierPlanner,
@@ -109,6 +109,12 @@ def _merged(present: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, A
     absent = dict.fromkeys(name.value for name in TierName)
     tiers = {**absent, **present["tiers"]}
     result = {**present, **given, "tiers": tiers}
+    ids = given.get("worker_ids")
+    if isinstance(ids, list | tuple) and "no_substitute_ids" not in given:
+        # Whoever leaves the pool leaves this list, too.
+        staying = {str(one) for one in ids}
+        spared = present["no_substitute_ids"]
+        result["no_substitute_ids"] = [one for one in spared if one in staying]
     if "tiers" in given:
         asked = given["tiers"]
         result["tiers"] = merged(tiers, asked) if isinstance(asked, Mapping) else asked
@@ -166,6 +172,11 @@ def _check_workers(team_id: uuid.UUID, given: PoolInput, faults: Faults) -> None
             faults.add(f"worker_ids[{place}]", "is in the pool already")
     if given.fallback_id not in ids:
         faults.add("fallback_id", "must be one of the pool's workers")
+    for place, worker_id in enumerate(given.no_substitute_ids):
+        if worker_id not in ids:
+            faults.add(
+                f"no_substitute_ids[{place}]", "must be one of the pool's workers"
+            )
 
 
 def _put(pool: Pool, given: PoolInput, limits: Limits, *, is_default: bool) -> None:
@@ -178,7 +189,8 @@ def _put(pool: Pool, given: PoolInput, limits: Limits, *, is_default: bool) -> N
     pool.conductor_id = given.conductor_id
     pool.fallback_id = given.fallback_id
     pool.save()
-    _put_places(pool, given.worker_ids)
+    spared = set(given.no_substitute_ids)
+    places_put(pool, {one: one not in spared for one in given.worker_ids})
     tiers = Tier.objects.for_team(pool.team_id).filter(pool=pool)
     tiers.exclude(name__in=list(limits)).delete()
     for name, row in limits.items():
@@ -187,17 +199,3 @@ def _put(pool: Pool, given: PoolInput, limits: Limits, *, is_default: bool) -> N
             defaults=row,
             create_defaults={**row, "team_id": pool.team_id, "pool": pool},
         )
-
-
-def _put_places(pool: Pool, worker_ids: tuple[uuid.UUID, ...]) -> None:
-    places = PoolWorker.objects.for_team(pool.team_id).filter(pool=pool)
-    if list(places.values_list("worker_id", flat=True)) == list(worker_ids):
-        return
-    # All anew: moving rows one by one would break the unique positions.
-    places.delete()
-    PoolWorker.objects.bulk_create(
-        PoolWorker(
-            team_id=pool.team_id, pool=pool, worker_id=worker_id, position=position
-        )
-        for position, worker_id in enumerate(worker_ids)
-    )

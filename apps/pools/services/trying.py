@@ -29,8 +29,13 @@ from apps.pools.checks import Faults, address_fault, credential_of
 from apps.pools.credentials import credential_open
 from apps.pools.errors import ProviderFailed
 from apps.pools.inputs import ListingInput, values_read
-from apps.pools.models import Conductor, Worker
-from apps.pools.selectors import access_conductor, access_worker, endpoint_of
+from apps.pools.models import Conductor, Protocol, Worker
+from apps.pools.selectors import (
+    access_conductor,
+    access_worker,
+    endpoint_of,
+    protocol_of,
+)
 from apps.pools.types import TestResult
 
 QUESTION = "What is 17 + 25?"
@@ -66,6 +71,7 @@ def models_fetch(
     *,
     team_id: uuid.UUID,
     base_url: str,
+    protocol: str = Protocol.OPENAI,
     credential_id: uuid.UUID | None = None,
     secret: str | None = None,
 ) -> list[str]:
@@ -73,7 +79,12 @@ def models_fetch(
 
     Raises: InvalidFields, ProviderFailed, SecretUnreadable.
     """
-    values = {"base_url": base_url, "credential_id": credential_id, "secret": secret}
+    values = {
+        "base_url": base_url,
+        "protocol": protocol,
+        "credential_id": credential_id,
+        "secret": secret,
+    }
     given = values_read(ListingInput, values)
     faults = Faults()
     faults.add("base_url", address_fault(given.base_url))
@@ -93,6 +104,7 @@ def models_fetch(
             idle_s=MAX_LISTING_S,
             total_s=MAX_LISTING_S,
         ),
+        protocol=protocol_of(given.protocol),
     )
     _release_connection()
     try:
