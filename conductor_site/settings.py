@@ -311,6 +311,8 @@ MODEL_NETWORKS = read_list(
 decision: a team cannot reach into the site's own network."""
 MODEL_PORTS = read_list("MODEL_PORTS")
 """Ports that models may have inside of those networks; none listed: any."""
+STEP_TIME_S = read_int("STEP_TIME_S", 600)
+"""Longest a step may take, retries, waits and other workers included."""
 WORKER_CONNECT_TIMEOUT_S = read_int("WORKER_CONNECT_TIMEOUT_S", 5)
 WORKER_FIRST_BYTE_TIMEOUT_S = read_int("WORKER_FIRST_BYTE_TIMEOUT_S", 60)
 WORKER_IDLE_TIMEOUT_S = read_int("WORKER_IDLE_TIMEOUT_S", 30)

@@ -1,4 +1,4 @@
-"""The engine's ports over the ledger and the wire protocols.
+"""The engine's recorder over the ledger, and what runs read of the database.
 
 The only bridge between the engine and Django: what needs the ORM goes through a thread
 here, and nowhere else in this app.
@@ -7,11 +7,8 @@ here, and nowhere else in this app.
 from __future__ import annotations
 
 import asyncio
-import math
 import uuid
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from channels.db import database_sync_to_async
@@ -25,15 +22,9 @@ from apps.budgets.types import Standing
 from apps.core.single_flight import SingleFlight
 from apps.engine import events as ev
 from apps.engine.codec import encode
-from apps.engine.errors import CallFailed, CallFault
-from apps.engine.ports import Call, CallEnd, Delta
-from apps.engine.usage import Usage
-from apps.llm.chat import ChatClient
-from apps.llm.errors import LlmError
-from apps.llm.types import ChatRequest, Endpoint, Finish
 from apps.pools.selectors import peek_snapshot, pool_snapshot
 from apps.pools.types import PoolSnapshot
-from apps.runs.circuits import FAILURES, Circuits, circuit_key
+from apps.runs.models import IdempotencyKey
 from apps.runs.projection import RunProjection
 from apps.runs.types import RunOrder
 
@@ -123,76 +114,6 @@ class LedgerRecorder:
         return self.stopped_by or self._order.actor
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointCaller:
-    """Calls the models of one pool."""
-
-    client: ChatClient
-    endpoints: Mapping[str, Endpoint]
-    team_id: uuid.UUID
-    circuits: Circuits
-
-    async def stream(self, call: Call) -> AsyncGenerator[Delta | CallEnd, None]:
-        """Yield the answer, then its end; see `engine.ports.WorkerCaller`."""
-        endpoint = self.endpoints[call.worker]
-        key = circuit_key(self.team_id, endpoint)
-        if rest_s := self.circuits.admit(key):
-            raise CallFailed(CallFault.CIRCUIT_OPEN, _resting(endpoint.name, rest_s))
-        params = call.params
-        request = ChatRequest(
-            call.messages,
-            params.max_tokens,
-            params.temperature,
-            params.top_p,
-            params.stop,
-            params.seed,
-            params.response_format,
-        )
-        try:
-            if not call.is_streamed:
-                whole, finish = await self.client.complete(endpoint, request)
-                self.circuits.succeeded(key)
-                yield Delta(whole.text, whole.reasoning)
-                yield _end(finish)
-                return
-            async with aclosing(self.client.stream(endpoint, request)) as stream:
-                async for item in stream:
-                    if isinstance(item, Finish):
-                        self.circuits.succeeded(key)
-                        yield _end(item)
-                    else:
-                        yield Delta(item.text, item.reasoning)
-        except LlmError as exc:
-            fault = CallFault(exc.fault)
-            self.circuits.failed(key, fault)
-            raise CallFailed(
-                fault, exc.message, retry_after_s=exc.retry_after_s
-            ) from exc
-
-
-def _resting(name: str, rest_s: float) -> str:
-    return (
-        f"{name!r}: failed {FAILURES} times in a row and is not asked for "
-        f"{math.ceil(rest_s)} s more"
-    )
-
-
-def _end(finish: Finish) -> CallEnd:
-    usage = finish.usage
-    return CallEnd(
-        None
-        if usage is None
-        else Usage(
-            usage.prompt_tokens,
-            usage.completion_tokens,
-            usage.cached_tokens,
-            usage.reasoning_tokens,
-        ),
-        finish.finish_reason,
-        finish.model,
-    )
-
-
 class PoolLoader:
     """Loads pools without blocking the loop; runs that begin together share a read."""
 
@@ -247,3 +168,9 @@ def reservations_keep(run_ids: list[uuid.UUID]) -> None:
     if run_ids:
         reservations_touch(run_ids)
     reservations_sweep()
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
+def idempotency_sweep() -> None:
+    """Forget idempotency keys whose day is over."""
+    IdempotencyKey.objects.across_teams().over(datetime.now(UTC)).delete()

@@ -131,7 +131,7 @@ def _current(standing: Standing, now: datetime) -> Standing:
 
 
 def _price(order: RunOrder, resolved: Resolved) -> PriceRange:
-    found = price_range(order.prompt, order.params, resolved)
+    found = price_range(order.prompt, order.params, resolved, order.messages)
     if found is None:
         names = ", ".join(unpriced(resolved))
         raise PriceMissing(

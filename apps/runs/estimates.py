@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from apps.engine.ports import CallParams, PoolWorker
+from apps.engine.messages import IMAGE_TOKENS, estimate_tools, images_of
+from apps.engine.ports import CallParams, Messages, PoolWorker
 from apps.engine.usage import Price, Usage, estimate_tokens
-from apps.planners.fixed import SingleWorkerPlanner
 from apps.runs.resolution import Resolved
 
 PLAN_INPUT_TOKENS = 1_500
@@ -34,27 +34,26 @@ class PriceRange(NamedTuple):
 def unpriced(resolved: Resolved) -> list[str]:
     """Return the models of a run whose price is unknown, in words."""
     names = [f"worker {w.name!r}" for w in resolved.pool.workers if w.price is None]
-    if plans_with_model(resolved) and resolved.pool.conductor_price is None:
+    if resolved.plans_with_model and resolved.pool.conductor_price is None:
         names.append("the conductor")
     return names
 
 
-def plans_with_model(resolved: Resolved) -> bool:
-    """Say whether a model is asked for the plan."""
-    return not isinstance(resolved.planner, SingleWorkerPlanner)
-
-
 def price_range(
-    prompt: str, params: CallParams, resolved: Resolved
+    prompt: str, params: CallParams, resolved: Resolved, messages: Messages = ()
 ) -> PriceRange | None:
-    """Return what a run may cost; None if a price is missing."""
+    """Return what a run may cost; None if a price is missing.
+
+    Every worker is taken to read all images, and the tools.
+    """
     if unpriced(resolved):
         return None
-    tokens = estimate_tokens(prompt)
+    tokens = estimate_tokens(prompt) + estimate_tools(params.tools)
+    tokens += IMAGE_TOKENS * len(images_of(messages))
     workers, limits = resolved.pool.workers, resolved.limits
     low = min(_answer(worker, tokens, params) for worker in workers)
     high = max(_round(worker, tokens, limits.max_steps, params) for worker in workers)
-    if plans_with_model(resolved) and (price := resolved.pool.conductor_price):
+    if resolved.plans_with_model and (price := resolved.pool.conductor_price):
         longest = resolved.pool.conductor_max_output_tokens
         read = tokens + PLAN_INPUT_TOKENS
         low += _cost(price, tokens, min(SHORT_TOKENS, longest))

@@ -21,7 +21,7 @@ from apps.engine.ports import Gate, Ports, Progress, Task, WorkerCaller
 from apps.runs.adapters import LedgerRecorder
 from apps.runs.allowance import Allowance, Treasurer
 from apps.runs.narrowing import narrow_limits
-from apps.runs.orders import params_on_record
+from apps.runs.orders import delivery_of, params_on_record
 from apps.runs.projection import RunProjection
 from apps.runs.recovery import Fault, fault_at_work
 from apps.runs.resolution import Resolved
@@ -222,14 +222,25 @@ class Execution:
             lambda: self._stop_reason,
             _jitter,
         )
-        is_streamed = order.is_streamed and not history
         await conduct(
-            Task(order.prompt, order.params, is_streamed, order.is_watched),
+            self._task_of_engine(),
             resolved.pool,
             ports,
             resolved.limits,
             history=history,
             opening=None if history else opening_event(order, resolved),
+        )
+
+    def _task_of_engine(self) -> Task:
+        order = self.order
+        is_live = delivery_of(order, self._resolved) == "live"
+        return Task(
+            order.prompt,
+            order.params,
+            # Whoever was listening to a run that is resumed has gone.
+            is_streamed=order.is_streamed and is_live and not self._history,
+            is_watched=order.is_watched,
+            messages=order.messages,
         )
 
     async def _break_off(self, fault: Fault) -> None:
@@ -279,7 +290,7 @@ def opening_event(order: RunOrder, resolved: Resolved) -> ev.RunCreated:
         planner=resolved.planner.name,
         is_streamed=order.is_streamed,
         limits=_limits_on_record(resolved.limits),
-        params=params_on_record(order),
+        params=params_on_record(order, delivery_of(order, resolved)),
     )
 
 
@@ -295,4 +306,5 @@ def _limits_on_record(limits: Limits) -> dict[str, int | None]:
         "max_tokens": limits.max_tokens,
         "max_cost_micros": limits.max_cost_micros,
         "wall_time_ms": round(limits.wall_time_s * 1000),
+        "step_time_ms": round(limits.step_time_s * 1000),
     }

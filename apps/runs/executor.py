@@ -10,6 +10,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -23,13 +24,15 @@ from apps.engine import events as ev
 from apps.llm.chat import ChatClient
 from apps.llm.http import HttpTransport, open_transport
 from apps.pools.types import PoolSnapshot
-from apps.runs.adapters import EndpointCaller, PoolLoader, reservations_keep
+from apps.runs.adapters import PoolLoader, idempotency_sweep, reservations_keep
 from apps.runs.allowance import Allowance, Treasurer
 from apps.runs.broadcast import Broadcaster
-from apps.runs.circuits import Circuits
+from apps.runs.calling import EndpointCaller
+from apps.runs.circuits import Circuits, circuit_key
 from apps.runs.execution import Equipment, Execution
-from apps.runs.narrowing import is_narrowed, resolve_narrowed
-from apps.runs.resolution import Resolved, parse_model, resolve
+from apps.runs.latencies import Latencies
+from apps.runs.narrowing import check_suited, is_narrowed, resolve_narrowed
+from apps.runs.resolution import Resolved, continued, parse_model, resolve
 from apps.runs.types import RunOrder
 
 logger = logging.getLogger(__name__)
@@ -38,7 +41,8 @@ MAX_RESOLVED = 10_000
 DRAIN_S = 5.0
 """How long closing waits for runs to let go of their connections."""
 KEEP_S = 60.0
-"""How often this process says that its runs go on, and frees what dead ones held."""
+"""How often this process says that its runs go on, frees what dead ones held, and
+forgets idempotency keys of yesterday."""
 
 
 class Executor:
@@ -57,7 +61,8 @@ class Executor:
         self._is_closing = False
         self.broadcaster = Broadcaster()
         self.circuits = Circuits()
-        self._keeper = asyncio.create_task(self._keep_reservations())
+        self.latencies = Latencies()
+        self._keeper = asyncio.create_task(self._keep_rows())
 
     def find(self, run_id: uuid.UUID) -> Execution | None:
         """Return the run if it is executing here."""
@@ -72,6 +77,7 @@ class Executor:
         """
         self._refuse_when_full()
         resolved = await self._resolve(order)
+        check_suited(order, resolved)
         allowance = await self._treasurer.allow(order, resolved)
         # Others may have begun meanwhile, or the process may have begun to close.
         self._refuse_when_full()
@@ -105,16 +111,39 @@ class Executor:
         name = parse_model(order.model)
         snapshot = await self._pools.load(order.team_id, name.pool)
         if is_narrowed(order):
-            return resolve_narrowed(name, order, snapshot)
+            return self._adapt(resolve_narrowed(name, order, snapshot), order)
         key = (order.team_id, order.model)
         known = self._resolved.get(key)
         if known is not None and known[0] is snapshot:
-            return known[1]
+            return self._adapt(known[1], order)
         resolved = resolve(name, order.model, snapshot)
         if len(self._resolved) >= MAX_RESOLVED:
             self._resolved.clear()
         self._resolved[key] = (snapshot, resolved)
+        return self._adapt(resolved, order)
+
+    def _adapt(self, resolved: Resolved, order: RunOrder) -> Resolved:
+        """Return what this order alone needs otherwise."""
+        if order.continues:
+            resolved = continued(resolved, order.continues)
+        if resolved.limits.is_hedged:
+            resolved = self._paced(resolved, order)
         return resolved
+
+    def _paced(self, resolved: Resolved, order: RunOrder) -> Resolved:
+        """Note how long each worker may take to begin before it gets a rival."""
+        is_streamed = order.is_streamed or order.is_watched
+        workers = tuple(
+            replace(
+                worker,
+                hedge_after_s=self.latencies.p95_s(
+                    circuit_key(order.team_id, resolved.endpoints[worker.name]),
+                    is_streamed=is_streamed,
+                ),
+            )
+            for worker in resolved.pool.workers
+        )
+        return replace(resolved, pool=replace(resolved.pool, workers=workers))
 
     def _refuse_when_full(self) -> None:
         if self._is_closing:
@@ -135,7 +164,11 @@ class Executor:
         execution = Execution(run_id, order, resolved, allowance, history)
         self.broadcaster.attach(execution)
         caller = EndpointCaller(
-            self._client, resolved.endpoints, order.team_id, self.circuits
+            self._client,
+            resolved.endpoints,
+            order.team_id,
+            self.circuits,
+            self.latencies,
         )
         task = execution.start(Equipment(caller, self._gate, self._treasurer))
         self._live[run_id] = execution
@@ -143,14 +176,15 @@ class Executor:
         task.add_done_callback(lambda done: self._forget(run_id, done))
         return execution
 
-    async def _keep_reservations(self) -> None:
+    async def _keep_rows(self) -> None:
         while True:
             await asyncio.sleep(KEEP_S)
             held = [run_id for run_id, run in self._live.items() if run.holds_money]
             try:
                 await reservations_keep(held)
+                await idempotency_sweep()
             except DatabaseError as exc:
-                logger.warning("reservations not kept this time: %s", exc)
+                logger.warning("reservations or keys not swept this time: %s", exc)
 
     def _forget(self, run_id: uuid.UUID, task: asyncio.Task[None]) -> None:
         execution = self._live.pop(run_id, None)

@@ -13,12 +13,11 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from apps.core.errors import Overloaded
-from apps.core.scoping import TeamQuerySet
 from apps.runs.errors import IdempotencyConflict
 from apps.runs.executor import find_run
 from apps.runs.models import IdempotencyKey, Run
+from apps.runs.querysets import KEY_LIFETIME, IdempotencyKeys
 
-LIFETIME = timedelta(hours=24)
 GRACE = timedelta(minutes=1)
 """How long a claimed run may take to get on record. Whoever claimed it is gone after
 that, without having released the key."""
@@ -62,13 +61,6 @@ def idempotency_release(*, team_id: uuid.UUID, key: str, run_id: uuid.UUID) -> N
     rows.filter(key=key, run_id=run_id).delete()
 
 
-def idempotency_sweep(*, now: datetime | None = None) -> int:
-    """Forget keys whose day is over; return how many."""
-    over = (now or timezone.now()) - LIFETIME
-    rows = IdempotencyKey.objects.across_teams().filter(claimed_at__lt=over)
-    return rows.delete()[0]
-
-
 def _held_run(held: IdempotencyKey, body_digest: bytes) -> uuid.UUID:
     if bytes(held.body_digest) != body_digest:
         raise IdempotencyConflict(
@@ -79,7 +71,7 @@ def _held_run(held: IdempotencyKey, body_digest: bytes) -> uuid.UUID:
 
 
 def _is_over(held: IdempotencyKey, now: datetime) -> bool:
-    if held.claimed_at < now - LIFETIME:
+    if held.claimed_at < now - KEY_LIFETIME:
         return True
     return held.claimed_at < now - GRACE and not _exists(held)
 
@@ -90,6 +82,6 @@ def _exists(held: IdempotencyKey) -> bool:
     return Run.objects.for_team(held.team_id).filter(id=held.run_id).exists()
 
 
-def _same_row(held: IdempotencyKey) -> TeamQuerySet[IdempotencyKey]:
+def _same_row(held: IdempotencyKey) -> IdempotencyKeys[IdempotencyKey]:
     rows = IdempotencyKey.objects.for_team(held.team_id)
     return rows.filter(pk=held.pk, run_id=held.run_id)

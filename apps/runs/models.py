@@ -11,6 +11,7 @@ from django.db import models
 
 from apps.accounts.models import ApiKey, Team
 from apps.core.scoping import TeamQuerySet
+from apps.runs.querysets import IdempotencyKeys
 
 TITLE_CHARACTERS = 120
 """How much of the prompt a list shows."""
@@ -187,7 +188,7 @@ class IdempotencyKey(models.Model):
     run_id = models.UUIDField()
     claimed_at = models.DateTimeField()
 
-    objects = TeamQuerySet["IdempotencyKey"].as_manager()
+    objects = IdempotencyKeys["IdempotencyKey"].as_manager()
 
     class Meta:
         constraints = [

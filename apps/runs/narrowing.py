@@ -12,13 +12,15 @@ from typing import Any
 
 from apps.core.errors import InvalidInput, NotAllowed
 from apps.engine.limits import Limits
+from apps.engine.messages import has_images
+from apps.engine.ports import Task
+from apps.engine.suitability import unsuited
 from apps.pools.types import PoolSnapshot
-from apps.runs.resolution import ModelName, Resolved, resolve
+from apps.runs.resolution import DIRECT, ModelName, Resolved, resolve
 from apps.runs.types import NOT_NARROWED, Narrowing, RunOrder
 
 FIELD = "conductor"
 """The field of a request that narrows."""
-DIRECT = "direct"
 
 
 def is_narrowed(order: RunOrder) -> bool:
@@ -39,6 +41,33 @@ def resolve_narrowed(
     allowed = _allowed(name, order, snapshot)
     resolved = resolve(name, order.model, _keep(snapshot, allowed))
     return replace(resolved, limits=narrow_limits(resolved.limits, order.narrowing))
+
+
+def check_suited(order: RunOrder, resolved: Resolved) -> None:
+    """Refuse an order that none of its workers could answer.
+
+    Raises: InvalidInput naming `messages` for images, `tools` for tools.
+    """
+    if not (order.messages or order.params.tools):
+        return
+    task = Task(order.prompt, order.params, messages=order.messages)
+    workers = resolved.pool.workers
+    if not all(unsuited(task, worker, is_last=True) for worker in workers):
+        return
+    param = "messages" if has_images(order.messages) else "tools"
+    if resolved.tier == DIRECT:
+        (worker,) = workers
+        why = f"worker {worker.name!r} {unsuited(task, worker, is_last=True)}"
+        raise InvalidInput(f"{param}: {why}", param=param)
+    wanted = [
+        *(["takes images"] if has_images(order.messages) else ()),
+        *(["calls tools"] if order.params.tools else ()),
+    ]
+    raise InvalidInput(
+        f"{param}: no worker that this run may use of pool {resolved.pool_name!r} "
+        f"{' and '.join(wanted)}",
+        param=param,
+    )
 
 
 def narrow_limits(limits: Limits, narrowing: Narrowing) -> Limits:

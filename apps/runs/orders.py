@@ -17,11 +17,27 @@ from apps.engine import events as ev
 from apps.engine.ports import CallParams
 from apps.runs.models import Run
 from apps.runs.narrowing import is_narrowed
-from apps.runs.types import NOT_NARROWED, Narrowing, RunOrder
+from apps.runs.resolution import Resolved
+from apps.runs.types import NOT_NARROWED, Delivery, Narrowing, RunOrder
 
 
-def params_on_record(order: RunOrder) -> str:
-    """Return what an order asks for beside its prompt, as JSON; empty: nothing."""
+def delivery_of(order: RunOrder, resolved: Resolved) -> Delivery:
+    """Return how the answer goes out; the most specific wish counts.
+
+    What is checked by a format cannot go out before it is whole.
+    """
+    response_format = order.params.response_format
+    if response_format is not None and response_format.get("type") != "text":
+        return "verified"
+    return order.delivery or resolved.delivery
+
+
+def params_on_record(order: RunOrder, delivery: Delivery) -> str:
+    """Return what an order asks for beside its prompt, as JSON; empty: nothing.
+
+    The delivery is that of the run if its answer is streamed, else what was asked.
+    """
+    is_held_back = order.is_streamed and delivery == "verified"
     given: dict[str, Any] = {
         field.name: value
         for field in fields(order.params)
@@ -30,7 +46,7 @@ def params_on_record(order: RunOrder) -> str:
     beside = {
         "messages": order.messages,
         "continues": order.continues,
-        "delivery": order.delivery,
+        "delivery": delivery if is_held_back else order.delivery,
         "echo": order.echo,
     }
     given |= {name: value for name, value in beside.items() if value}

@@ -8,14 +8,17 @@ default pool, called directly.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from django.conf import settings
 
 from apps.core.errors import InvalidInput, NotFound
 from apps.engine.limits import Limits
 from apps.engine.ports import Planner, Pool, PoolWorker
 from apps.engine.usage import Price
 from apps.llm.types import Endpoint
+from apps.planners.continuation import ToolContinuationPlanner
 from apps.planners.fixed import SingleWorkerPlanner
 from apps.planners.language_model import LanguageModelPlanner
 from apps.pools.models import ConductorMode, TierPlanner
@@ -26,8 +29,10 @@ from apps.pools.types import (
     TierSnapshot,
     WorkerSnapshot,
 )
+from apps.runs.types import Delivery
 
 DEFAULT_TIERS = {"conductor-mini": "mini", "conductor-ultra": "ultra"}
+DIRECT = "direct"
 DIRECT_PREFIX = "worker/"
 
 
@@ -55,6 +60,13 @@ class Resolved:
     tier: str
     pool_name: str
     pool_version: int
+    delivery: Delivery = "live"
+    """How answers are streamed, unless key or caller say otherwise."""
+
+    @property
+    def plans_with_model(self) -> bool:
+        """Say whether a model is asked for the plan."""
+        return isinstance(self.planner, LanguageModelPlanner)
 
 
 def parse_model(model: str) -> ModelName:
@@ -62,7 +74,7 @@ def parse_model(model: str) -> ModelName:
     if model in DEFAULT_TIERS:
         return ModelName(None, DEFAULT_TIERS[model])
     if model.startswith(DIRECT_PREFIX):
-        return ModelName(None, "direct", model.removeprefix(DIRECT_PREFIX))
+        return ModelName(None, DIRECT, model.removeprefix(DIRECT_PREFIX))
     pool, slash, tier = model.rpartition("/")
     if slash and pool and tier in DEFAULT_TIERS.values():
         return ModelName(pool, tier)
@@ -85,7 +97,7 @@ class ModelNotFound(NotFound):
 
 def resolve(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
     """Return what a run of `model` needs. Raises: NotFound, InvalidInput."""
-    make = _direct if name.tier == "direct" else _tier
+    make = _direct if name.tier == DIRECT else _tier
     return make(name, model, snapshot)
 
 
@@ -97,11 +109,27 @@ def _direct(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
         # Its own fallback: who names a worker wants that one or an error.
         pool=Pool((_pool_worker(workers[0]),), fallback=name.worker),
         planner=SingleWorkerPlanner(name.worker),
-        limits=Limits(max_steps=1, max_replans=0),
+        limits=Limits(
+            max_steps=1, max_replans=0, step_time_s=float(settings.STEP_TIME_S)
+        ),
         endpoints={name.worker: workers[0].endpoint},
-        tier="direct",
+        tier=DIRECT,
         pool_name=snapshot.name,
         pool_version=snapshot.version,
+    )
+
+
+def continued(resolved: Resolved, worker: str) -> Resolved:
+    """Return how a run goes on that hands `worker` the results of its tools.
+
+    A worker that is not in the pool (any more) cannot go on: then all stays as it is.
+    """
+    if resolved.tier == DIRECT or worker not in resolved.pool.names:
+        return resolved
+    return replace(
+        resolved,
+        planner=ToolContinuationPlanner(worker),
+        limits=replace(resolved.limits, max_replans=0),
     )
 
 
@@ -121,6 +149,8 @@ def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
             conductor_max_output_tokens=(
                 conductor.max_output_tokens if conductor else 0
             ),
+            conductor_context_tokens=conductor.context_tokens if conductor else None,
+            substitutes=_substitutes(snapshot),
         ),
         planner=_PLANNERS[TierPlanner(tier.planner)](snapshot),
         limits=_limits(tier),
@@ -128,6 +158,7 @@ def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
         tier=tier.name,
         pool_name=snapshot.name,
         pool_version=snapshot.version,
+        delivery="verified" if tier.delivery == "verified" else "live",
     )
 
 
@@ -171,12 +202,29 @@ def _limits(tier: TierSnapshot) -> Limits:
         max_tokens=tier.max_tokens,
         max_cost_micros=tier.max_cost_micros,
         wall_time_s=tier.wall_time_s,
+        step_time_s=float(settings.STEP_TIME_S),
+        is_hedged=tier.is_hedged,
+    )
+
+
+def _substitutes(snapshot: PoolSnapshot) -> tuple[str, ...]:
+    return tuple(
+        worker.name
+        for worker in snapshot.workers
+        if worker.may_substitute and worker.name != snapshot.fallback
     )
 
 
 def _pool_worker(worker: WorkerSnapshot) -> PoolWorker:
     return PoolWorker(
-        worker.name, _price(worker.price), worker.description, worker.max_output_tokens
+        worker.name,
+        _price(worker.price),
+        worker.description,
+        worker.max_output_tokens,
+        worker.context_tokens,
+        worker.accepts_images,
+        worker.accepts_tools,
+        worker.accepts_prefill,
     )
 
 

@@ -42,6 +42,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     ),
     "Sizes": ("MAX_PROMPT_BYTES", "MAX_REQUEST_BYTES", "MAX_LIVE_RUNS"),
     "Calls to models": (
+        "STEP_TIME_S",
         "MODEL_NETWORKS",
         "MODEL_PORTS",
         "WORKER_CONNECT_TIMEOUT_S",

@@ -15,8 +15,9 @@ from apps.llm.types import Endpoint
 from apps.pools.models import Worker
 from apps.pools.types import HealthState
 from apps.runs import executor as executor_module
-from apps.runs.adapters import EndpointCaller
+from apps.runs.calling import EndpointCaller
 from apps.runs.circuits import FAILURES, REST_S, Circuits, circuit_key
+from apps.runs.latencies import Latencies
 from apps.runs.selectors import worker_healths
 
 TEAM = uuid.uuid4()
@@ -116,11 +117,13 @@ async def test_resting_endpoint_is_not_called(
 
     async with open_transport(allowed_networks=["127.0.0.0/8"]) as transport:
         client = ChatClient(transport)
-        caller = EndpointCaller(client, {"shaky": endpoint}, TEAM, circuits)
+        caller = EndpointCaller(
+            client, {"shaky": endpoint}, TEAM, circuits, Latencies()
+        )
         faults = [(await outcome(caller)).fault for _ in range(FAILURES)]
         resting = await outcome(caller)
         endpoints = {"shaky": Endpoint("shaky", simulator_url, "instant")}
-        well = EndpointCaller(client, endpoints, TEAM, circuits)
+        well = EndpointCaller(client, endpoints, TEAM, circuits, Latencies())
         answered = [item async for item in well.stream(call)]
     assert set(faults) == {CallFault.SERVER_ERROR}
     assert resting.fault is CallFault.CIRCUIT_OPEN

@@ -1,0 +1,148 @@
+"""Calls models for the engine: its port over the wire protocols.
+
+What the engine asks becomes a request of `apps.llm`, what comes back becomes the
+engine's items; circuits and latencies are kept on the way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import uuid
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from time import monotonic
+
+from apps.engine.errors import CallFailed, CallFault
+from apps.engine.ports import Call, CallEnd, Delta, ToolCallDelta
+from apps.engine.usage import Usage
+from apps.llm import types as wire
+from apps.llm.chat import ChatClient
+from apps.llm.errors import LlmError
+from apps.runs.circuits import FAILURES, Circuits, Key, circuit_key
+from apps.runs.latencies import Latencies
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointCaller:
+    """Calls the models of one pool."""
+
+    client: ChatClient
+    endpoints: Mapping[str, wire.Endpoint]
+    team_id: uuid.UUID
+    circuits: Circuits
+    latencies: Latencies
+
+    async def stream(self, call: Call) -> AsyncGenerator[Delta | CallEnd, None]:
+        """Yield the answer, then its end; see `engine.ports.WorkerCaller`."""
+        endpoint = self.endpoints[call.worker]
+        key = circuit_key(self.team_id, endpoint)
+        if rest_s := self.circuits.admit(key):
+            raise CallFailed(CallFault.CIRCUIT_OPEN, _resting(endpoint.name, rest_s))
+        wait = _Wait(self.latencies, key, call.is_streamed)
+        request = request_of(call)
+        try:
+            if not call.is_streamed:
+                whole, finish = await self.client.complete(endpoint, request)
+                wait.end()
+                self.circuits.succeeded(key)
+                yield _delta(whole)
+                yield _end(finish)
+                return
+            async with aclosing(self.client.stream(endpoint, request)) as stream:
+                async for item in stream:
+                    if wait.is_on:
+                        wait.end()
+                    if isinstance(item, wire.Finish):
+                        self.circuits.succeeded(key)
+                        yield _end(item)
+                    else:
+                        yield _delta(item)
+        except LlmError as exc:
+            fault = CallFault(exc.fault)
+            self.circuits.failed(key, fault)
+            raise CallFailed(
+                fault, exc.message, retry_after_s=exc.retry_after_s
+            ) from exc
+        except (GeneratorExit, asyncio.CancelledError):
+            wait.leave()
+            raise
+
+
+class _Wait:
+    """The time from a call's start to its first item."""
+
+    def __init__(self, latencies: Latencies, key: Key, is_streamed: bool) -> None:
+        self.is_on = True
+        self._latencies = latencies
+        self._key = key
+        self._is_streamed = is_streamed
+        self._since = monotonic()
+
+    def end(self) -> None:
+        """Note that the first item is there."""
+        self.is_on = False
+        self._latencies.began(
+            self._key, is_streamed=self._is_streamed, after_s=monotonic() - self._since
+        )
+
+    def leave(self) -> None:
+        """Note that nobody waits for the rest."""
+        if self.is_on:
+            self._latencies.left(
+                self._key,
+                is_streamed=self._is_streamed,
+                after_s=monotonic() - self._since,
+            )
+
+
+def request_of(call: Call) -> wire.ChatRequest:
+    """Return what is asked of the model, in the words of `apps.llm`."""
+    params = call.params
+    return wire.ChatRequest(
+        messages=call.messages,
+        max_tokens=params.max_tokens,
+        temperature=params.temperature,
+        top_p=params.top_p,
+        stop=params.stop,
+        seed=params.seed,
+        response_format=params.response_format,
+        tools=params.tools,
+        tool_choice=params.tool_choice,
+        parallel_tool_calls=params.parallel_tool_calls,
+        is_continued=call.is_continued,
+    )
+
+
+def _delta(given: wire.Delta) -> Delta:
+    if not given.tool_calls:
+        return Delta(given.text, given.reasoning)
+    calls = [
+        ToolCallDelta(call.index, call.id, call.name, call.arguments)
+        for call in given.tool_calls
+    ]
+    return Delta(given.text, given.reasoning, tuple(calls))
+
+
+def _end(finish: wire.Finish) -> CallEnd:
+    usage = finish.usage
+    return CallEnd(
+        None
+        if usage is None
+        else Usage(
+            usage.prompt_tokens,
+            usage.completion_tokens,
+            usage.cached_tokens,
+            usage.reasoning_tokens,
+        ),
+        finish.finish_reason,
+        finish.model,
+    )
+
+
+def _resting(name: str, rest_s: float) -> str:
+    return (
+        f"{name!r}: failed {FAILURES} times in a row and is not asked for "
+        f"{math.ceil(rest_s)} s more"
+    )

@@ -1,0 +1,50 @@
+"""How long endpoints take to begin an answer, so that a late one is known as late.
+
+Kept for each team, endpoint and way of asking (a plain answer begins when it is whole),
+by one process. `p95_s` is the nearest-rank 95th percentile of the last `KEPT` calls.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import ceil
+
+from apps.runs.circuits import Key
+
+KEPT = 200
+"""Calls that count: enough for a steady percentile, few enough to follow a change."""
+ENOUGH = 20
+"""With fewer a 95th percentile would be the slowest call."""
+QUANTILE = 0.95
+
+
+class Latencies:
+    """The latencies of one process. Used on its event loop alone."""
+
+    def __init__(self) -> None:
+        self._began: dict[tuple[Key, bool], deque[float]] = {}
+
+    def began(self, key: Key, *, is_streamed: bool, after_s: float) -> None:
+        """Note that a call's first item came after this long."""
+        calls = self._began.get((key, is_streamed))
+        if calls is None:
+            calls = self._began[key, is_streamed] = deque(maxlen=KEPT)
+        calls.append(after_s)
+
+    def left(self, key: Key, *, is_streamed: bool, after_s: float) -> None:
+        """Note that a call was closed after this long, before anything had come.
+
+        It counts as if it had begun then, but only if it was late already: otherwise
+        every rival that wins would make the next call look late sooner, and every
+        cancelled run would make the endpoint look quick.
+        """
+        known = self.p95_s(key, is_streamed=is_streamed)
+        if known is not None and after_s > known:
+            self.began(key, is_streamed=is_streamed, after_s=after_s)
+
+    def p95_s(self, key: Key, *, is_streamed: bool) -> float | None:
+        """Return how long 95 % of the calls took to begin; None: too few to say."""
+        calls = self._began.get((key, is_streamed), ())
+        if len(calls) < ENOUGH:
+            return None
+        return sorted(calls)[ceil(QUANTILE * len(calls)) - 1]
