@@ -8,7 +8,7 @@ says so with the sums of all calls. Does not choose adapters, store or display.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from apps.engine.calls import Caller
 from apps.engine.errors import CallFault, LimitKind, LimitReached, RunDenied
@@ -22,6 +22,12 @@ from apps.engine.replay import Round, StepResult, replay
 from apps.engine.rounds import run_round
 from apps.engine.run import Run
 from apps.engine.usage import Usage
+
+_CODES: Mapping[str, str] = {
+    CallFault.CONTEXT_LENGTH: "context_length_exceeded",
+    CallFault.INVALID_OUTPUT: "invalid_structured_output",
+}
+"""Faults of a step after which a failed run has a code of its own."""
 
 
 async def conduct(
@@ -104,9 +110,10 @@ class _Conductor:
         run = self._run
         if run.state.is_kept:
             return False
-        if run.state.rounds[-1].answer is None:
-            return run.may_replan
-        if run.state.rounds[-1].answer.tool_calls:
+        last = run.state.rounds[-1]
+        if last.answer is None:
+            return run.may_replan and last.fault != CallFault.INVALID_OUTPUT
+        if last.answer.tool_calls:
             return False  # only the caller can go on from here
         return run.may_recurse
 
@@ -125,8 +132,7 @@ class _Conductor:
     def _worker_failed(self) -> RunFailed:
         last = self._run.state.rounds[-1]
         failed = [r for r in last.results.values() if r.state == "failed"]
-        too_long = failed and failed[-1].fault == CallFault.CONTEXT_LENGTH
-        code = "context_length_exceeded" if too_long else "worker_failed"
+        code = _CODES.get(failed[-1].fault if failed else "", "worker_failed")
         if self._run.has_spoken:
             code = "stream_interrupted"
         message = failed[-1].text if failed else "no step answered"

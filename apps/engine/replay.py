@@ -56,6 +56,12 @@ class Round:
         return last if last is not None and last.state == "completed" else None
 
     @property
+    def fault(self) -> str:
+        """Return why the last step failed; empty if it did not."""
+        last = self.results.get(len(self.plan.steps) - 1)
+        return last.fault if last is not None else ""
+
+    @property
     def has_failure(self) -> bool:
         """Say whether a step failed."""
         return any(r.state == "failed" for r in self.results.values())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from apps.engine.attempts import Superseded
 from apps.engine.events import StepSkipped
 from apps.engine.replay import Round, StepResult
 from apps.engine.run import Run
-from apps.engine.steps import StepRunner, Superseded
+from apps.engine.steps import StepRunner
 
 UNNEEDED = "the answer does not depend on it"
 PLANNED_AGAIN = "another step failed, so the work is planned again"

@@ -10,6 +10,7 @@ from apps.engine.limits import Limits
 from apps.engine.meter import Meter
 from apps.engine.ports import Pool, Ports, Task
 from apps.engine.replay import Round, RunState
+from apps.engine.structured import is_checked
 
 
 @dataclass(slots=True)
@@ -45,8 +46,9 @@ class Run:
 
     @property
     def is_call_streamed(self) -> bool:
-        """Say whether anybody wants to see single tokens."""
-        return self.task.is_streamed or self.task.is_watched
+        """Say whether it matters when the first token of a call comes."""
+        task = self.task
+        return task.is_streamed or task.is_watched or self.limits.is_hedged
 
     def is_superseded(self, round_: Round) -> bool:
         """Say whether a failure has made the rest of a round useless."""
@@ -55,7 +57,9 @@ class Run:
     def streams_round(self, number: int) -> bool:
         """Say whether the answer of round `number` goes out as it comes.
 
-        Only if no later round can change it.
+        Only if no later round can change it, and its form need not be checked.
         """
+        if not self.task.is_streamed or is_checked(self.task.params.response_format):
+            return False
         is_newest = number == len(self.state.rounds) - 1
-        return self.task.is_streamed and is_newest and not self.may_recurse
+        return is_newest and not self.may_recurse

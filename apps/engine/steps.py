@@ -1,44 +1,24 @@
-"""One step: from its context to a complete answer, over retries and the fallback."""
+"""One step: from its context to a result, over retries, rivals and substitutes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
 
-from apps.engine.calls import Attempt, AttemptFailed, Target
-from apps.engine.context import worker_messages
-from apps.engine.errors import TRANSIENT_FAULTS, CallFailed, CallFault
-from apps.engine.events import (
-    StepAttemptFailed,
-    StepCompleted,
-    StepFailed,
-    StepStarted,
+from apps.engine.attempts import Asked, Attempts, InvalidOutput, Place, Watch
+from apps.engine.candidates import Candidates, attempts_left, next_worker, untried
+from apps.engine.errors import (
+    CallFailed,
+    CallFault,
+    LimitReached,
+    PlanFault,
 )
-from apps.engine.messages import messages_json
-from apps.engine.ports import Call, CallParams, Delta, Messages, Progress
+from apps.engine.events import StepFailed
+from apps.engine.hedging import Race
+from apps.engine.ports import PoolWorker
 from apps.engine.replay import Round, StepResult, Tried
+from apps.engine.rescue import Voice, continued_messages
 from apps.engine.run import Run
-from apps.engine.text import ThinkFilter, strip_thinking
-
-
-def next_worker(
-    planned: str, fallback: str, failures: Sequence[Tried], max_attempts: int
-) -> str | None:
-    """Return who is asked next for a step, None if nobody is left.
-
-    The planned worker is asked again after a transient fault, with one attempt kept
-    back for the fallback worker. Any other fault goes to the fallback worker at once.
-    """
-    if not failures:
-        return planned
-    if len(failures) >= max_attempts:
-        return None
-    last = failures[-1]
-    has_substitute = last.worker == planned and fallback != planned
-    own_attempts = max_attempts - 1 if has_substitute else max_attempts
-    if last.fault in TRANSIENT_FAULTS and len(failures) < own_attempts:
-        return last.worker
-    return fallback if has_substitute else None
+from apps.engine.structured import repair_messages
 
 
 def backoff_s(run: Run, failures: int, failed: CallFailed) -> float:
@@ -52,173 +32,156 @@ def backoff_s(run: Run, failures: int, failed: CallFailed) -> float:
     return run.ports.random.uniform(0, min(ceiling, run.limits.retry_cap_s))
 
 
-class Superseded(Exception):
-    """The step is not needed any more: the work will be planned again."""
-
-
 class StepRunner:
     """Runs one step of a round."""
 
     def __init__(self, run: Run, number: int, round_: Round, index: int) -> None:
         self._run = run
-        self._number = number
-        self._round = round_
-        self._index = index
-        self._step = round_.plan.steps[index]
-        self._is_last = index == len(round_.plan.steps) - 1
-        self._is_live = self._is_last and run.streams_round(number)
+        self._place = place = Place(run, number, round_, index)
+        is_live = place.is_last and run.streams_round(number)
+        self._voice = Voice(run.ports.progress) if is_live else None
+        self._attempts = Attempts(place, self._voice)
+        self._candidates = Candidates(
+            run.task,
+            run.pool,
+            round_.plan,
+            index,
+            {i: r.text for i, r in round_.results.items()},
+            needs_price=run.limits.max_cost_micros is not None,
+        )
+        self._failures = _of_present(round_, index, run.pool.names)
+        self._failed: dict[str, CallFailed] = {}
+        """What went wrong last, by worker, as far as this process knows."""
+        self._repair: Asked | None = None
+        self._clock = asyncio.timeout(None)
 
     async def run(self) -> StepResult:
         """Return the step's result; failure is a result too.
 
         Raises: Superseded, LimitReached, RunDenied, whatever the recorder raises.
         """
-        await self._run.ports.gate.check_step(self._step)
-        responses = {i: r.text for i, r in self._round.results.items()}
-        failures = self._round.failures.setdefault(self._index, [])
-        failed: CallFailed | None = None
-        while worker := self._next_worker(failures):
-            if failed is not None and worker == failures[-1].worker:
-                await asyncio.sleep(backoff_s(self._run, len(failures), failed))
-            try:
-                return await self._attempt(worker, self._messages(worker, responses))
-            except CallFailed as exc:
-                failed = exc
-                failures.append(Tried(worker, exc.fault))
-        return self._fail(failed, failures)
-
-    def _messages(self, worker: str, responses: Mapping[int, str]) -> Messages:
-        spec = self._run.pool.worker(worker)
-        return worker_messages(
-            self._run.task, self._round.plan, self._index, responses, spec
-        )
-
-    def _next_worker(self, failures: Sequence[Tried]) -> str | None:
-        if self._run.has_spoken:
-            return None  # tokens of the answer are out and can't be taken back
-        limits, pool = self._run.limits, self._run.pool
-        # Between a crash and the resumption somebody may have changed the pool.
-        present = [tried for tried in failures if tried.worker in pool.names]
-        is_present = self._step.worker in pool.names
-        planned = self._step.worker if is_present else pool.fallback
-        return next_worker(planned, pool.fallback, present, limits.max_attempts)
-
-    async def _attempt(self, worker: str, messages: Messages) -> StepResult:
-        run = self._run
-        spec = run.pool.worker(worker)
-        params = run.task.params if self._is_last else CallParams()
-        number = self._round.attempts.get(self._index, 0) + 1
-        view = _View(run, self._number, self._index, number, self._is_live)
-
-        async def announce() -> None:
-            if number == 1 and self._run.is_superseded(self._round):
-                raise Superseded  # while this step waited for its turn
-            self._round.attempts[self._index] = number
-            await run.journal.commit(
-                StepStarted(
-                    self._number, self._index, number, worker, messages_json(messages)
-                )
-            )
-
+        step = self._place.round_.plan.steps[self._place.index]
+        await self._run.ports.gate.check_step(step)
         try:
-            attempt = await run.caller.call(
-                Call(worker, messages, params, run.is_call_streamed),
-                Target(spec.price, spec.max_output_tokens),
-                announce,
-                view.show,
+            async with self._clock:
+                result = await self._answer()
+        except TimeoutError:
+            if not self._clock.expired():
+                raise
+            limit_s = self._run.limits.step_time_s
+            return self._fail(
+                CallFault.TOTAL_TIMEOUT, f"the step may take {limit_s:g} s"
             )
-            _require_text(attempt)
-        except AttemptFailed as exc:
-            raise self._note_failure(worker, number, exc) from None
-        view.finish()
-        return self._complete(worker, number, attempt, view)
+        return result or self._fail(*self._last_fault())
 
-    def _note_failure(
-        self, worker: str, number: int, exc: AttemptFailed
-    ) -> BaseException:
-        failure, attempt = exc.failure, exc.attempt
-        self._run.journal.post(
-            StepAttemptFailed(
-                self._number,
-                self._index,
-                number,
-                worker,
-                failure.fault,
-                failure.message,
-                attempt.usage,
-                attempt.cost_micros,
-                attempt.latency_ms,
-            )
+    async def _answer(self) -> StepResult | None:
+        while worker := self._next_worker():
+            await self._wait(worker)
+            result = await self._ask(worker)
+            if result is not None:
+                return result
+        return None
+
+    def _next_worker(self) -> PoolWorker | None:
+        if self._voice is not None and self._voice.has_called_tools:
+            return None  # the caller may be at work on it already
+        return next_worker(
+            self._candidates.workers,
+            self._failures,
+            self._run.limits.max_attempts,
+            closed=self._attempts.closed,
         )
-        return exc.reason()
 
-    def _complete(
-        self, worker: str, number: int, attempt: Attempt, view: _View
-    ) -> StepResult:
-        completed = StepCompleted(
-            self._number,
-            self._index,
-            number,
-            worker,
-            attempt.text,
-            attempt.reasoning,
-            attempt.finish_reason,
-            attempt.model,
-            attempt.usage,
-            attempt.cost_micros,
-            attempt.latency_ms,
-            attempt.first_token_ms,
+    async def _wait(self, worker: PoolWorker) -> None:
+        failed = self._failed.get(worker.name)
+        if failed is not None and failed.is_transient:
+            times = sum(tried.worker == worker.name for tried in self._failures)
+            await asyncio.sleep(backoff_s(self._run, times, failed))
+
+    async def _ask(self, worker: PoolWorker) -> StepResult | None:
+        """Ask `worker`, and a rival if it is slow; None if who was asked failed."""
+        rival = self._rival(worker)
+        if rival is None or worker.hedge_after_s is None:
+            return await self._try(worker)
+        race: Race[StepResult] = Race(
+            worker.hedge_after_s, lambda: self._try_rival(rival, race)
         )
-        text = view.answer if self._is_live else strip_thinking(attempt.text)
-        result = StepResult("completed", text, attempt.finish_reason)
-        if self._is_last:
-            self._run.journal.note(completed)  # rides with run.completed
-        else:
-            self._run.journal.post(completed)
-        return result
+        return await race.run(self._try(worker, race))
 
-    def _fail(self, failed: CallFailed | None, failures: Sequence[Tried]) -> StepResult:
-        fault = failures[-1].fault
-        message = failed.message if failed else f"failed before: {fault}"
-        self._run.journal.post(StepFailed(self._number, self._index, fault, message))
+    def _rival(self, worker: PoolWorker) -> PoolWorker | None:
+        limits = self._run.limits
+        if not limits.is_hedged or worker.hedge_after_s is None:
+            return None
+        closed = self._attempts.closed
+        if attempts_left(self._failures, limits.max_attempts, closed=closed) < 2:
+            return None
+        others = untried(self._candidates.workers, self._failures)
+        return next((w for w in others if w is not worker), None)
+
+    async def _try_rival(
+        self, worker: PoolWorker, race: Race[StepResult]
+    ) -> StepResult | None:
+        try:
+            return await self._try(worker, race)
+        except LimitReached:
+            return None  # there is no room for a rival; the first goes on
+
+    async def _try(
+        self, worker: PoolWorker, race: Race[StepResult] | None = None
+    ) -> StepResult | None:
+        """Make one call; return None if it fails."""
+
+        def called() -> None:
+            self._start_clock()
+            if race is not None:
+                race.called()
+
+        asked = self._asked(worker)
+        watch = Watch(called, None if race is None else race.lead)
+        try:
+            return await self._attempts.make(asked, watch)
+        except CallFailed as exc:
+            self._note(asked, exc)
+            return None
+
+    def _asked(self, worker: PoolWorker) -> Asked:
+        if self._repair is not None and self._repair.worker is worker:
+            return self._repair
+        messages = self._candidates.messages(worker)
+        said = self._voice.said if self._voice is not None else ""
+        if said and worker.accepts_prefill:
+            messages = continued_messages(messages, said)
+            return Asked(worker, messages, is_continued=True)
+        return Asked(worker, messages)
+
+    def _note(self, asked: Asked, failed: CallFailed) -> None:
+        name = asked.worker.name
+        self._failed[name] = failed
+        self._failures.append(Tried(name, failed.fault))
+        if isinstance(failed, InvalidOutput):
+            messages = repair_messages(asked.messages, failed.answer, failed.problem)
+            self._repair = Asked(asked.worker, messages)
+
+    def _start_clock(self) -> None:
+        if self._clock.when() is None:
+            now = asyncio.get_running_loop().time()
+            self._clock.reschedule(now + self._run.limits.step_time_s)
+
+    def _last_fault(self) -> tuple[str, str]:
+        if not self._failures:
+            return PlanFault.UNSUITED_WORKER, self._candidates.nobody
+        last = self._failures[-1]
+        failed = self._failed.get(last.worker)
+        return last.fault, failed.message if failed else f"failed before: {last.fault}"
+
+    def _fail(self, fault: str, message: str) -> StepResult:
+        place = self._place
+        self._run.journal.post(StepFailed(place.number, place.index, fault, message))
         return StepResult("failed", f"(no response: {message})", fault=fault)
 
 
-class _View:
-    """Passes an attempt's text on to those who watch."""
-
-    def __init__(
-        self, run: Run, round_: int, step: int, attempt: int, is_live: bool
-    ) -> None:
-        self._run = run
-        self._place = (round_, step, attempt)
-        self._filter = ThinkFilter() if is_live else None
-        self._answer: list[str] = []
-
-    @property
-    def answer(self) -> str:
-        """Return what went out as the answer."""
-        return "".join(self._answer)
-
-    def show(self, delta: Delta) -> None:
-        emit = self._run.ports.progress.emit
-        if self._run.task.is_watched:
-            emit(Progress(*self._place, delta.text, delta.reasoning))
-        if self._filter is not None:
-            self._say(self._filter.feed(delta.text))
-
-    def finish(self) -> None:
-        if self._filter is not None:
-            self._say(self._filter.flush())
-
-    def _say(self, text: str) -> None:
-        if text:
-            self._run.has_spoken = True
-            self._answer.append(text)
-            self._run.ports.progress.emit(Progress(*self._place, text, is_answer=True))
-
-
-def _require_text(attempt: Attempt) -> None:
-    if not strip_thinking(attempt.text).strip():
-        failure = CallFailed(CallFault.EMPTY, "the model's answer has no text")
-        raise AttemptFailed(failure, attempt)
+def _of_present(round_: Round, index: int, names: tuple[str, ...]) -> list[Tried]:
+    """Return the failed calls of a step, without workers that have left the pool."""
+    before = round_.failures.get(index, [])
+    round_.failures[index] = [tried for tried in before if tried.worker in names]
+    return round_.failures[index]

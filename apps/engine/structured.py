@@ -31,16 +31,21 @@ def problem_of(text: str, response_format: Mapping[str, Any] | None) -> str | No
     Raises: ValueError if the schema itself is no good; `check_schema` finds that out
     before a run begins.
     """
-    kind = (response_format or {}).get("type", "text")
-    if response_format is None or kind not in ("json_object", "json_schema"):
+    if response_format is None or not is_checked(response_format):
         return None
     try:
         answer = orjson.loads(text)
     except orjson.JSONDecodeError as exc:
         return f"it is not JSON ({exc.msg} at character {exc.pos + 1})"
-    if kind == "json_object":
+    if response_format["type"] == "json_object":
         return None if isinstance(answer, dict) else "it is JSON, but not an object"
     return _mismatch(answer, response_format["json_schema"].get("schema") or {})
+
+
+def is_checked(response_format: Mapping[str, Any] | None) -> bool:
+    """Say whether an answer in this format can be wrong."""
+    kind = (response_format or {}).get("type", "text")
+    return kind in ("json_object", "json_schema")
 
 
 def repair_messages(messages: Messages, answer: str, problem: str) -> Messages:

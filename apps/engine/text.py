@@ -9,14 +9,14 @@ CLOSE = "</think>"
 class ThinkFilter:
     """Removes `<think>…</think>` from a text that comes in pieces. Sans-I/O.
 
-    Whitespace before the first visible character is dropped too. A block that is never
-    closed swallows the rest.
+    Whitespace before the first visible character is dropped too, unless something is
+    visible already (`has_begun`). A block that is never closed swallows the rest.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_begun: bool = False) -> None:
         self._held = ""
         self._is_inside = False
-        self._has_spoken = False
+        self._has_spoken = has_begun
 
     def feed(self, piece: str) -> str:
         """Take the next piece; return what is certainly visible by now."""

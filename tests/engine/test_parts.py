@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 from apps.engine import events as ev
 from apps.engine.codec import decode, encode
 from apps.engine.context import worker_messages
-from apps.engine.errors import CallFault, HistoryMismatch, PlanFault, PlanRejected
+from apps.engine.errors import HistoryMismatch, PlanFault, PlanRejected
 from apps.engine.limits import Limits
 from apps.engine.meter import Meter
 from apps.engine.plan import Plan, PlannedStep, validate
 from apps.engine.ports import PoolWorker, Task
-from apps.engine.replay import Tried, replay
-from apps.engine.steps import next_worker
+from apps.engine.replay import replay
 from apps.engine.testing import make_plan
 from apps.engine.text import ThinkFilter, strip_thinking
 from apps.engine.usage import Cost, Price, Usage, cost_of
@@ -100,31 +99,6 @@ def test_a_plan_that_breaks_a_rule_is_rejected_by_name(steps, fault):
 def test_the_needed_steps_are_the_ancestors_of_the_last():
     plan = make_plan(("a", ()), ("a", ()), ("a", (0,)), ("a", ()), ("a", (2,)))
     assert plan.needed() == {0, 2, 4}
-
-
-SERVER, WRONG_KEY = CallFault.SERVER_ERROR, CallFault.UNAUTHORIZED
-
-
-@pytest.mark.parametrize(
-    ("failures", "expected"),
-    [
-        ([], "a"),
-        ([("a", SERVER)], "a"),
-        ([("a", SERVER), ("a", SERVER)], "d"),
-        ([("a", WRONG_KEY)], "d"),
-        ([("a", WRONG_KEY), ("d", SERVER)], "d"),
-        ([("a", WRONG_KEY), ("d", WRONG_KEY)], None),
-        ([("a", SERVER), ("a", SERVER), ("d", SERVER)], None),
-    ],
-)
-def test_who_is_asked_next(failures, expected):
-    tried = [Tried(*f) for f in failures]
-    assert next_worker("a", "d", tried, max_attempts=3) == expected
-
-
-def test_a_worker_without_a_substitute_uses_all_attempts():
-    tried = [Tried("d", SERVER)] * 2
-    assert next_worker("d", "d", tried, max_attempts=3) == "d"
 
 
 def test_hostile_text_cannot_leave_its_section():

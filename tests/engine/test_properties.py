@@ -156,10 +156,10 @@ def test_a_run_resumed_from_any_prefix_repeats_no_completed_step(plan, world, da
 @many
 @given(plans(), st.data())
 def test_a_run_resumed_from_any_prefix_ends_in_the_same_answer(plan, data):
-    caller = ScriptedCaller(lambda c, n: c.messages[0]["content"][-30:])
+    caller = ScriptedCaller(lambda c, n: str(c.messages[0]["content"])[-30:])
     end, events = conducted(plan, caller)
     cut = data.draw(st.integers(0, len(events) - 1))
-    again = ScriptedCaller(lambda c, n: c.messages[0]["content"][-30:])
+    again = ScriptedCaller(lambda c, n: str(c.messages[0]["content"])[-30:])
     end_again, rest = conducted(plan, again, history=tuple(events[:cut]))
     assert end_again.answer == end.answer
     unknown = [e.unknown_calls for e in rest if isinstance(e, ev.RunResumed)]

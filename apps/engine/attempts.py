@@ -1,0 +1,255 @@
+"""The calls of one step: on record before they leave, and however they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from apps.engine.calls import Attempt, AttemptFailed, Target
+from apps.engine.errors import CallFailed, CallFault
+from apps.engine.events import StepAttemptFailed, StepCompleted, StepStarted
+from apps.engine.messages import messages_json
+from apps.engine.ports import (
+    Call,
+    CallParams,
+    Delta,
+    Messages,
+    PoolWorker,
+    Progress,
+)
+from apps.engine.replay import Round, StepResult
+from apps.engine.rescue import Joint, Voice, continued_params
+from apps.engine.run import Run
+from apps.engine.structured import problem_of
+from apps.engine.text import ThinkFilter, strip_thinking
+from apps.engine.tool_calls import tool_calls_json
+
+
+class Superseded(Exception):
+    """The step is not needed any more: the work will be planned again."""
+
+
+class InvalidOutput(CallFailed):
+    """A complete answer in a wrong form; it may be put right."""
+
+    def __init__(self, answer: str, problem: str) -> None:
+        super().__init__(CallFault.INVALID_OUTPUT, f"the answer is wrong: {problem}")
+        self.answer = answer
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A step of a round of a run."""
+
+    run: Run
+    number: int
+    """Of the round."""
+    round_: Round
+    index: int
+
+    @property
+    def is_last(self) -> bool:
+        """Say whether the step gives the answer."""
+        return self.index == len(self.round_.plan.steps) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a worker is about to be asked."""
+
+    worker: PoolWorker
+    messages: Messages
+    is_continued: bool = False
+    """True: the messages end in what was said of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who wants to know how a call gets on."""
+
+    called: Callable[[], None]
+    """It is on record and leaves now."""
+    brought: Callable[[], None] | None = None
+    """An item came. May raise CallFailed to close the call."""
+
+
+class Attempts:
+    """Makes the calls of one step."""
+
+    def __init__(self, place: Place, voice: Voice | None) -> None:
+        """`voice`: says the answer while it comes; None: it is not said live."""
+        self._place = place
+        self._run = place.run
+        self._voice = voice
+        self.closed = 0
+        """Calls that were closed before their end."""
+
+    async def make(self, asked: Asked, watch: Watch) -> StepResult:
+        """Make one call and return the step's result.
+
+        Raises: CallFailed (it is on record), Superseded, LimitReached, whatever the
+        recorder raises.
+        """
+        place = self._place
+        number = place.round_.attempts.get(place.index, 0) + 1
+        view = _View(place, number, self._voice, asked)
+
+        async def announce() -> None:
+            if number == 1 and self._run.is_superseded(place.round_):
+                raise Superseded  # while this step waited for its turn
+            await self._announce(asked, number)
+            watch.called()
+
+        def take(delta: Delta) -> None:
+            if watch.brought is not None:
+                watch.brought()
+            view.show(delta)
+
+        try:
+            attempt = await self._run.caller.call(
+                self._call(asked),
+                Target(asked.worker.price, asked.worker.max_output_tokens),
+                announce,
+                take,
+            )
+            self._check(attempt, asked, view)
+        except AttemptFailed as exc:
+            raise self._note_failure(asked.worker.name, number, exc) from None
+        return self._complete(asked, number, attempt)
+
+    async def _announce(self, asked: Asked, number: int) -> None:
+        place = self._place
+        place.round_.attempts[place.index] = number
+        await self._run.journal.commit(
+            StepStarted(
+                place.number,
+                place.index,
+                number,
+                asked.worker.name,
+                messages_json(asked.messages),
+            )
+        )
+
+    def _call(self, asked: Asked) -> Call:
+        params = self._run.task.params if self._place.is_last else CallParams()
+        if asked.is_continued and self._voice is not None:
+            params = continued_params(params, self._voice.said)
+        return Call(
+            asked.worker.name,
+            asked.messages,
+            params,
+            self._run.is_call_streamed,
+            asked.is_continued,
+        )
+
+    def _check(self, attempt: Attempt, asked: Asked, view: _View) -> None:
+        """Refuse an answer that is complete and no good. Raises: AttemptFailed."""
+        try:
+            if not asked.is_continued:
+                _require_content(attempt)
+            if self._place.is_last and not attempt.tool_calls:
+                self._check_form(attempt)
+            view.finish()
+        except CallFailed as exc:
+            raise AttemptFailed(exc, attempt) from None
+
+    def _check_form(self, attempt: Attempt) -> None:
+        text = strip_thinking(attempt.text)
+        problem = problem_of(text, self._run.task.params.response_format)
+        if problem is not None:
+            raise InvalidOutput(text, problem)
+
+    def _note_failure(
+        self, worker: str, number: int, exc: AttemptFailed
+    ) -> BaseException:
+        failure, attempt = exc.failure, exc.attempt
+        self.closed += failure.fault is CallFault.CANCELLED
+        self._run.journal.post(
+            StepAttemptFailed(
+                self._place.number,
+                self._place.index,
+                number,
+                worker,
+                failure.fault,
+                failure.message,
+                attempt.usage,
+                attempt.cost_micros,
+                attempt.latency_ms,
+            )
+        )
+        return exc.reason()
+
+    def _complete(self, asked: Asked, number: int, attempt: Attempt) -> StepResult:
+        said = self._voice.said if self._voice is not None else None
+        completed = StepCompleted(
+            self._place.number,
+            self._place.index,
+            number,
+            asked.worker.name,
+            said if said is not None and asked.is_continued else attempt.text,
+            attempt.reasoning,
+            attempt.finish_reason,
+            attempt.model,
+            attempt.usage,
+            attempt.cost_micros,
+            attempt.latency_ms,
+            attempt.first_token_ms,
+            tool_calls_json(attempt.tool_calls),
+        )
+        if self._place.is_last:
+            self._run.journal.note(completed)  # rides with run.completed
+        else:
+            self._run.journal.post(completed)
+        return StepResult(
+            "completed",
+            strip_thinking(attempt.text) if said is None else said,
+            attempt.finish_reason,
+            tool_calls=completed.tool_calls,
+        )
+
+
+class _View:
+    """Passes what a call brings on to those who watch, and to the caller."""
+
+    def __init__(
+        self, place: Place, attempt: int, voice: Voice | None, asked: Asked
+    ) -> None:
+        self._run = place.run
+        self._place = (place.number, place.index, attempt)
+        self._voice = voice
+        self._filter = ThinkFilter(has_begun=asked.is_continued)
+        self._joint: Joint | None = None
+        if voice is not None:
+            self._joint = voice.joint(is_continued=asked.is_continued)
+
+    def show(self, delta: Delta) -> None:
+        if self._run.task.is_watched and (delta.text or delta.reasoning):
+            emit = self._run.ports.progress.emit
+            emit(Progress(*self._place, delta.text, delta.reasoning))
+        if self._voice is None or self._joint is None:
+            return
+        if delta.text:
+            self._say(self._filter.feed(delta.text))
+        if delta.tool_calls:
+            self._joint.finish()
+            self._run.has_spoken = True
+            self._voice.call_tools(self._place, delta.tool_calls)
+
+    def finish(self) -> None:
+        if self._joint is not None:
+            self._say(self._filter.flush())
+            self._joint.finish()
+
+    def _say(self, text: str) -> None:
+        if self._voice is None or self._joint is None:
+            return
+        new = self._joint.feed(text) if text else ""
+        if new:
+            self._run.has_spoken = True
+            self._voice.say(self._place, new)
+
+
+def _require_content(attempt: Attempt) -> None:
+    if not attempt.tool_calls and not strip_thinking(attempt.text).strip():
+        raise CallFailed(CallFault.EMPTY, "the model's answer has no text")

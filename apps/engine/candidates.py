@@ -1,0 +1,177 @@
+"""Who may do a step, in which order they are asked, and what each of them is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from apps.engine.context import cut_messages, fits, worker_messages
+from apps.engine.errors import TRANSIENT_FAULTS, CallFault
+from apps.engine.plan import Plan
+from apps.engine.ports import CallParams, Messages, Pool, PoolWorker, Task
+from apps.engine.replay import Tried
+from apps.engine.suitability import unsuited
+
+MAX_INVALID = 2
+"""Answers in a wrong form per step: the first one, and the one put right."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The workers that can do one step.
+
+    They stand in the order planned worker, fallback, substitutes. Who has too small a
+    context is passed over; if all have, the largest come first and get a cut
+    conversation.
+    """
+
+    task: Task
+    pool: Pool
+    plan: Plan
+    index: int
+    responses: Mapping[int, str]
+    """The text of every earlier step that has ended."""
+    needs_price: bool = False
+    """True: the run has a cost limit, and without a price nobody can be held to it."""
+    _messages: dict[str, Messages] = field(default_factory=dict)
+
+    @cached_property
+    def workers(self) -> tuple[PoolWorker, ...]:
+        """Return the candidates in the order they are asked."""
+        if self._fitting:
+            return self._fitting
+        return tuple(sorted(self._able(), key=lambda w: -(w.context_tokens or 0)))
+
+    @property
+    def nobody(self) -> str:
+        """Return in words why there is no candidate."""
+        planned = self.plan.steps[self.index].worker
+        for worker in self._in_order():
+            if worker.name == planned and (reason := self._unsuited(worker)):
+                return f"no worker of the pool can do it: {planned!r} {reason}"
+        return "no worker of the pool can do it"
+
+    def messages(self, worker: PoolWorker) -> Messages:
+        """Return what a candidate is sent: whole, or cut to its context."""
+        if worker in self._fitting:
+            return self._whole(worker)
+        return cut_messages(self.task, self.plan, self.index, self.responses, worker)
+
+    @cached_property
+    def _fitting(self) -> tuple[PoolWorker, ...]:
+        return tuple(w for w in self._able() if self._fits(w))
+
+    def _able(self) -> list[PoolWorker]:
+        return [w for w in self._in_order() if not self._unsuited(w)]
+
+    @property
+    def _is_last(self) -> bool:
+        return self.index == len(self.plan.steps) - 1
+
+    def _in_order(self) -> list[PoolWorker]:
+        planned = self.plan.steps[self.index].worker
+        names = (planned, self.pool.fallback, *self.pool.substitutes)
+        # Between a crash and the resumption somebody may have changed the pool.
+        present = {w.name: w for w in self.pool.workers}
+        return [present[name] for name in dict.fromkeys(names) if name in present]
+
+    def _unsuited(self, worker: PoolWorker) -> str:
+        if self.needs_price and worker.price is None:
+            return "has no price, and the run has a cost limit"
+        return unsuited(self.task, worker, is_last=self._is_last)
+
+    def _fits(self, worker: PoolWorker) -> bool:
+        if worker.context_tokens is None:
+            return True
+        params = self.task.params if self._is_last else CallParams()
+        whole = self._whole(worker)
+        return fits(whole, worker, params.max_tokens, tools=params.tools)
+
+    def _whole(self, worker: PoolWorker) -> Messages:
+        if worker.name not in self._messages:
+            self._messages[worker.name] = worker_messages(
+                self.task, self.plan, self.index, self.responses, worker
+            )
+        return self._messages[worker.name]
+
+
+def next_worker(
+    candidates: Sequence[PoolWorker],
+    failures: Sequence[Tried],
+    max_attempts: int,
+    *,
+    closed: int = 0,
+) -> PoolWorker | None:
+    """Return who is asked next for a step, None if nobody is left.
+
+    Every candidate gets its turn; attempts beyond that go to a worker whose faults were
+    all transient. An answer in a wrong form is put right once, by the worker that gave
+    it. `closed` counts calls that were closed because another one was quicker.
+    """
+    left = attempts_left(failures, max_attempts, closed=closed)
+    if left < 1:
+        return None
+    if not failures:
+        return candidates[0] if candidates else None
+    invalid = sum(tried.fault is CallFault.INVALID_OUTPUT for tried in failures)
+    if invalid >= MAX_INVALID:
+        return None
+    fresh = untried(candidates, failures)
+    again = _again(candidates, failures)
+    if again is None or not fresh:
+        return again or (fresh[0] if fresh else None)
+    last = failures[-1]
+    is_due = last.fault is CallFault.INVALID_OUTPUT or left > len(fresh)
+    return again if again.name == last.worker and is_due else fresh[0]
+
+
+def attempts_left(
+    failures: Sequence[Tried], max_attempts: int, *, closed: int = 0
+) -> int:
+    """Return how many calls a step may still make.
+
+    A worker that rests because it failed before is not called, so it costs nothing.
+    """
+    made = sum(tried.fault is not CallFault.CIRCUIT_OPEN for tried in failures)
+    return max_attempts - made - closed
+
+
+def untried(
+    candidates: Sequence[PoolWorker], failures: Sequence[Tried]
+) -> list[PoolWorker]:
+    """Return who has not failed yet and could do better than those who have.
+
+    What was too long for one context is too long for one that is no larger.
+    """
+    tried = {t.worker for t in failures}
+    too_small = _too_small(candidates, failures)
+    return [
+        worker
+        for worker in candidates
+        if worker.name not in tried
+        and (worker.context_tokens is None or worker.context_tokens > too_small)
+    ]
+
+
+def _too_small(candidates: Sequence[PoolWorker], failures: Sequence[Tried]) -> int:
+    """Return the size of the largest context that is known to be too small."""
+    refused = {t.worker for t in failures if t.fault is CallFault.CONTEXT_LENGTH}
+    sizes = (w.context_tokens or 0 for w in candidates if w.name in refused)
+    return max(sizes, default=0)
+
+
+def _again(
+    candidates: Sequence[PoolWorker], failures: Sequence[Tried]
+) -> PoolWorker | None:
+    """Return the last worker that may be asked again after what it did."""
+    lasting = {t.worker for t in failures if not _may_repeat(t.fault)}
+    present = {worker.name: worker for worker in candidates}
+    for tried in reversed(failures):
+        if tried.worker in present and tried.worker not in lasting:
+            return present[tried.worker]
+    return None
+
+
+def _may_repeat(fault: CallFault) -> bool:
+    return fault in TRANSIENT_FAULTS or fault is CallFault.INVALID_OUTPUT
