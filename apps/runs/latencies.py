@@ -7,7 +7,7 @@ by one process. `p95_s` is the nearest-rank 95th percentile of the last `KEPT` c
 from __future__ import annotations
 
 from collections import deque
-from math import ceil
+from math import ceil, inf
 
 from apps.runs.circuits import Key
 
@@ -34,17 +34,22 @@ class Latencies:
     def left(self, key: Key, *, is_streamed: bool, after_s: float) -> None:
         """Note that a call was closed after this long, before anything had come.
 
-        It counts as if it had begun then, but only if it was late already: otherwise
-        every rival that wins would make the next call look late sooner, and every
-        cancelled run would make the endpoint look quick.
+        It counts as later than every other if it was late already. Otherwise each
+        rival that wins would make the next call look late sooner, and each cancelled
+        run would make the endpoint look quick.
         """
         known = self.p95_s(key, is_streamed=is_streamed)
         if known is not None and after_s > known:
-            self.began(key, is_streamed=is_streamed, after_s=after_s)
+            self.began(key, is_streamed=is_streamed, after_s=inf)
 
     def p95_s(self, key: Key, *, is_streamed: bool) -> float | None:
-        """Return how long 95 % of the calls took to begin; None: too few to say."""
+        """Return how long 95 % of the calls took to begin; None: too few to say.
+
+        If more than 5 % never began while somebody waited: the longest of those that
+        did.
+        """
         calls = self._began.get((key, is_streamed), ())
-        if len(calls) < ENOUGH:
+        known = sorted(after_s for after_s in calls if after_s < inf)
+        if len(known) < ENOUGH:
             return None
-        return sorted(calls)[ceil(QUANTILE * len(calls)) - 1]
+        return known[min(ceil(QUANTILE * len(calls)), len(known)) - 1]

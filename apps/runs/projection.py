@@ -65,6 +65,12 @@ INSERT_STEP = (
     "prompt_tokens, completion_tokens, cost_micros, latency_ms) "
     "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 )
+UPDATE_STEP = (
+    "UPDATE runs_step SET worker = %s, state = %s, attempts = %s, prompt_tokens = %s, "
+    "completion_tokens = %s, cost_micros = %s, latency_ms = %s "
+    'WHERE run_id = %s AND round = %s AND "index" = %s'
+)
+"""Of a step that has its answer: what a worker asked beside it came to."""
 _NO_NEWS = (ev.PlanRequested, ev.StepStarted)
 """Events that change nothing a list shows."""
 RUNNING = RunState.RUNNING.value
@@ -84,12 +90,15 @@ class RunProjection:
         self._order = order
         self._created_at = created_at
         self._is_inserted = False
+        self._steps: set[tuple[int, int]] = set()
+        """Steps that have a row."""
         self._pool: tuple[str, int] = ("", 0)
 
     def replay(self, events: Sequence[ev.Event]) -> None:
         """Take events that have been recorded before."""
         for event in events:
             self.tally.add(event)
+        self._steps |= {k for k, step in self.tally.steps.items() if step.is_over}
         self._is_inserted = True
 
     def writes(self, events: Sequence[ev.Event]) -> tuple[RowWrite, ...]:
@@ -102,7 +111,7 @@ class RunProjection:
             is_news = is_news or not isinstance(event, _NO_NEWS)
             step = self.tally.add(event)
             if step is not None and step.is_over:
-                writes.append(RowWrite(INSERT_STEP, self._step_row(step), phase=1))
+                writes.append(self._step_write(step))
         if is_news:
             writes.append(self._run_write())
         return tuple(writes)
@@ -153,20 +162,26 @@ class RunProjection:
             datetime.now(UTC) if end else None,
         )
 
-    def _step_row(self, step: StepTally) -> tuple[object, ...]:
-        return (
-            self._run_id,
-            self._order.team_id,
-            step.round,
-            step.index,
-            step.worker,
-            step.state,
-            step.attempts,
-            step.usage.prompt_tokens,
-            step.usage.completion_tokens,
-            None if step.cost.has_unknown else step.cost.micros,
-            step.latency_ms,
-        )
+    def _step_write(self, step: StepTally) -> RowWrite:
+        place = (step.round, step.index)
+        if place in self._steps:
+            values = (*_sums(step), self._run_id, *place)
+            return RowWrite(UPDATE_STEP, values, phase=2)
+        self._steps.add(place)
+        values = (self._run_id, self._order.team_id, *place, *_sums(step))
+        return RowWrite(INSERT_STEP, values, phase=1)
+
+
+def _sums(step: StepTally) -> tuple[object, ...]:
+    return (
+        step.worker,
+        step.state,
+        step.attempts,
+        step.usage.prompt_tokens,
+        step.usage.completion_tokens,
+        None if step.cost.has_unknown else step.cost.micros,
+        step.latency_ms,
+    )
 
 
 def title_of(prompt: str) -> str:

@@ -1,0 +1,128 @@
+"""One run for each idempotency key and team, for a day."""
+
+from __future__ import annotations
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.db import connection
+
+from apps.accounts.models import Team
+from apps.core.ids import new_id
+from apps.runs.adapters import idempotency_sweep
+from apps.runs.errors import IdempotencyConflict
+from apps.runs.idempotency import GRACE
+from apps.runs.models import IdempotencyKey, Run
+from apps.runs.querysets import KEY_LIFETIME
+from apps.runs.services import idempotency_claim, idempotency_release
+from tests.conftest import Cast, Site
+from tests.factories import TeamFactory
+from tests.runs.clients import ask_all, request
+
+pytestmark = pytest.mark.django_db
+BODY = b"b" * 32
+OTHER = b"o" * 32
+
+
+@pytest.fixture
+def team() -> Team:
+    return TeamFactory.create()
+
+
+def claim(team: Team, digest: bytes = BODY, key: str = "k") -> tuple[bool, uuid.UUID]:
+    """Return whether the key was new, and the run it stands for."""
+    mine = new_id()
+    found = idempotency_claim(team_id=team.id, key=key, body_digest=digest, run_id=mine)
+    return found == mine, found
+
+
+def grow_older(team: Team, age: timedelta) -> None:
+    rows = IdempotencyKey.objects.for_team(team.id)
+    rows.update(claimed_at=datetime.now(UTC) - age)
+
+
+def test_same_body_leads_to_the_same_run(team: Team):
+    is_new, first = claim(team)
+    assert is_new
+    assert claim(team) == (False, first)
+
+
+def test_claiming_again_for_the_same_run_changes_nothing(team: Team):
+    _, run_id = claim(team)
+    again = idempotency_claim(team_id=team.id, key="k", body_digest=BODY, run_id=run_id)
+    assert again == run_id
+
+
+def test_other_body_is_refused(team: Team):
+    claim(team)
+    with pytest.raises(IdempotencyConflict) as refused:
+        claim(team, OTHER)
+    assert (refused.value.code, refused.value.http_status) == (
+        "idempotency_conflict",
+        422,
+    )
+
+
+def test_keys_of_teams_and_other_keys_stand_apart(team: Team):
+    claim(team)
+    assert claim(TeamFactory.create(), OTHER)[0]
+    assert claim(team, OTHER, key="another")[0]
+
+
+def test_released_key_is_free_for_any_body(team: Team):
+    _, run_id = claim(team)
+    idempotency_release(team_id=team.id, key="k", run_id=new_id())
+    assert claim(team) == (False, run_id)
+    idempotency_release(team_id=TeamFactory.create().id, key="k", run_id=run_id)
+    assert claim(team) == (False, run_id)
+    idempotency_release(team_id=team.id, key="k", run_id=run_id)
+    assert claim(team, OTHER)[0]
+
+
+def test_key_is_free_after_a_day(team: Team):
+    claim(team)
+    grow_older(team, KEY_LIFETIME + timedelta(seconds=1))
+    assert claim(team, OTHER)[0]
+
+
+def test_key_of_a_run_that_never_got_on_record_is_free_after_a_while(team: Team):
+    _, lost = claim(team)
+    grow_older(team, GRACE - timedelta(seconds=5))
+    assert claim(team) == (False, lost)
+    grow_older(team, GRACE + timedelta(seconds=5))
+    assert claim(team, OTHER)[0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_sweep_forgets_what_is_over(team: Team):
+    claim(team, key="old")
+    grow_older(team, KEY_LIFETIME + timedelta(seconds=1))
+    claim(team, key="new")
+    async_to_sync(idempotency_sweep)()
+    left = IdempotencyKey.objects.for_team(team.id).values_list("key", flat=True)
+    assert list(left) == ["new"]
+
+
+def test_of_many_at_once_one_wins(cast: Cast):
+    def one(_: int) -> tuple[bool, uuid.UUID]:
+        try:
+            return claim(cast.team)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(one, range(24)))
+    assert sum(is_new for is_new, _ in found) == 1
+    assert len({run_id for _, run_id in found}) == 1
+
+
+def test_key_of_a_run_on_record_is_kept_all_day(site: Site):
+    ask_all(site, [("", "", request("worker/sim-delta", "Hi", is_streamed=False))])
+    team = site.cast.team
+    run = Run.objects.for_team(team.id).get()
+    idempotency_claim(team_id=team.id, key="k", body_digest=BODY, run_id=run.id)
+    grow_older(team, KEY_LIFETIME - timedelta(minutes=1))
+    assert claim(team) == (False, run.id)

@@ -1,0 +1,65 @@
+"""How long endpoints take to begin: from when on a call counts as late."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from apps.runs.latencies import ENOUGH, KEPT, Latencies
+
+KEY = (uuid.uuid4(), "http://host/v1", "model")
+OTHER = (uuid.uuid4(), "http://host/v1", "model")
+
+
+def seen(*after_s: float) -> Latencies:
+    latencies = Latencies()
+    for value in after_s:
+        latencies.began(KEY, is_streamed=True, after_s=value)
+    return latencies
+
+
+def p95(latencies: Latencies) -> float | None:
+    return latencies.p95_s(KEY, is_streamed=True)
+
+
+def test_too_few_calls_say_nothing():
+    assert p95(seen(*[1.0] * (ENOUGH - 1))) is None
+    assert p95(seen(*[1.0] * ENOUGH)) == 1.0
+
+
+def test_it_is_the_nearest_rank_whatever_the_order():
+    assert p95(seen(*range(100, 0, -1))) == 95
+
+
+def test_only_the_latest_calls_count():
+    assert p95(seen(*[9.0] * KEPT, *[1.0] * KEPT)) == 1.0
+
+
+def test_teams_and_ways_of_asking_are_kept_apart():
+    latencies = seen(*[1.0] * ENOUGH)
+    assert latencies.p95_s(OTHER, is_streamed=True) is None
+    assert latencies.p95_s(KEY, is_streamed=False) is None
+
+
+def test_leaving_early_says_nothing():
+    latencies = seen(*range(100))
+    for _ in range(KEPT):
+        latencies.left(KEY, is_streamed=True, after_s=0.1)
+    assert p95(latencies) == 94
+
+
+def test_leaving_a_late_call_keeps_it_late():
+    # 95 calls of 1 to 95 s and five that were closed at 95.5 s by quicker rivals.
+    latencies = seen(*range(1, 96))
+    for _ in range(5):
+        latencies.left(KEY, is_streamed=True, after_s=95.5)
+    assert p95(latencies) == 95
+
+
+@pytest.mark.parametrize("hung", [ENOUGH, KEPT - ENOUGH])
+def test_an_endpoint_that_hangs_does_not_push_the_mark_up(hung: int):
+    latencies = seen(*[1.0] * KEPT)
+    for _ in range(hung):
+        latencies.left(KEY, is_streamed=True, after_s=60.0)
+    assert p95(latencies) == 1.0
