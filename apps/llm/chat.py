@@ -1,4 +1,4 @@
-"""Asks one model, by the chat completions protocol.
+"""Asks one model, by the protocol of its endpoint.
 
 Every call ends in a complete answer or in one `LlmError`. Nothing is retried here, and
 closing the iterator of a stream closes its socket at once.
@@ -10,9 +10,10 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from functools import lru_cache
 
-from apps.llm.completions import DONE, AnswerReader, read_answer, request_body
-from apps.llm.errors import BadResponse, Incomplete
+from apps.llm.continuation import prepare
+from apps.llm.errors import BadResponse
 from apps.llm.http import HeaderPairs, HttpTransport, Post, Reply
+from apps.llm.protocols.registry import protocol_of
 from apps.llm.sse import EventTooLong, SseParser
 from apps.llm.types import ChatRequest, Delta, Endpoint, Finish, Timeouts
 from apps.llm.wire import expect_success, request_headers
@@ -38,40 +39,46 @@ class ChatClient:
 
         Raises: LlmError, possibly after some deltas: they are then void.
         """
-        async with await self._post(endpoint, request, is_stream=True) as reply:
+        asked, continuation = prepare(request)
+        async with await self._post(endpoint, asked, is_stream=True) as reply:
             await _expect_events(endpoint, reply)
             parser = SseParser()
-            reader = AnswerReader(endpoint)
+            reader = protocol_of(endpoint).reader(endpoint)
             size = 0
             while piece := await reply.read_piece():
                 size += len(piece)
                 for payload in _payloads(endpoint, parser, piece, size):
                     item = reader.read(payload)
-                    if item is None:
-                        continue
-                    yield item
                     if isinstance(item, Finish):
+                        yield item
                         await reply.drain(DRAIN_S)
                         return
-            yield _last_item(endpoint, parser, reader)
+                    new = continuation.follow(item) if item else None
+                    if new is not None:
+                        yield new
+            yield reader.end(parser.end())
 
     async def complete(
         self, endpoint: Endpoint, request: ChatRequest
     ) -> tuple[Delta, Finish]:
         """Return the whole answer at once. Raises: LlmError."""
-        async with await self._post(endpoint, request, is_stream=False) as reply:
+        asked, continuation = prepare(request)
+        async with await self._post(endpoint, asked, is_stream=False) as reply:
             await expect_success(endpoint, reply)
-            return read_answer(endpoint, await reply.read_body(MAX_ANSWER_BYTES))
+            body = await reply.read_body(MAX_ANSWER_BYTES)
+        answer, finish = protocol_of(endpoint).read_answer(endpoint, body)
+        return continuation.follow(answer) or Delta(), finish
 
     async def _post(
         self, endpoint: Endpoint, request: ChatRequest, *, is_stream: bool
     ) -> Reply:
+        protocol = protocol_of(endpoint)
         return await self._transport.post(
             Post(
                 name=endpoint.name,
-                url=endpoint.chat_url,
+                url=protocol.chat_url(endpoint, is_stream=is_stream),
                 headers=_headers(endpoint, is_stream=is_stream),
-                body=request_body(endpoint, request, is_stream=is_stream),
+                body=protocol.request_body(endpoint, request, is_stream=is_stream),
                 timeouts=_timeouts(endpoint.timeouts, is_stream=is_stream),
             )
         )
@@ -93,7 +100,8 @@ async def _expect_events(endpoint: Endpoint, reply: Reply) -> None:
     await expect_success(endpoint, reply)
     kind = reply.headers.get("content-type", "")
     if "json" in kind:  # an error in a 200 answer is worth reading
-        read_answer(endpoint, await reply.read_body(MAX_ANSWER_BYTES))
+        body = await reply.read_body(MAX_ANSWER_BYTES)
+        protocol_of(endpoint).read_answer(endpoint, body)
     if "json" in kind or "html" in kind:
         raise BadResponse(f"{endpoint.name!r}: not an event stream")
 
@@ -109,13 +117,3 @@ def _payloads(
         return parser.feed(piece)
     except EventTooLong as exc:
         raise BadResponse(f"{endpoint.name!r}: {exc}") from exc
-
-
-def _last_item(
-    endpoint: Endpoint, parser: SseParser, reader: AnswerReader
-) -> Delta | Finish:
-    """Return the finish if the stream ended in an unterminated end marker."""
-    item = reader.read(DONE) if parser.end() == DONE else None
-    if item is None:
-        raise Incomplete(f"{endpoint.name!r}: ended without its end marker")
-    return item

@@ -87,7 +87,7 @@ def refusal(
     if 300 <= status < 400:
         return _redirect(endpoint, status, headers)
     complaint = _read_complaint(body)
-    said = f": {_excerpt(complaint.message, endpoint)}" if complaint.message else ""
+    said = f": {excerpt(complaint.message, endpoint)}" if complaint.message else ""
     return _class_of(status, complaint)(
         f"{endpoint.name!r} answered {status}{said}",
         status=status,
@@ -98,7 +98,7 @@ def refusal(
 def _redirect(
     endpoint: Endpoint, status: int, headers: Mapping[str, str]
 ) -> Redirected:
-    place = _excerpt(headers.get("location", ""), endpoint)
+    place = excerpt(headers.get("location", ""), endpoint)
     where = f" to {place}" if place else ""
     return Redirected(
         f"{endpoint.name!r} answered {status}, a redirect{where}; none is followed",
@@ -117,7 +117,7 @@ def error_event(endpoint: Endpoint, error: Any) -> LlmError:
         kind = RateLimited
     elif words & CONTEXT_WORDS or CONTEXT_SENTENCE.search(complaint.message):
         kind = ContextTooLong
-    said = _excerpt(complaint.message, endpoint) or "no reason given"
+    said = excerpt(complaint.message, endpoint) or "no reason given"
     return kind(f"{endpoint.name!r} failed during its answer: {said}")
 
 
@@ -189,7 +189,8 @@ def _complaint(error: Any) -> _Complaint:
     return _Complaint(message if isinstance(message, str) else "", frozenset(words))
 
 
-def _excerpt(text: str, endpoint: Endpoint) -> str:
+def excerpt(text: str, endpoint: Endpoint) -> str:
+    """Return the beginning of what a provider said, without secrets."""
     # Clean before redacting (a key must not hide behind a control character), redact
     # before cutting (half a key is still a secret).
     clean = _printable(text)

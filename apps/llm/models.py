@@ -1,4 +1,4 @@
-"""Asks a provider which models it serves, by the models method of the protocol."""
+"""Asks a provider which models it serves, by the models method of its protocol."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import orjson
 
 from apps.llm.errors import BadResponse
 from apps.llm.http import Get, HttpTransport
+from apps.llm.protocols.registry import protocol_of
 from apps.llm.types import Endpoint
 from apps.llm.wire import expect_success, request_headers
 
@@ -24,7 +25,7 @@ async def list_models(transport: HttpTransport, endpoint: Endpoint) -> list[str]
     """
     get = Get(
         name=endpoint.name,
-        url=endpoint.models_url,
+        url=protocol_of(endpoint).models_url(endpoint),
         headers=request_headers(endpoint, accept="application/json"),
         timeouts=endpoint.timeouts,
     )
@@ -39,15 +40,15 @@ def _names(endpoint: Endpoint, body: bytes) -> list[str]:
         listing = orjson.loads(body)
     except orjson.JSONDecodeError as exc:
         raise BadResponse(f"{endpoint.name!r}: not JSON: {exc.msg}") from None
-    # Some providers send the bare list.
-    rows = listing.get("data") if isinstance(listing, dict) else listing
-    if not isinstance(rows, list):
+    names = protocol_of(endpoint).model_names(listing)
+    if names is None:
         raise BadResponse(f"{endpoint.name!r}: not a list of models")
-    return [name for name in map(_name, rows) if name]
+    return [name for name in names if _is_usable(name)]
 
 
-def _name(row: Any) -> str:
-    name = row.get("id") if isinstance(row, dict) else None
-    if not isinstance(name, str) or len(name) > MAX_NAME_LENGTH:
-        return ""
-    return name if name.isprintable() else ""
+def _is_usable(name: Any) -> bool:
+    return (
+        isinstance(name, str)
+        and 0 < len(name) <= MAX_NAME_LENGTH
+        and name.isprintable()
+    )

@@ -42,16 +42,6 @@ class Endpoint:
     protocol: Protocol = "openai"
 
     @property
-    def chat_url(self) -> str:
-        """Return the address of the chat completions method."""
-        return self.base_url.rstrip("/") + "/chat/completions"
-
-    @property
-    def models_url(self) -> str:
-        """Return the address of the method that lists models."""
-        return self.base_url.rstrip("/") + "/models"
-
-    @property
     def secrets(self) -> tuple[str, ...]:
         """Return every text that must not show up in a message."""
         values = (self.api_key or "", *(value for _, value in self.extra_headers))

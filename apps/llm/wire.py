@@ -7,6 +7,7 @@ import time
 from apps.llm.errors import BadRequest, BadResponse, Unauthorized
 from apps.llm.faults import refusal
 from apps.llm.http import HeaderPairs, Reply
+from apps.llm.protocols.registry import protocol_of
 from apps.llm.types import Endpoint
 
 USER_AGENT = "conductor/0.1.0"
@@ -24,10 +25,9 @@ def request_headers(endpoint: Endpoint, *, accept: str) -> HeaderPairs:
         ("accept-encoding", "identity"),
         ("user-agent", USER_AGENT),
     )
-    if endpoint.api_key:
-        if not _fits_header(endpoint.api_key):
-            raise Unauthorized(f"{endpoint.name!r}: the key has impossible characters")
-        headers += (("authorization", f"Bearer {endpoint.api_key}"),)
+    if endpoint.api_key and not _fits_header(endpoint.api_key):
+        raise Unauthorized(f"{endpoint.name!r}: the key has impossible characters")
+    headers += protocol_of(endpoint).headers(endpoint)
     if not all(map(_fits_header, sum(endpoint.extra_headers, ()))):
         raise BadRequest(f"{endpoint.name!r}: a header has impossible characters")
     return headers + endpoint.extra_headers

@@ -5,7 +5,13 @@ from __future__ import annotations
 from apps.engine.errors import CallFault
 from apps.llm.errors import LlmError
 
-ENGINES_OWN = {CallFault.EMPTY, CallFault.CANCELLED, CallFault.CIRCUIT_OPEN}
+ENGINES_OWN = {
+    CallFault.CANCELLED,
+    CallFault.CIRCUIT_OPEN,
+    CallFault.DIVERGED,
+    CallFault.EMPTY,
+    CallFault.INVALID_OUTPUT,
+}
 """Judgements about calls that this package did not fail, or never made."""
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from apps.llm.completions import AnswerReader, read_answer, request_body
 from apps.llm.errors import BadRequest, BadResponse, Incomplete, LlmError, ServerFailed
+from apps.llm.protocols.openai.answer import OpenAiReader, read_answer
+from apps.llm.protocols.openai.protocol import OpenAi
 from apps.llm.types import ChatRequest, Delta, Endpoint, Finish, TokenUsage
 
 ENDPOINT = Endpoint("worker-a", "https://h/v1/", "model-a", "sk-canary")
@@ -23,7 +24,7 @@ def chunk(
 
 
 def read_all(*chunks: dict[str, Any] | bytes) -> list[Delta | Finish]:
-    reader = AnswerReader(ENDPOINT)
+    reader = OpenAiReader(ENDPOINT)
     raw = (c if isinstance(c, bytes) else orjson.dumps(c) for c in chunks)
     return [item for item in map(reader.read, raw) if item is not None]
 
@@ -34,13 +35,13 @@ def answer(**fields: Any) -> bytes:
 
 
 def test_only_set_fields_go_on_the_wire():
-    body = request_body(ENDPOINT, ChatRequest(MESSAGES), is_stream=False)
+    body = OpenAi().request_body(ENDPOINT, ChatRequest(MESSAGES), is_stream=False)
     assert orjson.loads(body) == {"model": "model-a", "messages": MESSAGES}
 
 
 def test_every_field_goes_on_the_wire():
     request = ChatRequest(MESSAGES, 9, 0.0, 0.5, ("a",), 0, {"type": "json_object"})
-    assert orjson.loads(request_body(ENDPOINT, request, is_stream=False)) == {
+    assert orjson.loads(OpenAi().request_body(ENDPOINT, request, is_stream=False)) == {
         "model": "model-a",
         "messages": MESSAGES,
         "max_tokens": 9,
@@ -53,24 +54,30 @@ def test_every_field_goes_on_the_wire():
 
 
 def test_stream_asks_for_usage():
-    body = orjson.loads(request_body(ENDPOINT, ChatRequest(MESSAGES), is_stream=True))
+    body = orjson.loads(
+        OpenAi().request_body(ENDPOINT, ChatRequest(MESSAGES), is_stream=True)
+    )
     assert body["stream"] and body["stream_options"] == {"include_usage": True}
 
 
 def test_endpoint_names_its_own_token_limit():
     endpoint = Endpoint("w", "https://h", "m", max_tokens_field="max_completion_tokens")
-    body = request_body(endpoint, ChatRequest(MESSAGES, 9), is_stream=False)
+    body = OpenAi().request_body(endpoint, ChatRequest(MESSAGES, 9), is_stream=False)
     assert orjson.loads(body)["max_completion_tokens"] == 9
 
 
 @pytest.mark.parametrize("content", [object(), "\ud800"])
 def test_request_without_a_form_in_json_is_bad(content: Any):
     with pytest.raises(BadRequest):
-        request_body(ENDPOINT, ChatRequest([{"content": content}]), is_stream=False)
+        OpenAi().request_body(
+            ENDPOINT, ChatRequest([{"content": content}]), is_stream=False
+        )
 
 
 def test_path_is_appended_to_the_base_address():
-    assert ENDPOINT.chat_url == "https://h/v1/chat/completions"
+    assert (
+        OpenAi().chat_url(ENDPOINT, is_stream=True) == "https://h/v1/chat/completions"
+    )
 
 
 def test_endpoint_shows_no_secret():

@@ -1,0 +1,181 @@
+"""How an answer in Anthropic's messages protocol is read.
+
+Guarantees that a streamed answer counts as complete only after `message_stop`, and
+that this counts only after a `stop_reason`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.llm.errors import BadResponse, Incomplete
+from apps.llm.faults import excerpt
+from apps.llm.protocols.tool_calls import ToolCall, ToolCalls, json_text
+from apps.llm.protocols.values import (
+    count_in,
+    load_object,
+    object_in,
+    objects_in,
+    text_in,
+    usage_of,
+)
+from apps.llm.types import Delta, Endpoint, Finish, TokenUsage, ToolCallDelta
+
+_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+
+
+def read_answer(endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
+    """Return the one JSON answer to a request without a stream. Raises: LlmError."""
+    answer = load_object(endpoint, body)
+    content = answer.get("content")
+    if not isinstance(content, list):
+        raise BadResponse(f"{endpoint.name!r}: an answer without content")
+    blocks = objects_in(content)
+    tools = ToolCalls(endpoint)
+    calls = [_whole_call(tools, block) for block in blocks if _is_call(block)]
+    delta = Delta(
+        "".join(text_in(block.get("text")) for block in blocks),
+        "".join(text_in(block.get("thinking")) for block in blocks),
+        (*calls, *tools.close()),
+    )
+    reason = _finish_reason(endpoint, text_in(answer.get("stop_reason")))
+    model = text_in(answer.get("model")) or endpoint.model
+    return delta, Finish(reason, model, _usage(object_in(answer, "usage")))
+
+
+class AnthropicReader:
+    """See `apps.llm.protocols.base.AnswerReader`."""
+
+    __slots__ = (
+        "_calls",
+        "_endpoint",
+        "_handlers",
+        "_model",
+        "_reason",
+        "_tools",
+        "_usage",
+    )
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._model = ""
+        self._reason = ""
+        self._usage: dict[str, int] = {}
+        self._tools = ToolCalls(endpoint)
+        self._calls: dict[Any, tuple[ToolCall, str]] = {}  # by the block's index
+        self._handlers = {
+            "message_start": self._start,
+            "content_block_start": self._block_start,
+            "content_block_delta": self._block_delta,
+            "content_block_stop": self._block_stop,
+            "message_delta": self._message_delta,
+            "message_stop": self._stop,
+        }
+
+    def read(self, payload: bytes) -> Delta | Finish | None:
+        """Return what one event says; unknown ones say nothing."""
+        if not payload or payload.isspace():
+            return None
+        event = load_object(self._endpoint, payload)
+        handler = self._handlers.get(text_in(event.get("type")))
+        return handler(event) if handler else None
+
+    def end(self, rest: bytes | None) -> Finish:
+        """Return the finish if the stream ended in an unterminated `message_stop`."""
+        last = None
+        if rest and b"message_stop" in rest:
+            last = self.read(rest)
+        if not isinstance(last, Finish):
+            raise Incomplete(f"{self._endpoint.name!r}: ended without its end marker")
+        return last
+
+    def _start(self, event: dict[str, Any]) -> None:
+        message = object_in(event, "message")
+        self._model = text_in(message.get("model"))
+        self._count(object_in(message, "usage"))
+        # A guess so far: the count is in `message_delta`.
+        self._usage.pop("output_tokens", None)
+
+    def _block_start(self, event: dict[str, Any]) -> Delta | None:
+        block = object_in(event, "content_block")
+        if not _is_call(block):
+            return _spoken(text_in(block.get("text")), text_in(block.get("thinking")))
+        call = self._tools.open()
+        whole = block.get("input")
+        self._calls[event.get("index")] = (call, json_text(whole) if whole else "")
+        piece = self._tools.add(
+            call, text_in(block.get("id")), text_in(block.get("name"))
+        )
+        return Delta(tool_calls=(piece,))
+
+    def _block_delta(self, event: dict[str, Any]) -> Delta | None:
+        delta = object_in(event, "delta")
+        if "partial_json" not in delta:
+            return _spoken(text_in(delta.get("text")), text_in(delta.get("thinking")))
+        arguments = text_in(delta["partial_json"])
+        opened = self._calls.get(event.get("index"))
+        if not opened or not arguments:
+            return None  # of a tool that the provider itself runs, or the empty start
+        return Delta(tool_calls=(self._tools.add(opened[0], arguments=arguments),))
+
+    def _block_stop(self, event: dict[str, Any]) -> Delta | None:
+        call, whole = self._calls.pop(event.get("index"), (None, ""))
+        if call is None or call.arguments or not whole:
+            return None
+        return Delta(tool_calls=(self._tools.add(call, arguments=whole),))
+
+    def _message_delta(self, event: dict[str, Any]) -> Delta | None:
+        self._count(object_in(event, "usage"))
+        self._reason = text_in(object_in(event, "delta").get("stop_reason"))
+        calls = self._tools.close()
+        return Delta(tool_calls=calls) if calls else None
+
+    def _stop(self, event: dict[str, Any]) -> Finish:
+        reason = _finish_reason(self._endpoint, self._reason)
+        model = self._model or self._endpoint.model
+        return Finish(reason, model, _usage(self._usage))
+
+    def _count(self, usage: dict[str, Any]) -> None:
+        """Keep the last word on every number."""
+        for name in usage:
+            count = count_in(usage, name)
+            if count is not None:
+                self._usage[name] = count
+
+
+def _is_call(block: dict[str, Any]) -> bool:
+    return block.get("type") == "tool_use"
+
+
+def _whole_call(tools: ToolCalls, block: dict[str, Any]) -> ToolCallDelta:
+    arguments = json_text(block.get("input"))
+    id_, name = text_in(block.get("id")), text_in(block.get("name"))
+    return tools.add(tools.open(), id_, name, arguments)
+
+
+def _spoken(text: str, reasoning: str) -> Delta | None:
+    return Delta(text, reasoning) if text or reasoning else None
+
+
+def _finish_reason(endpoint: Endpoint, reason: str) -> str:
+    if not reason:
+        raise Incomplete(f"{endpoint.name!r}: ended without a stop_reason")
+    if reason not in _REASONS:  # pause_turn and whatever comes: not a whole answer
+        raise Incomplete(f"{endpoint.name!r}: stopped for {excerpt(reason, endpoint)}")
+    return _REASONS[reason]
+
+
+def _usage(counts: dict[str, Any]) -> TokenUsage | None:
+    """Return the usage; the protocol counts cached input apart from the rest."""
+    fresh = count_in(counts, "input_tokens")
+    read = count_in(counts, "cache_read_input_tokens") or 0
+    written = count_in(counts, "cache_creation_input_tokens") or 0
+    prompt = None if fresh is None else fresh + read + written
+    return usage_of(prompt, count_in(counts, "output_tokens"), cached=read)

@@ -1,0 +1,178 @@
+"""How a request is written in Anthropic's messages protocol.
+
+What the protocol has no word for is left out: `seed`, and `top_p` beside a
+`temperature`, which newer models refuse together.
+Source: Anthropic API reference, "Messages" (version 2023-06-01).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from apps.llm.protocols.anthropic.answer import AnthropicReader, read_answer
+from apps.llm.protocols.base import Headers
+from apps.llm.protocols.conversation import (
+    Conversation,
+    Image,
+    Part,
+    Text,
+    ToolResult,
+    ToolUse,
+    Turn,
+    read_conversation,
+)
+from apps.llm.protocols.json_mode import with_instruction
+from apps.llm.protocols.tools import ToolChoice, Tools, read_tools
+from apps.llm.protocols.values import encode, objects_in, without_nones
+from apps.llm.types import ChatRequest, Delta, Endpoint, Finish
+
+VERSION = ("anthropic-version", "2023-06-01")
+MAX_TOKENS = 4096
+"""Where the caller sets none: the protocol wants a limit, every model allows this."""
+MAX_TEMPERATURE = 1.0
+"""Chat completions go up to 2."""
+MODELS_PER_PAGE = 1000
+"""The most that is allowed; there are some dozens."""
+_NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
+_MODES = {"auto": "auto", "none": "none", "required": "any"}
+
+
+class Anthropic:
+    """See `apps.llm.protocols.base.WireProtocol`."""
+
+    def chat_url(self, endpoint: Endpoint, *, is_stream: bool) -> str:
+        """Return the address of the messages method."""
+        return endpoint.base_url.rstrip("/") + "/messages"
+
+    def models_url(self, endpoint: Endpoint) -> str:
+        """Return the address of the method that lists models."""
+        return f"{endpoint.base_url.rstrip('/')}/models?limit={MODELS_PER_PAGE}"
+
+    def headers(self, endpoint: Endpoint) -> Headers:
+        """Return the version, unless the endpoint sets its own, and the key."""
+        own = {name.lower() for name, _ in endpoint.extra_headers}
+        version = () if VERSION[0] in own else (VERSION,)
+        key = (("x-api-key", endpoint.api_key),) if endpoint.api_key else ()
+        return (*version, *key)
+
+    def request_body(
+        self, endpoint: Endpoint, request: ChatRequest, *, is_stream: bool
+    ) -> bytes:
+        """Return the JSON body. Raises: BadRequest."""
+        conversation = read_conversation(request.messages)
+        system = with_instruction(conversation.system, request.response_format)
+        fields: dict[str, Any] = {
+            "model": endpoint.model,
+            "max_tokens": request.max_tokens or MAX_TOKENS,
+            "messages": _messages(conversation.turns),
+            "system": system or None,
+            "stop_sequences": list(request.stop) or None,
+            "stream": True if is_stream else None,
+            **_sampling(request),
+            **_tool_fields(read_tools(request), conversation),
+        }
+        return encode(without_nones(fields))
+
+    def read_answer(self, endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
+        """Return the one JSON answer. Raises: LlmError."""
+        return read_answer(endpoint, body)
+
+    def reader(self, endpoint: Endpoint) -> AnthropicReader:
+        """Return what reads one streamed answer."""
+        return AnthropicReader(endpoint)
+
+    def model_names(self, listing: Any) -> Iterable[Any] | None:
+        """Return the names in `data`."""
+        rows = listing.get("data") if isinstance(listing, dict) else None
+        if not isinstance(rows, list):
+            return None
+        return [row.get("id") for row in objects_in(rows)]
+
+
+def _sampling(request: ChatRequest) -> dict[str, float]:
+    if request.temperature is not None:
+        return {"temperature": min(request.temperature, MAX_TEMPERATURE)}
+    return {} if request.top_p is None else {"top_p": request.top_p}
+
+
+def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
+    messages = [
+        {"role": turn.role, "content": [_block(part) for part in turn.parts]}
+        for turn in turns
+    ]
+    if turns and turns[-1].role == "assistant":
+        _end_in_no_space(messages)
+    return messages
+
+
+def _end_in_no_space(messages: list[dict[str, Any]]) -> None:
+    """Trim the last text: an answer to go on from must not end in white space."""
+    blocks = messages[-1]["content"]
+    if blocks[-1]["type"] == "text":
+        blocks[-1]["text"] = blocks[-1]["text"].rstrip()
+        if not blocks[-1]["text"]:
+            blocks.pop()
+    if not blocks:
+        messages.pop()
+
+
+def _block(part: Part) -> dict[str, Any]:
+    match part:
+        case Text(text):
+            return {"type": "text", "text": text}
+        case Image(media_type, data, url):
+            source = {"type": "base64", "media_type": media_type, "data": data}
+            if not data:
+                source = {"type": "url", "url": url}
+            return {"type": "image", "source": source}
+        case ToolUse(id_, name, arguments):
+            use = {"id": _id(id_), "name": name, "input": arguments}
+            return {"type": "tool_use", **use}
+        case ToolResult(call_id, parts):
+            blocks = [_block(inner) for inner in parts]
+            result = {"tool_use_id": _id(call_id), "content": blocks}
+            return {"type": "tool_result", **result}
+
+
+def _id(text: str) -> str:
+    """Return an id with characters that are allowed; other providers use others."""
+    return _NOT_IN_IDS.sub("_", text)
+
+
+def _tool_fields(tools: Tools | None, conversation: Conversation) -> dict[str, Any]:
+    if tools is None:
+        return _tools_of_before(conversation)
+    choice = tools.choice
+    only = set(choice.only)
+    declared = [
+        without_nones(
+            {
+                "name": function.name,
+                "description": function.description or None,
+                "input_schema": function.schema,
+            }
+        )
+        for function in tools.functions
+        if not only or function.name in only
+    ]
+    return {"tools": declared, "tool_choice": _choice(choice, tools.is_parallel)}
+
+
+def _choice(choice: ToolChoice, is_parallel: bool) -> dict[str, Any]:
+    written: dict[str, Any] = {"type": _MODES[choice.mode]}
+    if choice.mode == "required" and len(choice.only) == 1:
+        written = {"type": "tool", "name": choice.only[0]}
+    if not is_parallel and choice.mode != "none":
+        written["disable_parallel_tool_use"] = True
+    return written
+
+
+def _tools_of_before(conversation: Conversation) -> dict[str, Any]:
+    """Declare what was called earlier: calls of unknown tools are refused."""
+    names = sorted(set(conversation.tool_names.values()))
+    if not names:
+        return {}
+    declared = [{"name": name, "input_schema": {"type": "object"}} for name in names]
+    return {"tools": declared, "tool_choice": {"type": "none"}}

@@ -1,0 +1,173 @@
+"""Chat completions' messages as turns, for protocols that want a strict order.
+
+Guarantees turns that alternate and begin with the user's, no empty parts, and the
+results of tools before everything else, in the order of the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import orjson
+
+from apps.llm.errors import BadRequest
+from apps.llm.protocols.values import object_in, objects_in
+
+BEGINNING = "(The conversation begins with the answer.)"
+"""Stands for the user's turn where a conversation lacks its first one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What somebody wrote; never empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture: its bytes, or where it lies."""
+
+    media_type: str = ""
+    """Empty: unknown."""
+    data: str = field(default="", repr=False)
+    """Base64. Empty: it lies at `url`."""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """What a model wanted called."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a call brought."""
+
+    call_id: str
+    parts: tuple[Text | Image, ...]
+
+
+Part = Text | Image | ToolUse | ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """All that one side says before the other one does."""
+
+    role: Literal["user", "assistant"]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A whole conversation."""
+
+    system: str
+    """What system messages say, wherever they stood."""
+    turns: tuple[Turn, ...]
+
+    @property
+    def tool_names(self) -> dict[str, str]:
+        """Return the function's name by the id of each call."""
+        parts = (part for turn in self.turns for part in turn.parts)
+        return {part.id: part.name for part in parts if isinstance(part, ToolUse)}
+
+
+def read_conversation(messages: Sequence[Mapping[str, Any]]) -> Conversation:
+    """Return `messages` as turns. Raises: BadRequest naming what cannot be read."""
+    system: list[str] = []
+    turns: list[tuple[Literal["user", "assistant"], list[Part]]] = []
+    for place, message in enumerate(messages):
+        role = message.get("role")
+        parts = _parts(f"messages[{place}]", message)
+        if role in ("system", "developer"):
+            system += [part.text for part in parts if isinstance(part, Text)]
+            continue
+        side: Literal["user", "assistant"] = (
+            "assistant" if role == "assistant" else "user"
+        )
+        if turns and turns[-1][0] == side:
+            turns[-1][1].extend(parts)
+        elif parts:
+            turns.append((side, parts))
+    if not turns and system:  # chat completions allow it; elsewhere somebody must ask
+        return Conversation("", (Turn("user", (Text("\n\n".join(system)),)),))
+    if turns and turns[0][0] == "assistant":
+        turns.insert(0, ("user", [Text(BEGINNING)]))
+    return Conversation("\n\n".join(system), _ordered(turns))
+
+
+def _ordered(
+    turns: Iterable[tuple[Literal["user", "assistant"], list[Part]]],
+) -> tuple[Turn, ...]:
+    order: dict[str, int] = {}  # of the calls so far
+    ordered = []
+    for side, parts in turns:
+        for part in parts:
+            if isinstance(part, ToolUse):
+                order.setdefault(part.id, len(order))
+        results = [part for part in parts if isinstance(part, ToolResult)]
+        results.sort(key=lambda result: order.get(result.call_id, len(order)))
+        rest = [part for part in parts if not isinstance(part, ToolResult)]
+        ordered.append(Turn(side, (*results, *rest)))
+    return tuple(ordered)
+
+
+def _parts(place: str, message: Mapping[str, Any]) -> list[Part]:
+    content = _content(f"{place}.content", message.get("content"))
+    if message.get("role") == "tool":
+        return [ToolResult(str(message.get("tool_call_id", "")), tuple(content))]
+    return [*content, *map(_tool_use, objects_in(message.get("tool_calls")))]
+
+
+def _content(place: str, content: Any) -> list[Text | Image]:
+    if not content:
+        return []
+    if isinstance(content, str):
+        return [Text(content)]
+    if not isinstance(content, list):
+        raise BadRequest(f"{place} is neither a text nor a list of parts")
+    parts = [_part(f"{place}[{i}]", part) for i, part in enumerate(content)]
+    return [part for part in parts if part != Text("")]
+
+
+def _part(place: str, part: Any) -> Text | Image:
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    if kind == "text":
+        return Text(str(part.get("text", "")))
+    if kind == "image_url":
+        return _image(place, part)
+    raise BadRequest(f"{place} is neither a text nor an image")
+
+
+def _image(place: str, part: Mapping[str, Any]) -> Image:
+    url = str(object_in(part, "image_url").get("url", ""))
+    if not url.startswith("data:"):
+        return Image(url=url)
+    head, comma, data = url.removeprefix("data:").partition(",")
+    media_type, _, encoding = head.partition(";")
+    if not comma or encoding.lower() != "base64":
+        raise BadRequest(f"{place}.image_url.url is no base64 data: URL")
+    return Image(media_type.lower(), data)
+
+
+def _tool_use(call: dict[str, Any]) -> ToolUse:
+    function = object_in(call, "function")
+    text = str(function.get("arguments") or "{}")
+    return ToolUse(str(call.get("id", "")), str(function.get("name", "")), _read(text))
+
+
+def _read(text: str) -> Mapping[str, Any]:
+    """Return arguments as an object; what a model wrote need not be one."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        value = None
+    return value if isinstance(value, dict) else {"arguments": text}

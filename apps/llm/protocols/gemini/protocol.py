@@ -1,0 +1,178 @@
+"""How a request is written in the Gemini protocol.
+
+What the protocol has no word for is left out: `parallel_tool_calls`.
+Source: Gemini API reference v1beta, "Generating content", "Function calling" and
+"Thought signatures".
+"""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from apps.llm.errors import BadRequest
+from apps.llm.protocols.base import Headers
+from apps.llm.protocols.conversation import (
+    Conversation,
+    Image,
+    Part,
+    Text,
+    ToolResult,
+    ToolUse,
+    Turn,
+    read_conversation,
+)
+from apps.llm.protocols.gemini.answer import GeminiReader, read_answer
+from apps.llm.protocols.json_mode import schema_of, wants_json, with_instruction
+from apps.llm.protocols.tools import Tools, read_tools
+from apps.llm.protocols.values import encode, objects_in, text_in, without_nones
+from apps.llm.types import ChatRequest, Delta, Endpoint, Finish
+
+MODELS_PER_PAGE = 1000
+"""The most that is allowed; there are some dozens."""
+NO_SIGNATURE = "skip_thought_signature_validator"
+"""Google's own word for: this call was not signed. Signatures can't travel through the
+chat completions' shape, and models from Gemini 3 on refuse calls without any."""
+_UNSIGNED = re.compile(r"(models/)?gemini-[12]\b")
+"""Models of the time before signatures were checked."""
+_MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+_METHODS = "supportedGenerationMethods"
+
+
+class Gemini:
+    """See `apps.llm.protocols.base.WireProtocol`."""
+
+    def chat_url(self, endpoint: Endpoint, *, is_stream: bool) -> str:
+        """Return the address of the model's method."""
+        model = endpoint.model
+        path = model if "/" in model else f"models/{model}"
+        method = "streamGenerateContent?alt=sse" if is_stream else "generateContent"
+        return f"{endpoint.base_url.rstrip('/')}/{quote(path)}:{method}"
+
+    def models_url(self, endpoint: Endpoint) -> str:
+        """Return the address of the method that lists models."""
+        return f"{endpoint.base_url.rstrip('/')}/models?pageSize={MODELS_PER_PAGE}"
+
+    def headers(self, endpoint: Endpoint) -> Headers:
+        """Return the key; it never goes into the address."""
+        return (("x-goog-api-key", endpoint.api_key),) if endpoint.api_key else ()
+
+    def request_body(
+        self, endpoint: Endpoint, request: ChatRequest, *, is_stream: bool
+    ) -> bytes:
+        """Return the JSON body. Raises: BadRequest."""
+        conversation = read_conversation(request.messages)
+        tools = read_tools(request)
+        system = conversation.system
+        if tools:  # refused beside the protocol's own JSON mode
+            system = with_instruction(system, request.response_format)
+        config = _config(request, has_tools=tools is not None)
+        fields = {
+            "contents": _contents(endpoint, conversation),
+            "systemInstruction": {"parts": [{"text": system}]} if system else None,
+            "generationConfig": config or None,
+            **_tool_fields(tools),
+        }
+        return encode(without_nones(fields))
+
+    def read_answer(self, endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
+        """Return the one JSON answer. Raises: LlmError."""
+        return read_answer(endpoint, body)
+
+    def reader(self, endpoint: Endpoint) -> GeminiReader:
+        """Return what reads one streamed answer."""
+        return GeminiReader(endpoint)
+
+    def model_names(self, listing: Any) -> Iterable[Any] | None:
+        """Return the names of the models that answer conversations."""
+        rows = listing.get("models") if isinstance(listing, dict) else None
+        if not isinstance(rows, list):
+            return None
+        return [
+            text_in(row.get("name")).removeprefix("models/")
+            for row in objects_in(rows)
+            if "generateContent" in (row.get(_METHODS) or ("generateContent",))
+        ]
+
+
+def _config(request: ChatRequest, *, has_tools: bool) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "maxOutputTokens": request.max_tokens,
+        "temperature": request.temperature,
+        "topP": request.top_p,
+        "stopSequences": list(request.stop) or None,
+        "seed": request.seed,
+    }
+    if wants_json(request.response_format) and not has_tools:
+        config["responseMimeType"] = "application/json"
+        config["responseJsonSchema"] = schema_of(request.response_format) or None
+    return without_nones(config)
+
+
+def _contents(endpoint: Endpoint, conversation: Conversation) -> list[dict[str, Any]]:
+    names = conversation.tool_names
+    contents = []
+    for turn in conversation.turns:
+        parts = [_part(part, names) for part in turn.parts]
+        if turn.role == "assistant" and not _UNSIGNED.match(endpoint.model):
+            _sign(parts)
+        contents.append({"role": _role(turn), "parts": parts})
+    return contents
+
+
+def _role(turn: Turn) -> str:
+    return "model" if turn.role == "assistant" else "user"
+
+
+def _sign(parts: list[dict[str, Any]]) -> None:
+    """Mark the first call of a turn, the one whose signature is looked at."""
+    for part in parts:
+        if "functionCall" in part:
+            part["thoughtSignature"] = NO_SIGNATURE
+            return
+
+
+def _part(part: Part, names: dict[str, str]) -> dict[str, Any]:
+    match part:
+        case Text(text):
+            return {"text": text}
+        case Image():
+            return _image(part)
+        case ToolUse(id_, name, arguments):
+            return {"functionCall": {"id": id_, "name": name, "args": arguments}}
+        case ToolResult(call_id, parts):
+            if call_id not in names:
+                raise BadRequest("a tool's result without the call that it answers")
+            text = "\n".join(inner.text for inner in parts if isinstance(inner, Text))
+            result = {"id": call_id, "name": names[call_id]}
+            return {"functionResponse": {**result, "response": {"output": text}}}
+
+
+def _image(image: Image) -> dict[str, Any]:
+    if image.data:
+        return {"inlineData": {"mimeType": image.media_type, "data": image.data}}
+    kind, _ = mimetypes.guess_type(urlsplit(image.url).path)
+    return {"fileData": without_nones({"mimeType": kind, "fileUri": image.url})}
+
+
+def _tool_fields(tools: Tools | None) -> dict[str, Any]:
+    if tools is None:
+        return {}
+    choice = tools.choice
+    only = set(choice.only)
+    declared = [
+        without_nones(
+            {
+                "name": function.name,
+                "description": function.description or None,
+                "parametersJsonSchema": function.schema,
+            }
+        )
+        for function in tools.functions
+        if not only or function.name in only
+    ]
+    calling = {"functionCallingConfig": {"mode": _MODES[choice.mode]}}
+    return {"tools": [{"functionDeclarations": declared}], "toolConfig": calling}

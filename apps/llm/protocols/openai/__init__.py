@@ -1,0 +1,1 @@
+"""Chat completions, as OpenAI and very many others speak them."""

@@ -1,0 +1,97 @@
+"""The tool calls of one answer: kept apart, and within bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from apps.llm.errors import BadResponse
+from apps.llm.types import Endpoint, ToolCallDelta
+
+MAX_TOOL_CALLS = 128
+"""As many as OpenAI lets a caller define tools; no answer calls each once."""
+MAX_ARGUMENT_CHARACTERS = 1_000_000
+"""Of all calls of one answer together. Whole files are written through arguments."""
+NO_ARGUMENTS = "{}"
+
+
+class ToolCall:
+    """One call as far as it has come."""
+
+    __slots__ = ("arguments", "id", "index", "name")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.id = ""
+        self.name = ""
+        self.arguments: list[str] = []
+
+    def is_whole(self) -> bool:
+        """Say whether the arguments are a JSON text that has ended."""
+        try:
+            orjson.loads("".join(self.arguments))
+        except orjson.JSONDecodeError:
+            return False
+        return True
+
+
+class ToolCalls:
+    """Gives each call its place, its id and its name once."""
+
+    __slots__ = ("_endpoint", "_size", "calls")
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._size = 0
+        self.calls: list[ToolCall] = []
+
+    def open(self) -> ToolCall:
+        """Return a new call. Raises: BadResponse if there are too many."""
+        if len(self.calls) == MAX_TOOL_CALLS:
+            raise BadResponse(
+                f"{self._endpoint.name!r}: more than {MAX_TOOL_CALLS} tool calls"
+            )
+        call = ToolCall(len(self.calls))
+        self.calls.append(call)
+        return call
+
+    def add(
+        self, call: ToolCall, id_: str = "", name: str = "", arguments: str = ""
+    ) -> ToolCallDelta:
+        """Return the piece of `call` that says what is new.
+
+        Raises: BadResponse if the arguments are longer than any should be.
+        """
+        is_first = not call.id
+        call.id = call.id or id_ or f"call_{call.index}"
+        new_name = "" if call.name else name
+        call.name = call.name or name
+        if arguments:
+            call.arguments.append(arguments)
+            self._size += len(arguments)
+        if self._size > MAX_ARGUMENT_CHARACTERS:
+            raise BadResponse(
+                f"{self._endpoint.name!r}: more than {MAX_ARGUMENT_CHARACTERS} "
+                "characters of tool arguments"
+            )
+        return ToolCallDelta(
+            call.index, call.id if is_first else "", new_name, arguments
+        )
+
+    def close(self) -> tuple[ToolCallDelta, ...]:
+        """Return what completes calls that came without arguments.
+
+        Raises: BadResponse if a call has no name.
+        """
+        if not all(call.name for call in self.calls):
+            raise BadResponse(f"{self._endpoint.name!r}: a tool call without a name")
+        empty = [call for call in self.calls if not call.arguments]
+        return tuple(self.add(call, arguments=NO_ARGUMENTS) for call in empty)
+
+
+def json_text(value: Any) -> str:
+    """Return arguments as JSON text, whether they came as text or as an object."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else orjson.dumps(value).decode()
