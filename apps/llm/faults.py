@@ -40,19 +40,51 @@ QUOTA_WORDS = frozenset(
         "insufficient_balance",
         "billing_hard_limit_reached",
         "billing_not_active",
+        "billing_error",
     }
 )
-RATE_WORDS = frozenset({"rate_limit_exceeded", "rate_limit_error", "rate_limited"})
+QUOTA_SENTENCE = re.compile(r"credit balance is too low", re.IGNORECASE)
+"""How Anthropic says it, as an invalid request."""
+DAILY_QUOTA = "perday"
+"""In the name of a quota of Google's that no wait of this run will fill again."""
+RATE_WORDS = frozenset(
+    {
+        "rate_limit_exceeded",
+        "rate_limit_error",
+        "rate_limited",
+        "resource_exhausted",
+        "429",
+    }
+)
 CONTEXT_WORDS = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 CONTEXT_SENTENCE = re.compile(
     r"maximum context length"
-    r"|exceed\w* .{0,40}context (length|window|size)"
+    r"|exceed\w* .{0,40}context (length|window|size|limit)"
     r"|context (length|window|size) .{0,40}exceed"
     r"|(prompt|input) is too long"
     r"|input token count .{0,40}exceed",
     re.IGNORECASE,
 )
 """How vLLM, llama.cpp, OpenAI, Anthropic and Gemini say it when the code does not."""
+KEY_WORDS = frozenset(
+    {
+        "api_key_invalid",
+        "authentication_error",
+        "invalid_api_key",
+        "permission_denied",
+        "permission_error",
+        "unauthenticated",
+    }
+)
+"""Google refuses a wrong key as an invalid argument; only a detail tells."""
+BY_WORD_IN_STREAM: Mapping[str, type[LlmError]] = {
+    "invalid_request_error": BadRequest,
+    "invalid_argument": BadRequest,
+    "failed_precondition": BadRequest,
+    "not_found_error": NotFound,
+    "not_found": NotFound,
+}
+"""What decides, beside the words above, where there is no status any more."""
 
 BY_STATUS: Mapping[int, type[LlmError]] = {
     401: Unauthorized,
@@ -70,9 +102,24 @@ TOO_LONG_STATUSES = frozenset({400, 413, 422})
 class _Complaint:
     """What the provider said, whatever shape it used."""
 
-    message: str
-    words: frozenset[str]
-    """Its `code` and `type`."""
+    message: str = ""
+    words: frozenset[str] = frozenset()
+    """Its `code`, `type` and `status`, and the reasons in its details."""
+    retry_after_s: float | None = None
+
+    @property
+    def is_out_of_credit(self) -> bool:
+        """Say whether only its owner can make the account work again."""
+        if self.words & QUOTA_WORDS or DAILY_QUOTA in self.words:
+            return True
+        return QUOTA_SENTENCE.search(self.message) is not None
+
+    @property
+    def is_too_long(self) -> bool:
+        """Say whether the request is longer than the model's context."""
+        if self.words & CONTEXT_WORDS:
+            return True
+        return CONTEXT_SENTENCE.search(self.message) is not None
 
 
 def refusal(
@@ -88,10 +135,11 @@ def refusal(
         return _redirect(endpoint, status, headers)
     complaint = _read_complaint(body)
     said = f": {excerpt(complaint.message, endpoint)}" if complaint.message else ""
+    wait_s = retry_after(headers, now_s=now_s)
     return _class_of(status, complaint)(
         f"{endpoint.name!r} answered {status}{said}",
         status=status,
-        retry_after_s=retry_after(headers, now_s=now_s),
+        retry_after_s=complaint.retry_after_s if wait_s is None else wait_s,
     )
 
 
@@ -109,16 +157,25 @@ def _redirect(
 def error_event(endpoint: Endpoint, error: Any) -> LlmError:
     """Return the error for an `error` object that came inside a 200 answer."""
     complaint = _complaint(error)
-    words = complaint.words
-    kind: type[LlmError] = ServerFailed
-    if words & QUOTA_WORDS or "402" in words:
-        kind = QuotaExceeded
-    elif words & RATE_WORDS or "429" in words:
-        kind = RateLimited
-    elif words & CONTEXT_WORDS or CONTEXT_SENTENCE.search(complaint.message):
-        kind = ContextTooLong
     said = excerpt(complaint.message, endpoint) or "no reason given"
-    return kind(f"{endpoint.name!r} failed during its answer: {said}")
+    return _class_in_stream(complaint)(
+        f"{endpoint.name!r} failed during its answer: {said}",
+        retry_after_s=complaint.retry_after_s,
+    )
+
+
+def _class_in_stream(complaint: _Complaint) -> type[LlmError]:
+    words = complaint.words
+    if complaint.is_out_of_credit or "402" in words:
+        return QuotaExceeded
+    if words & RATE_WORDS:
+        return RateLimited
+    if complaint.is_too_long:
+        return ContextTooLong
+    if words & KEY_WORDS:
+        return Unauthorized
+    kinds = [kind for word, kind in BY_WORD_IN_STREAM.items() if word in words]
+    return kinds[0] if kinds else ServerFailed
 
 
 def retry_after(headers: Mapping[str, str], *, now_s: float) -> float | None:
@@ -154,12 +211,12 @@ def _seconds_until(text: str, now_s: float) -> float | None:
 
 
 def _class_of(status: int, complaint: _Complaint) -> type[LlmError]:
-    if 400 <= status < 500 and complaint.words & QUOTA_WORDS:
+    if 400 <= status < 500 and complaint.is_out_of_credit:
         return QuotaExceeded
-    if status in TOO_LONG_STATUSES and (
-        complaint.words & CONTEXT_WORDS or CONTEXT_SENTENCE.search(complaint.message)
-    ):
+    if status in TOO_LONG_STATUSES and complaint.is_too_long:
         return ContextTooLong
+    if status == 400 and complaint.words & KEY_WORDS:
+        return Unauthorized
     if status in BY_STATUS:
         return BY_STATUS[status]
     if 400 <= status < 500:
@@ -171,7 +228,7 @@ def _read_complaint(body: bytes) -> _Complaint:
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return _Complaint("", frozenset())  # HTML or the like: nothing worth quoting
+        return _Complaint()  # HTML or the like: nothing worth quoting
     if isinstance(value, list) and value:  # Gemini wraps its error in a list
         value = value[0]
     if isinstance(value, dict) and value.get("error"):
@@ -181,12 +238,33 @@ def _read_complaint(body: bytes) -> _Complaint:
 
 def _complaint(error: Any) -> _Complaint:
     if isinstance(error, str):
-        return _Complaint(error, frozenset())
+        return _Complaint(error)
     if not isinstance(error, dict):
-        return _Complaint("", frozenset())
+        return _Complaint()
     message = error.get("message") or error.get("detail")
-    words = {str(error.get(key, "")).lower() for key in ("code", "type")}
-    return _Complaint(message if isinstance(message, str) else "", frozenset(words))
+    words = {str(error.get(key, "")).lower() for key in ("code", "type", "status")}
+    wait_s = None
+    for detail in _objects(error.get("details")):
+        words |= _detail_words(detail)
+        if wait_s is None:
+            wait_s = _seconds(str(detail.get("retryDelay", "")).removesuffix("s"))
+    text = message if isinstance(message, str) else ""
+    return _Complaint(text, frozenset(words), wait_s)
+
+
+def _detail_words(detail: dict[str, Any]) -> set[str]:
+    """Return the words of one of Google's details: a reason, or names of quotas."""
+    words = {str(detail.get("reason", "")).lower()}
+    for violation in _objects(detail.get("violations")):
+        if DAILY_QUOTA in str(violation.get("quotaId", "")).lower():
+            words.add(DAILY_QUOTA)
+    return words
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        return []
+    return [item for item in value if isinstance(item, dict)]
 
 
 def excerpt(text: str, endpoint: Endpoint) -> str:

@@ -17,6 +17,7 @@ KEY = "sk-canary-0123456789"
 ENDPOINT = Endpoint(
     "worker-a", "https://h/v1", "m", KEY, extra_headers=(("x-team", "extra-canary"),)
 )
+LONG = "context_length"
 NOW_S = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
 
@@ -83,6 +84,102 @@ def test_code_refines_the_fault(status: int, code: str, fault: str):
 )
 def test_plain_words_say_that_the_context_is_too_long(message: str):
     assert refused(400, error(message, code=400)).fault == "context_length"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "message", "fault"),
+    [
+        (400, "invalid_request_error", "max_tokens: required", "bad_request"),
+        (400, "invalid_request_error", "prompt is too long: 9 > 8", "context_length"),
+        (
+            400,
+            "invalid_request_error",
+            "input length and `max_tokens` exceed context limit: 9 + 9 > 10",
+            "context_length",
+        ),
+        (
+            400,
+            "invalid_request_error",
+            "Your credit balance is too low to access the API.",
+            "quota",
+        ),
+        (401, "authentication_error", "invalid x-api-key", "unauthorized"),
+        (402, "billing_error", "pay", "quota"),
+        (403, "permission_error", "no", "unauthorized"),
+        (404, "not_found_error", "model: x", "not_found"),
+        (413, "request_too_large", "more than 32 MB", "bad_request"),
+        (429, "rate_limit_error", "slow down", "rate_limited"),
+        (500, "api_error", "oh", "server_error"),
+        (504, "timeout_error", "oh", "server_error"),
+        (529, "overloaded_error", "Overloaded", "server_error"),
+    ],
+)
+def test_anthropics_errors_are_understood(
+    status: int, kind: str, message: str, fault: str
+):
+    body = {"type": "error", "error": {"type": kind, "message": message}}
+    assert refused(status, body).fault == fault
+
+
+def google_error(code: int, status: str, *details: dict[str, Any]) -> dict[str, Any]:
+    said = {"code": code, "message": "no", "status": status, "details": [*details]}
+    return {"error": said}
+
+
+def quota_failure(name: str) -> dict[str, Any]:
+    return {
+        "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+        "violations": [{"quotaId": name}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        (google_error(400, "INVALID_ARGUMENT"), "bad_request"),
+        (google_error(400, "FAILED_PRECONDITION"), "bad_request"),
+        (
+            google_error(400, "INVALID_ARGUMENT", {"reason": "API_KEY_INVALID"}),
+            "unauthorized",
+        ),
+        (google_error(401, "UNAUTHENTICATED"), "unauthorized"),
+        (google_error(403, "PERMISSION_DENIED"), "unauthorized"),
+        (google_error(404, "NOT_FOUND"), "not_found"),
+        (google_error(429, "RESOURCE_EXHAUSTED"), "rate_limited"),
+        (
+            google_error(429, "RESOURCE_EXHAUSTED", quota_failure("PerMinuteTokens")),
+            "rate_limited",
+        ),
+        (
+            google_error(429, "RESOURCE_EXHAUSTED", quota_failure("RequestsPerDayX")),
+            "quota",
+        ),
+        (google_error(500, "INTERNAL"), "server_error"),
+        (google_error(503, "UNAVAILABLE"), "server_error"),
+        (google_error(504, "DEADLINE_EXCEEDED"), "server_error"),
+        (google_error(400, "INVALID_ARGUMENT", {"violations": "odd"}), "bad_request"),
+    ],
+)
+def test_googles_errors_are_understood(body: dict[str, Any], fault: str):
+    assert refused(body["error"]["code"], body).fault == fault
+    assert refused(body["error"]["code"], [body]).fault == fault
+
+
+@pytest.mark.parametrize(
+    ("delay", "headers", "seconds"),
+    [
+        ("34s", {}, 34.0),
+        ("34.5s", {}, 34.5),
+        ("34s", {"retry-after": "5"}, 5.0),
+        ("soon", {}, None),
+        (7, {}, 7.0),
+    ],
+)
+def test_google_says_in_a_detail_how_long_to_wait(
+    delay: Any, headers: dict[str, str], seconds: float | None
+):
+    body = google_error(429, "RESOURCE_EXHAUSTED", {}, {"retryDelay": delay})
+    assert refused(429, body, headers).retry_after_s == seconds
 
 
 @pytest.mark.parametrize(
@@ -184,12 +281,31 @@ def test_retry_after_of_any_text_is_nothing_or_a_wait(text: str):
         ({"message": "long", "code": "context_length_exceeded"}, "context_length"),
         ({"message": "maximum context length is 5"}, "context_length"),
         ({"code": 400}, "server_error"),
+        ({"type": "overloaded_error", "message": "Overloaded"}, "server_error"),
+        ({"type": "api_error", "message": "oh"}, "server_error"),
+        ({"type": "rate_limit_error"}, "rate_limited"),
+        ({"type": "authentication_error"}, "unauthorized"),
+        ({"type": "permission_error"}, "unauthorized"),
+        ({"type": "not_found_error"}, "not_found"),
+        ({"type": "invalid_request_error", "message": "no"}, "bad_request"),
+        ({"type": "invalid_request_error", "message": "prompt is too long"}, LONG),
+        ({"type": "billing_error"}, "quota"),
+        ({"code": 503, "status": "UNAVAILABLE"}, "server_error"),
+        ({"code": 429, "status": "RESOURCE_EXHAUSTED"}, "rate_limited"),
+        ({"code": 400, "status": "INVALID_ARGUMENT"}, "bad_request"),
+        ({"code": 403, "status": "PERMISSION_DENIED"}, "unauthorized"),
+        ({"code": 404, "status": "NOT_FOUND"}, "not_found"),
         ("a plain text", "server_error"),
         (["odd"], "server_error"),
     ],
 )
 def test_error_event_is_named_by_its_code(event: Any, fault: str):
     assert error_event(ENDPOINT, event).fault == fault
+
+
+def test_error_event_says_how_long_to_wait():
+    event = google_error(429, "RESOURCE_EXHAUSTED", {"retryDelay": "2s"})["error"]
+    assert error_event(ENDPOINT, event).retry_after_s == 2.0
 
 
 def test_error_event_never_shows_a_secret():
