@@ -7,37 +7,36 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from apps.engine.errors import CallFailed, CallFault
 
-ResultT = TypeVar("ResultT")
-Lane = Coroutine[Any, Any, ResultT | None]
-"""One call; None means that it failed and that this is on record."""
+Lane = Coroutine[Any, Any, None]
+"""One call. It returns when the call has ended, well or not, and that is noted."""
 
 
-class Race(Generic[ResultT]):
+class Race:
     """Runs a call, and a second one if the first is silent for `patience_s`.
 
     Whoever makes the calls tells of them: `called` when one has left, `lead` with each
     item that one of them brings.
     """
 
-    def __init__(self, patience_s: float, rival: Callable[[], Lane[ResultT]]) -> None:
+    def __init__(self, patience_s: float, rival: Callable[[], Lane]) -> None:
         self._patience_s = patience_s
         self._rival = rival
-        self._lanes: list[asyncio.Task[ResultT | None]] = []
+        self._lanes: list[asyncio.Task[None]] = []
         self._leader: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    async def run(self, first: Lane[ResultT]) -> ResultT | None:
-        """Return the result of a lane, None if all that ran have failed.
+    async def run(self, first: Lane) -> None:
+        """Return when the call that leads has ended, or all that ran without a lead.
 
         Raises: what the lanes raise. No lane is left running.
         """
         self._lanes.append(asyncio.create_task(first))
         try:
-            return await self._result()
+            await self._end()
         finally:
             await self._close()
 
@@ -61,20 +60,15 @@ class Race(Generic[ResultT]):
         elif self._leader is not lane:
             raise CallFailed(CallFault.CANCELLED, "another worker was quicker")
 
-    async def _result(self) -> ResultT | None:
-        while True:
-            losers = self._others() if self._leader else []
+    async def _end(self) -> None:
+        while running := [lane for lane in self._lanes if not lane.done()]:
+            await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            losers = self._others() if self._leader is not None else []
             for lane in self._lanes:
                 if lane.done() and lane not in losers:
-                    result = lane.result()
-                    if result is not None:
-                        return result
-            running = [lane for lane in self._lanes if not lane.done()]
-            if not running:
-                return None
-            await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                    lane.result()  # raises what it raised
 
-    def _others(self) -> list[asyncio.Task[ResultT | None]]:
+    def _others(self) -> list[asyncio.Task[None]]:
         return [lane for lane in self._lanes if lane is not self._leader]
 
     def _start_rival(self) -> None:

@@ -10,7 +10,6 @@ from apps.engine.limits import Limits
 from apps.engine.meter import Meter
 from apps.engine.ports import Pool, Ports, Task
 from apps.engine.replay import Round, RunState
-from apps.engine.structured import is_checked
 
 
 @dataclass(slots=True)
@@ -59,7 +58,9 @@ class Run:
 
         Only if no later round can change it, and its form need not be checked.
         """
-        if not self.task.is_streamed or is_checked(self.task.params.response_format):
+        wanted = self.task.params.response_format
+        is_checked = wanted is not None and wanted.get("type", "text") != "text"
+        if is_checked or not self.task.is_streamed:
             return False
         is_newest = number == len(self.state.rounds) - 1
         return is_newest and not self.may_recurse

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from apps.engine.attempts import Asked, Attempts, InvalidOutput, Place, Watch
 from apps.engine.candidates import Candidates, attempts_left, next_worker, untried
@@ -53,6 +54,7 @@ class StepRunner:
         self._failed: dict[str, CallFailed] = {}
         """What went wrong last, by worker, as far as this process knows."""
         self._repair: Asked | None = None
+        self._result: StepResult | None = None
         self._clock = asyncio.timeout(None)
 
     async def run(self) -> StepResult:
@@ -64,23 +66,20 @@ class StepRunner:
         await self._run.ports.gate.check_step(step)
         try:
             async with self._clock:
-                result = await self._answer()
+                await self._ask_until_answered()
         except TimeoutError:
             if not self._clock.expired():
                 raise
-            limit_s = self._run.limits.step_time_s
-            return self._fail(
-                CallFault.TOTAL_TIMEOUT, f"the step may take {limit_s:g} s"
-            )
-        return result or self._fail(*self._last_fault())
+            if self._result is None:  # else only a rival was still being closed
+                limit_s = self._run.limits.step_time_s
+                message = f"the step may take {limit_s:g} s"
+                return self._fail(CallFault.TOTAL_TIMEOUT, message)
+        return self._result or self._fail(*self._last_fault())
 
-    async def _answer(self) -> StepResult | None:
-        while worker := self._next_worker():
+    async def _ask_until_answered(self) -> None:
+        while self._result is None and (worker := self._next_worker()):
             await self._wait(worker)
-            result = await self._ask(worker)
-            if result is not None:
-                return result
-        return None
+            await self._ask(worker)
 
     def _next_worker(self) -> PoolWorker | None:
         if self._voice is not None and self._voice.has_called_tools:
@@ -98,15 +97,14 @@ class StepRunner:
             times = sum(tried.worker == worker.name for tried in self._failures)
             await asyncio.sleep(backoff_s(self._run, times, failed))
 
-    async def _ask(self, worker: PoolWorker) -> StepResult | None:
-        """Ask `worker`, and a rival if it is slow; None if who was asked failed."""
+    async def _ask(self, worker: PoolWorker) -> None:
+        """Ask `worker`, and a rival as well if it is slow."""
         rival = self._rival(worker)
         if rival is None or worker.hedge_after_s is None:
-            return await self._try(worker)
-        race: Race[StepResult] = Race(
-            worker.hedge_after_s, lambda: self._try_rival(rival, race)
-        )
-        return await race.run(self._try(worker, race))
+            await self._try(worker)
+            return
+        race = Race(worker.hedge_after_s, lambda: self._try_rival(rival, race))
+        await race.run(self._try(worker, race))
 
     def _rival(self, worker: PoolWorker) -> PoolWorker | None:
         limits = self._run.limits
@@ -118,18 +116,12 @@ class StepRunner:
         others = untried(self._candidates.workers, self._failures)
         return next((w for w in others if w is not worker), None)
 
-    async def _try_rival(
-        self, worker: PoolWorker, race: Race[StepResult]
-    ) -> StepResult | None:
-        try:
-            return await self._try(worker, race)
-        except LimitReached:
-            return None  # there is no room for a rival; the first goes on
+    async def _try_rival(self, worker: PoolWorker, race: Race) -> None:
+        with suppress(LimitReached):  # no room for a rival: the first goes on alone
+            await self._try(worker, race)
 
-    async def _try(
-        self, worker: PoolWorker, race: Race[StepResult] | None = None
-    ) -> StepResult | None:
-        """Make one call; return None if it fails."""
+    async def _try(self, worker: PoolWorker, race: Race | None = None) -> None:
+        """Make one call, and keep what becomes of it."""
 
         def called() -> None:
             self._start_clock()
@@ -139,20 +131,18 @@ class StepRunner:
         asked = self._asked(worker)
         watch = Watch(called, None if race is None else race.lead)
         try:
-            return await self._attempts.make(asked, watch)
+            self._result = await self._attempts.make(asked, watch)
         except CallFailed as exc:
             self._note(asked, exc)
-            return None
 
     def _asked(self, worker: PoolWorker) -> Asked:
         if self._repair is not None and self._repair.worker is worker:
             return self._repair
         messages = self._candidates.messages(worker)
         said = self._voice.said if self._voice is not None else ""
-        if said and worker.accepts_prefill:
-            messages = continued_messages(messages, said)
-            return Asked(worker, messages, is_continued=True)
-        return Asked(worker, messages)
+        if not said or not worker.accepts_prefill:
+            return Asked(worker, messages)
+        return Asked(worker, continued_messages(messages, said), is_continued=True)
 
     def _note(self, asked: Asked, failed: CallFailed) -> None:
         name = asked.worker.name
