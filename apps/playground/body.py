@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from apps.playground import graph, timeline
-from apps.playground.story import RoundStory, RunStory, StepStory, tell
+from apps.playground.story import RoundStory, RunStory, StepStory
+from apps.playground.telling import tell
 from apps.runs.types import RecordedEvent
 
 

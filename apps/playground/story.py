@@ -1,40 +1,19 @@
-"""The story of a run, told from its ledger entries alone.
+"""The story of a run: what the pages show of its ledger entries.
 
-`tell` folds the recorded events into what the pages show: rounds, steps, attempts,
-calls to the conductor, totals. It does no I/O and holds no layout, so the same entries
-always read the same, live, after a reload, or years later.
+Rounds, steps, attempts, calls to the conductor, totals; `telling.py` folds the recorded
+events into it. There is no I/O and no layout here, so the same entries always read the
+same, live, after a reload, or years later.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from functools import singledispatchmethod
+from datetime import datetime
 
-from apps.engine.events import (
-    Event,
-    PlanAccepted,
-    PlanCallFailed,
-    PlanKept,
-    PlanRejectedEvent,
-    PlanReplied,
-    PlanRequested,
-    RunCancelled,
-    RunCompleted,
-    RunCreated,
-    RunFailed,
-    RunResumed,
-    StepAttemptFailed,
-    StepCompleted,
-    StepFailed,
-    StepSkipped,
-    StepStarted,
-)
 from apps.engine.text import strip_thinking
 from apps.engine.usage import Cost, Usage
-from apps.runs.types import RecordedEvent
+from apps.playground.conversation import ShownCall
 
 _THINKING = re.compile(r"(?:\A|<think>)((?:(?!<think>).)*?)</think>", re.DOTALL)
 """A block of thinking; some servers swallow the first opening tag."""
@@ -67,6 +46,8 @@ class Call:
     first_token_ms: int | None = None
     fault: str = ""
     message: str = ""
+    note: str = ""
+    """Why it was made beside or after other calls of its step, in words."""
 
     def end(
         self, state: str, usage: Usage, cost_micros: int | None, latency_ms: int
@@ -94,6 +75,10 @@ class StepStory:
     calls: list[Call] = field(default_factory=list)
     text: str = ""
     reasoning: str = ""
+    tool_calls: tuple[ShownCall, ...] = ()
+    """What the response wants called."""
+    answered_by: Call | None = None
+    """The call whose response stands; others may have been made after it."""
     fault: str = ""
     message: str = ""
 
@@ -114,13 +99,27 @@ class StepStory:
 
     @property
     def last_call(self) -> Call | None:
-        """Return the latest attempt."""
-        return self.calls[-1] if self.calls else None
+        """Return the attempt that answered, else the latest."""
+        return self.answered_by or (self.calls[-1] if self.calls else None)
+
+    @property
+    def running_calls(self) -> list[Call]:
+        """Return the attempts in flight; two of them are rivals."""
+        return [call for call in self.calls if call.state == "running"]
+
+    @property
+    def live_attempt(self) -> int:
+        """Return the number of the first attempt in flight; only one of them speaks."""
+        return self.running_calls[0].number if self.running_calls else 0
+
+    def call(self, number: int) -> Call:
+        """Return an attempt. Raises: StopIteration if there is none of that number."""
+        return next(call for call in reversed(self.calls) if call.number == number)
 
     @property
     def worker(self) -> str:
         """Return the worker that really worked, or the planned one before that."""
-        return self.calls[-1].worker if self.calls else self.planned_worker
+        return self.last_call.worker if self.last_call else self.planned_worker
 
     @property
     def was_replaced(self) -> bool:
@@ -131,6 +130,13 @@ class StepStory:
     def failed_calls(self) -> list[Call]:
         """Return the attempts that ended without an answer."""
         return [call for call in self.calls if call.state in {"failed", "unknown"}]
+
+    @property
+    def beaten_calls(self) -> list[Call]:
+        """Return the attempts that were closed because another one was quicker."""
+        if self.state != "completed":
+            return []
+        return [call for call in self.calls if call.state == "stopped"]
 
     @property
     def reads(self) -> tuple[int, ...]:
@@ -207,7 +213,15 @@ class RunStory:
     """None until the run has ended."""
     overhead_ms: int | None = None
     answer: str = ""
+    tool_calls: tuple[ShownCall, ...] = ()
+    """What the answer wants called."""
     finish_reason: str = ""
+    images: tuple[str, ...] = ()
+    """What stands for the images of the question."""
+    tools: tuple[str, ...] = ()
+    """Names of the caller's tools."""
+    delivery: str = ""
+    """How the answer went out, if that was asked for: live or verified."""
     error_code: str = ""
     error_message: str = ""
 
@@ -254,19 +268,6 @@ class RunStory:
         return sum(call.latency_ms or 0 for call in calls)
 
 
-def tell(recorded: Sequence[RecordedEvent]) -> RunStory:
-    """Return the story the entries of one run tell, in ledger order."""
-    teller = _Teller()
-    for entry in recorded:
-        teller.hear(entry)
-    return teller.story
-
-
-def _ending(fault: str) -> str:
-    """Return how a call without an answer ended: closed by us is no failure."""
-    return "stopped" if fault == CLOSED_BY_US else "failed"
-
-
 def part_cost(usage: Usage, micros: int | None) -> Cost:
     """Return the cost of one call; unknown only if there was something to pay for."""
     if micros is None:
@@ -278,192 +279,3 @@ def split_thinking(text: str) -> tuple[str, str]:
     """Return the thinking inside `<think>` blocks, and the text without them."""
     thoughts = "\n\n".join(part.strip() for part in _THINKING.findall(text))
     return thoughts, strip_thinking(text).strip()
-
-
-class _Teller:
-    """Folds events into a story, one method per kind of event."""
-
-    def __init__(self) -> None:
-        self.story = RunStory()
-        self._seq = 0
-        self._at = datetime.min.replace(tzinfo=UTC)
-
-    def hear(self, entry: RecordedEvent) -> None:
-        self._seq, self._at = entry.seq, entry.recorded_at
-        self.story.last_seq, self.story.last_at = entry.seq, entry.recorded_at
-        self._hear(entry.event)
-
-    @singledispatchmethod
-    def _hear(self, event: Event) -> None:
-        raise TypeError(f"expected an event of a run, got {type(event).__name__}")
-
-    @_hear.register
-    def _(self, event: RunCreated) -> None:
-        story = self.story
-        story.prompt, story.tier, story.planner = (
-            event.prompt,
-            event.tier,
-            event.planner,
-        )
-        story.pool, story.pool_version = event.pool, event.pool_version
-        story.limits, story.created_at = event.limits, self._at
-
-    @_hear.register
-    def _(self, event: RunResumed) -> None:
-        self.story.resumed += 1
-        self._stop_calls("unknown")
-
-    @_hear.register
-    def _(self, event: PlanRequested) -> None:
-        round_ = self._round(event.round)
-        round_.calls.append(
-            Call(event.attempt, "", self._at, event.messages, self._seq)
-        )
-
-    @_hear.register
-    def _(self, event: PlanReplied) -> None:
-        call = self._plan_call(event.round, event.attempt)
-        call.end("completed", event.usage, event.cost_micros, event.latency_ms)
-        call.output, call.model = event.output, event.model
-        call.finish_reason = event.finish_reason
-        self._add(call)
-
-    @_hear.register
-    def _(self, event: PlanCallFailed) -> None:
-        call = self._plan_call(event.round, event.attempt)
-        call.end(_ending(event.fault), event.usage, event.cost_micros, event.latency_ms)
-        call.fault, call.message = event.fault, event.message
-        self._add(call)
-
-    @_hear.register
-    def _(self, event: PlanRejectedEvent) -> None:
-        round_ = self._round(event.round)
-        if round_.calls:
-            round_.calls[-1].fault = event.fault
-            round_.calls[-1].message = event.reason
-
-    @_hear.register
-    def _(self, event: PlanAccepted) -> None:
-        round_ = self._round(event.round)
-        round_.state, round_.planner = "planned", event.planner
-        round_.reasoning = event.reasoning
-        # Erased subtasks read as nothing; the plan's shape stays.
-        subtasks = event.subtasks or ("",) * len(event.workers)
-        last = len(event.workers) - 1
-        parts = zip(event.workers, subtasks, event.access, strict=True)
-        round_.steps = [
-            StepStory(event.round, i, worker, subtask, access, i == last, self._seq)
-            for i, (worker, subtask, access) in enumerate(parts)
-        ]
-        for index in event.skipped:
-            round_.steps[index].state = "skipped"
-            round_.steps[index].message = "The answer does not depend on this step."
-        self.story.state = "running"
-
-    @_hear.register
-    def _(self, event: PlanKept) -> None:
-        self._round(event.round).state = "kept"
-        self.story.state = "running"
-
-    @_hear.register
-    def _(self, event: StepStarted) -> None:
-        step = self._step(event.round, event.step)
-        step.state = "running"
-        step.calls.append(
-            Call(event.attempt, event.worker, self._at, event.messages, self._seq)
-        )
-
-    @_hear.register
-    def _(self, event: StepAttemptFailed) -> None:
-        call = self._step_call(event.round, event.step)
-        call.end(_ending(event.fault), event.usage, event.cost_micros, event.latency_ms)
-        call.fault, call.message = event.fault, event.message
-        self._step(event.round, event.step).state = "retrying"
-        self._add(call)
-
-    @_hear.register
-    def _(self, event: StepCompleted) -> None:
-        step, call = (
-            self._step(event.round, event.step),
-            self._step_call(event.round, event.step),
-        )
-        call.end("completed", event.usage, event.cost_micros, event.latency_ms)
-        call.output, call.model = event.text, event.model
-        call.finish_reason = event.finish_reason
-        call.first_token_ms = event.first_token_ms
-        thoughts, step.text = split_thinking(event.text)
-        step.reasoning = "\n\n".join(filter(None, (event.reasoning, thoughts)))
-        step.state = "completed"
-        self._add(call)
-
-    @_hear.register
-    def _(self, event: StepFailed) -> None:
-        step = self._step(event.round, event.step)
-        step.state, step.fault, step.message = "failed", event.fault, event.message
-
-    @_hear.register
-    def _(self, event: StepSkipped) -> None:
-        step = self._step(event.round, event.step)
-        step.state, step.message = "skipped", event.reason
-
-    @_hear.register
-    def _(self, event: RunCompleted) -> None:
-        self._end("completed", event)
-        self.story.answer = event.answer
-        self.story.finish_reason = event.finish_reason
-
-    @_hear.register
-    def _(self, event: RunFailed) -> None:
-        self._end("failed", event)
-        self.story.answer = event.answer
-        self.story.error_code, self.story.error_message = event.code, event.message
-
-    @_hear.register
-    def _(self, event: RunCancelled) -> None:
-        self._end("cancelled", event)
-        self.story.error_code, self.story.error_message = "cancelled", event.reason
-
-    def _end(self, state: str, event: RunCompleted | RunFailed | RunCancelled) -> None:
-        story = self.story
-        story.state = state
-        story.usage = event.usage
-        story.cost = Cost(event.cost_micros, event.has_unknown_cost)
-        story.latency_ms, story.overhead_ms = event.latency_ms, event.overhead_ms
-        self._stop_calls("stopped")
-        for step in story.steps:
-            if step.state in {"waiting", "running", "retrying"}:
-                step.state, step.touched = "cancelled", self._seq
-        for round_ in story.rounds:
-            if round_.state == "planning":
-                round_.state, round_.touched = "stopped", self._seq
-
-    def _stop_calls(self, state: str) -> None:
-        calls = [c for step in self.story.steps for c in step.calls]
-        for call in (*self.story.planning_calls, *calls):
-            if call.state == "running":
-                call.state = state
-
-    def _add(self, call: Call) -> None:
-        self.story.usage += call.usage
-        self.story.cost += call.cost
-
-    def _round(self, index: int) -> RoundStory:
-        rounds = self.story.rounds
-        if not rounds or rounds[-1].index != index:
-            rounds.append(RoundStory(index, self._seq))
-            self.story.state = "planning"
-        rounds[-1].touched = self._seq
-        return rounds[-1]
-
-    def _plan_call(self, round_index: int, attempt: int) -> Call:
-        calls = self._round(round_index).calls
-        return next(call for call in reversed(calls) if call.number == attempt)
-
-    def _step(self, round_index: int, index: int) -> StepStory:
-        rounds = reversed(self.story.rounds)
-        round_ = next(r for r in rounds if r.index == round_index)
-        round_.steps[index].touched = self._seq
-        return round_.steps[index]
-
-    def _step_call(self, round_index: int, index: int) -> Call:
-        return self._step(round_index, index).calls[-1]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import orjson
 from django.http import HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -28,6 +27,7 @@ from apps.playground.choices import (
     worker_choices,
 )
 from apps.playground.comparison import Comparison, compare, order_for_worker
+from apps.playground.conversation import shown_messages
 from apps.playground.entries import entry_lines, entry_rows
 from apps.playground.estimate import estimate_text
 from apps.playground.forms import CompareForm, RunFilterForm, RunForm
@@ -305,7 +305,7 @@ def _pass_rates(request: TeamRequest, prompt: str) -> TokenMeter | None:
 def _context_page(
     request: TeamRequest, run: Run, title: str, anchor: str, calls: list[Call]
 ) -> HttpResponse:
-    sent = [(call, orjson.loads(call.messages or "[]")) for call in calls]
+    sent = [(call, shown_messages(call.messages)) for call in calls]
     context = {
         "section": "runs",
         "run": run,

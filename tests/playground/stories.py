@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -251,7 +252,90 @@ def chained() -> list[RecordedEvent]:
     return recording.at(2010, started(2, "gemini-2.5-pro")).entries
 
 
+PNG = "data:image/png;base64," + "A" * 4_000
+FOREIGN = "https://tracker.example.org/pixel.png"
+TOOL_CALL = {
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": "look_up", "arguments": '{"term": "<b>MVCC</b>"}'},
+}
+CONVERSATION: list[dict[str, object]] = [
+    {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": PROMPT},
+            {"type": "image_url", "image_url": {"url": PNG}},
+            {"type": "image_url", "image_url": {"url": FOREIGN}},
+        ],
+    },
+]
+
+
+def called_tools() -> list[RecordedEvent]:
+    """A question with images and tools; the answer calls a tool."""
+    tool = {"type": "function", "function": {"name": "look_up", "parameters": {}}}
+    params = {"messages": CONVERSATION, "tools": [tool], "delivery": "verified"}
+    calls = orjson.dumps([TOOL_CALL]).decode()
+    opening = replace(created(), params=orjson.dumps(params).decode())
+    sent = orjson.dumps(
+        [
+            {"role": "system", "content": "Be brief."},
+            *CONVERSATION,
+            {"role": "assistant", "content": "", "tool_calls": [TOOL_CALL]},
+            {"role": "tool", "content": "Found it.", "tool_call_id": "call_1"},
+        ]
+    ).decode()
+    plan = accepted((), workers=("gpt-5",), planner="tool_continuation")
+    recording = Recording().at(0, opening).at(5, plan)
+    recording.at(10, replace(started(0, "gpt-5"), messages=sent))
+    answer = replace(
+        completed(0, "gpt-5", ""), finish_reason="tool_calls", tool_calls=calls
+    )
+    end = replace(run_completed(""), finish_reason="tool_calls", tool_calls=calls)
+    return recording.at(3010, answer).at(3020, end).entries
+
+
+def raced(*, quicker: int = 2) -> list[RecordedEvent]:
+    """A late worker got a rival; one of both answered, the other was closed."""
+    recording = Recording().at(0, created()).at(5, accepted((), workers=("slow",)))
+    recording.at(10, started(0, "slow")).at(900, started(0, "quick", 2))
+    names = {1: "slow", 2: "quick"}
+    beaten = 3 - quicker
+    closed = attempt_failed(0, names[beaten], beaten, "cancelled")
+    recording.at(1500, closed)
+    won = completed(0, names[quicker], ANSWER, attempt=quicker)
+    return recording.at(2000, won).at(2010, run_completed()).entries
+
+
+def put_right() -> list[RecordedEvent]:
+    """An answer in a wrong form was put right by who had given it."""
+    recording = Recording().at(0, created()).at(5, accepted((), workers=("gpt-5",)))
+    recording.at(10, started(0, "gpt-5"))
+    recording.at(900, attempt_failed(0, "gpt-5", 1, "invalid_output"))
+    recording.at(910, started(0, "gpt-5", 2))
+    recording.at(1900, completed(0, "gpt-5", "{}", attempt=2))
+    return recording.at(1910, run_completed("{}")).entries
+
+
+def went_on() -> list[RecordedEvent]:
+    """A worker broke off in the midst of the answer; the next one went on."""
+    recording = Recording().at(0, created()).at(5, accepted((), workers=("gpt-5",)))
+    recording.at(10, started(0, "gpt-5"))
+    recording.at(900, attempt_failed(0, "gpt-5", 1, "incomplete"))
+    sent = [
+        {"role": "user", "content": PROMPT},
+        {"role": "assistant", "content": ANSWER[:20]},
+    ]
+    again = replace(started(0, "qwen3-32b", 2), messages=orjson.dumps(sent).decode())
+    recording.at(910, again).at(1900, completed(0, "qwen3-32b", ANSWER, attempt=2))
+    return recording.at(1910, run_completed()).entries
+
+
 ALL = {
+    "called_tools": called_tools,
+    "raced": raced,
+    "put_right": put_right,
+    "went_on": went_on,
     "planning": planning,
     "parallel": parallel,
     "finished": finished,

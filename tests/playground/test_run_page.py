@@ -7,6 +7,8 @@ from django.db import connection
 from django.urls import reverse
 
 from apps.core.ids import new_id
+from tests.playground import stories
+from tests.playground.conftest import record_run
 
 PAGES = ["run_detail", "run_body", "run_export"]
 
@@ -107,3 +109,48 @@ def test_verification_names_the_altered_entry(bob, run):
 
 def test_viewer_cannot_stop_a_run(vera, run):
     assert vera.post(address("run_cancel", run)).status_code == 403
+
+
+@pytest.fixture
+def with_tools(team):
+    return record_run(team, stories.called_tools())
+
+
+def test_page_shows_calls_of_tools_as_text(bob, with_tools):
+    page = bob.get(address("run_detail", with_tools)).content.decode()
+    assert "calls 1 tool of the caller" in page
+    assert "&lt;b&gt;MVCC&lt;/b&gt;" in page and "<b>MVCC" not in page
+    assert "has been erased" not in page
+
+
+@pytest.mark.parametrize(
+    ("name", "args"), [("run_detail", ()), ("step_context", (0, 0))]
+)
+def test_no_page_loads_an_image_of_a_conversation(bob, with_tools, name, args):
+    page = bob.get(address(name, with_tools, *args)).content.decode()
+    assert "image/png, 2.9" in page
+    assert f"<code>{stories.FOREIGN}</code>" in page
+    for attribute in ("src", "href", "srcset", "data", "poster"):
+        assert f'{attribute}="{stories.FOREIGN}' not in page
+        assert f'{attribute}="data:image/png' not in page
+
+
+def test_context_shows_every_message_by_its_parts(bob, with_tools):
+    page = bob.get(address("step_context", with_tools, 0, 0)).content.decode()
+    assert "Be brief." in page and "Found it." in page
+    assert "tool · call_1" in page
+    assert "&#x27;type&#x27;" not in page  # no part is shown as Python writes it
+
+
+@pytest.mark.parametrize(
+    ("story", "words"),
+    [
+        ("raced", "closed, because another worker was quicker"),
+        ("raced", "took over from slow"),
+        ("put_right", "asked to put its answer into the right form"),
+        ("went_on", "went on from what had been sent"),
+    ],
+)
+def test_page_says_what_became_of_every_attempt(bob, team, story, words):
+    run = record_run(team, stories.ALL[story]())
+    assert words in bob.get(address("run_detail", run)).content.decode()

@@ -4,7 +4,8 @@ import pytest
 
 from apps.engine.events import PlanKept, PlanRequested, RunResumed
 from apps.engine.usage import Cost, Usage
-from apps.playground.story import split_thinking, tell
+from apps.playground.story import split_thinking
+from apps.playground.telling import CONTINUED, REPAIR, RIVAL, tell
 from tests.playground import stories
 
 
@@ -161,3 +162,50 @@ def test_erased_texts_leave_the_shape_of_the_plan():
 )
 def test_thinking_is_split_from_the_text(text, thoughts, visible):
     assert split_thinking(text) == (thoughts, visible)
+
+
+@pytest.mark.parametrize(("quicker", "winner"), [(1, "slow"), (2, "quick")])
+def test_of_two_rivals_the_one_that_answered_is_named(quicker, winner):
+    step = tell(stories.raced(quicker=quicker)).steps[0]
+    assert (step.worker, step.state) == (winner, "completed")
+    assert [call.worker for call in step.beaten_calls] == [
+        "quick" if winner == "slow" else "slow"
+    ]
+    assert step.failed_calls == []
+    assert step.calls[1].note == RIVAL
+
+
+def test_step_runs_on_while_one_of_two_rivals_does():
+    recorded = stories.raced(quicker=1)
+    racing, alone = tell(recorded[:4]).steps[0], tell(recorded[:5]).steps[0]
+    assert (racing.state, racing.live_attempt) == ("running", 1)
+    assert (alone.state, alone.live_attempt) == ("running", 1)
+
+
+def test_rival_that_is_closed_after_the_answer_changes_nothing():
+    recorded = stories.raced()
+    late = [*recorded[:4], recorded[5], recorded[4]]
+    assert tell(late).steps[0].state == "completed"
+
+
+def test_repair_and_continuation_are_told_apart_from_retries():
+    notes = [
+        [call.note for call in tell(recorded).steps[0].calls]
+        for recorded in (stories.put_right(), stories.went_on(), stories.rescued())
+    ]
+    assert notes == [["", REPAIR], ["", CONTINUED], ["", "", ""]]
+
+
+def test_answer_that_calls_tools_names_them():
+    story = tell(stories.called_tools())
+    (call,) = story.tool_calls
+    assert (call.name, call.arguments) == ("look_up", '{"term": "<b>MVCC</b>"}')
+    assert story.steps[0].tool_calls == story.tool_calls
+    assert (story.tools, story.delivery) == (("look_up",), "verified")
+
+
+def test_images_are_named_by_type_and_size_or_address():
+    assert tell(stories.called_tools()).images == (
+        "image/png, 2.9\xa0KB",
+        stories.FOREIGN,
+    )

@@ -3,7 +3,8 @@
 from datetime import timedelta
 
 from apps.playground.body import compose
-from apps.playground.story import RunStory, tell
+from apps.playground.story import RunStory
+from apps.playground.telling import tell
 from apps.playground.timeline import lay_out
 from tests.playground import stories
 
