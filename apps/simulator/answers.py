@@ -19,6 +19,8 @@ from apps.simulator.workers import SimulatedWorker
 
 BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 FENCE = re.compile(r"```\w*\n(.*?)\n```", re.DOTALL)
+SIGNATURE = "\n\n— simulated worker "
+"""What stands between an answer and its writer's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +35,41 @@ class Answer:
 
 def signed(answer: Answer, worker: SimulatedWorker) -> str:
     """Return the text as it is sent, with the line that says who wrote it."""
-    return f"{answer.text}\n\n— simulated worker {worker.name}"
+    return f"{answer.text}{SIGNATURE}{worker.name}"
 
 
-def answer(worker: SimulatedWorker, briefing: Briefing, seed: int) -> Answer:
-    """Return what `worker` answers to `briefing`."""
+def answer(
+    worker: SimulatedWorker, briefing: Briefing, seed: int, begun: str = ""
+) -> Answer:
+    """Return what `worker` answers to `briefing`.
+
+    An answer that has `begun` is finished with what it claims, right or wrong.
+    """
     parts = families.split(briefing.part)
     if parts:
         return _several(worker, briefing, parts, seed)
-    solved = families.solve(briefing.part) or families.solve(briefing.subtask)
+    solved = _solved(briefing)
     if solved is None:
         return _unknown(briefing)
     if briefing.role is Role.PLAN:
         return _outline(briefing, solved)
-    claim = _believed(worker, briefing, solved, seed)
+    own = _believed(worker, briefing, solved, seed)
+    claims = (own, solved.right, *solved.slips) if begun else (own,)
+    answers = [_claimed(briefing, solved, claim) for claim in claims]
+    return next((a for a in answers if _begins(a, begun)), answers[0])
+
+
+def _solved(briefing: Briefing) -> Solution | None:
+    last_block = briefing.part.rpartition("\n\n")[2]
+    texts = (briefing.part, briefing.subtask, last_block)
+    return next((found for t in texts if (found := families.solve(t))), None)
+
+
+def _begins(whole: Answer, begun: str) -> bool:
+    return f"{whole.text}{SIGNATURE}".startswith(begun.partition(SIGNATURE)[0])
+
+
+def _claimed(briefing: Briefing, solved: Solution, claim: Claim) -> Answer:
     if solved.family is Family.CODE:
         return _program(briefing, solved, claim)
     if briefing.role in (Role.CHECK, Role.COMBINE):

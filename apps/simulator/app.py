@@ -5,15 +5,20 @@ from __future__ import annotations
 import hmac
 from collections import Counter
 from typing import Any
+from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from apps.simulator import models, request, wire
+from apps.simulator import models
 from apps.simulator.connection import BodyTooLarge, ClientGone, Connection
 from apps.simulator.exchange import Exchange
-from apps.simulator.faults import faults
+from apps.simulator.faults import Faults
+from apps.simulator.problems import Kind, Problem
+from apps.simulator.request import BadRequest
+from apps.simulator.surfaces import surface_of
+from apps.simulator.surfaces.base import Call, Place, Surface
 
-BASE_PATH = "/v1"
+STATS_PATH = "/v1/stats"
 
 
 def create_app(speed: float = 1.0, seed: int = 0, api_key: str = "") -> ASGIApp:
@@ -33,9 +38,9 @@ class Simulator:
             raise ValueError(f"speed: expected 0 or more, got {speed!r}")
         self._speed = speed
         self._seed = seed
-        self._bearer = f"Bearer {api_key}".encode() if api_key else b""
-        self._faults = faults()
-        self._names = (*models.NAMES, *self._faults)
+        self._api_key = api_key.encode()
+        self._faults = Faults()
+        self._names = (*models.NAMES, *self._faults.names)
         self._requests: Counter[str] = Counter()
         self._in_flight = 0
         self._disconnected = 0
@@ -59,65 +64,73 @@ class Simulator:
             self._in_flight -= 1
 
     async def _route(self, connection: Connection) -> None:
-        method, path = connection.scope["method"], connection.scope["path"]
-        if path == "/healthz":
+        call = _call(connection.scope)
+        surface = surface_of(call)
+        place = surface.place(call)
+        if call.path == "/healthz":
             await connection.respond_json(200, {"status": "ok"})
-        elif not self._is_allowed(connection):
-            await _refuse_key(connection)
-        elif path == f"{BASE_PATH}/chat/completions":
-            await self._chat(connection, method)
-        elif method != "GET":
-            await _not_found(connection, f"{method} {path} does not exist")
-        elif path == f"{BASE_PATH}/stats":
+        elif not hmac.compare_digest(
+            surface.key(call).encode() if self._api_key else b"", self._api_key
+        ):
+            problem = Problem(Kind.UNAUTHORIZED, "Incorrect API key provided.")
+            await _fail(connection, surface, problem)
+        elif place.kind == "chat":
+            await self._chat(connection, surface, call, place)
+        elif call.path == STATS_PATH and call.method == "GET":
             await connection.respond_json(200, self._stats())
         else:
-            await self._list_models(connection, path)
+            await self._show_models(connection, surface, call, place)
 
-    def _is_allowed(self, connection: Connection) -> bool:
-        if not self._bearer:
-            return True
-        return hmac.compare_digest(connection.header(b"authorization"), self._bearer)
+    async def _show_models(
+        self, connection: Connection, surface: Surface, call: Call, place: Place
+    ) -> None:
+        is_known = place.name in self._names or self._is_found(place.name)
+        try:
+            if call.method == "GET" and place.kind == "models":
+                await connection.respond_json(200, surface.models(self._names, call))
+            elif call.method == "GET" and place.kind == "model" and is_known:
+                await connection.respond_json(200, surface.model(place.name))
+            else:
+                message = f"{call.method} {call.path} does not exist"
+                await _fail(connection, surface, Problem(Kind.NOT_FOUND, message))
+        except BadRequest as exc:
+            await _fail(connection, surface, _bad(exc))
 
-    async def _list_models(self, connection: Connection, path: str) -> None:
-        prefix = f"{BASE_PATH}/models"
-        name = path.removeprefix(f"{prefix}/")
-        if path == prefix:
-            data = [_model(known) for known in self._names]
-            await connection.respond_json(200, {"object": "list", "data": data})
-        elif path != name and (name in self._names or models.find(name)):
-            await connection.respond_json(200, _model(name))
-        else:
-            await _not_found(connection, f"GET {path} does not exist")
+    def _is_found(self, name: str) -> bool:
+        return bool(self._faults.find(name) or models.find(name))
 
-    async def _chat(self, connection: Connection, method: str) -> None:
-        if method != "POST":
-            message = "Only POST is allowed here."
-            await _fail(connection, 405, message, "method_not_allowed")
+    async def _chat(
+        self, connection: Connection, surface: Surface, call: Call, place: Place
+    ) -> None:
+        if call.method != "POST":
+            problem = Problem(Kind.METHOD, "Only POST is allowed here.")
+            await _fail(connection, surface, problem)
             return
         try:
             body = await connection.body()
-            asked = request.read(body)
+            asked = surface.read(call, place, body)
         except BodyTooLarge:
-            message = "The request body is too large."
-            await _fail(connection, 413, message, "request_too_large")
-        except request.BadRequest as exc:
-            await _fail(connection, 400, exc.message, "invalid_value", exc.param)
+            problem = Problem(Kind.TOO_LARGE, "The request body is too large.")
+            await _fail(connection, surface, problem)
+        except BadRequest as exc:
+            await _fail(connection, surface, _bad(exc))
         else:
-            await self._answer(Exchange(connection, asked, body, speed=self._speed))
+            exchange = Exchange(connection, surface, asked, body, speed=self._speed)
+            await self._answer(exchange)
 
     async def _answer(self, exchange: Exchange) -> None:
         name = exchange.request.model
-        fault = self._faults.get(name)
+        fault = self._faults.find(name)
         model = None if fault else models.find(name)
         if fault is None and model is None:
             message = f"The model {name!r} does not exist."
-            await _fail(exchange.connection, 404, message, "model_not_found", "model")
+            await exchange.refuse(Problem(Kind.NO_MODEL, message, "model"))
             return
         self._requests[name] += 1
         if fault is not None:
             await fault(exchange, self._seed)
         elif model is not None:
-            await exchange.answer(model(exchange.request, self._seed))
+            await exchange.answer(models.ask(model, exchange.request, self._seed))
 
     def _stats(self) -> dict[str, Any]:
         return {
@@ -128,33 +141,19 @@ class Simulator:
         }
 
 
-def _model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "simulator"}
+def _call(scope: Scope) -> Call:
+    query = scope.get("query_string", b"").decode("latin-1")
+    headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
+    return Call(scope["method"], scope["path"], dict(parse_qsl(query)), headers)
 
 
-async def _fail(
-    connection: Connection,
-    status: int,
-    message: str,
-    code: str,
-    param: str | None = None,
-) -> None:
-    body = wire.error(message, kind="invalid_request_error", code=code, param=param)
-    await connection.respond_json(status, body)
+def _bad(exc: BadRequest) -> Problem:
+    return Problem(Kind.BAD_REQUEST, exc.message, exc.param)
 
 
-async def _not_found(connection: Connection, message: str) -> None:
-    await _fail(connection, 404, message, "not_found")
-
-
-async def _refuse_key(connection: Connection) -> None:
-    body = wire.error(
-        "Incorrect API key provided.",
-        kind="invalid_request_error",
-        code="invalid_api_key",
-    )
-    headers = ((b"www-authenticate", b"Bearer"),)
-    await connection.respond_json(401, body, headers)
+async def _fail(connection: Connection, surface: Surface, problem: Problem) -> None:
+    failure = surface.failure(problem)
+    await connection.respond_json(failure.status, failure.body, failure.headers)
 
 
 async def _live(receive: Receive, send: Send) -> None:

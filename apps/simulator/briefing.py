@@ -19,6 +19,10 @@ _COMBINE = re.compile(
     r"\b(?:compare|combine|aggregate|merge|reconcile|summari[sz]e|final)", re.IGNORECASE
 )
 _PLAN = re.compile(r"\b(?:plan|outline|decide how|think through)\b", re.IGNORECASE)
+_TURN = re.compile(
+    r"(?:^|\n\n)(?P<who>User|Assistant|Tool result|Assistant calls a tool): "
+)
+"""Where a turn begins in a conversation that is told as one question."""
 _PART = re.compile(r"this part:\s*«(?P<part>.*?)»", re.DOTALL)
 
 
@@ -68,7 +72,19 @@ class Briefing:
     def part(self) -> str:
         """Return the part of the question the subtask points at, else the whole."""
         match = _PART.search(self.subtask)
-        return match["part"].strip() if match else self.question
+        return match["part"].strip() if match else last_turn(self.question)
+
+
+def last_turn(question: str) -> str:
+    """Return what the user said last in a conversation, else the whole question."""
+    turns = list(_TURN.finditer(question))
+    last = next(
+        (n for n in reversed(range(len(turns))) if turns[n]["who"] == "User"), 0
+    )
+    if len(turns) < 2 or turns[last]["who"] != "User":
+        return question
+    end = turns[last + 1].start() if last + 1 < len(turns) else len(question)
+    return question[turns[last].end() : end].strip()
 
 
 def read(text: str) -> Briefing:

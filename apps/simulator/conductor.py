@@ -13,6 +13,7 @@ from typing import Literal
 import orjson
 
 from apps.simulator import families
+from apps.simulator.briefing import last_turn
 from apps.simulator.conductor_prompt import ConductorTask, ListedModel
 from apps.simulator.families.solution import Family
 from apps.simulator.suitability import Chooser, Need
@@ -60,12 +61,13 @@ def _candidates(task: ConductorTask) -> tuple[ListedModel, ...]:
 
 
 def _shaped(task: ConductorTask, chooser: Chooser) -> Draft:
-    parts = families.split(task.question)
+    question = last_turn(task.question)
+    parts = families.split(question)
     if parts and len(parts) < task.max_steps:
         return _several(parts, chooser)
-    solved = families.solve(task.question)
+    solved = families.solve(question)
     if solved is None:
-        is_long = len(task.question) >= LONG_QUESTION and task.max_steps >= 3
+        is_long = len(question) >= LONG_QUESTION and task.max_steps >= 3
         return _open(chooser) if is_long else _single(Need.GENERAL, chooser)
     if solved.family is Family.ARITHMETIC and task.max_steps >= 3:
         return _attempts(chooser)

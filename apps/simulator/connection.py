@@ -60,10 +60,6 @@ class Connection:
             if not message.get("more_body", False):
                 return b"".join(pieces)
 
-    def header(self, name: bytes) -> bytes:
-        """Return a request header, or nothing."""
-        return next((v for k, v in self.scope["headers"] if k == name), b"")
-
     async def start(self, status: int, content_type: bytes, *extra: Any) -> None:
         """Send the status line and headers."""
         headers = [(b"content-type", content_type), *extra]

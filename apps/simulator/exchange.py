@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from typing import Any
+from itertools import islice
 
-from apps.simulator import wire
 from apps.simulator.connection import EVENT_STREAM, JSON, Connection
-from apps.simulator.reply import Reply, count_prompt_tokens, within_limits
+from apps.simulator.problems import Problem
+from apps.simulator.reply import Reply, Usage, usage_of, within_limits
 from apps.simulator.request import ChatRequest
+from apps.simulator.surfaces.base import Surface
 
 STREAM_HEADERS = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
 
@@ -20,6 +21,7 @@ class Exchange:
     def __init__(
         self,
         connection: Connection,
+        surface: Surface,
         request: ChatRequest,
         body: bytes,
         *,
@@ -27,18 +29,14 @@ class Exchange:
     ) -> None:
         self.connection = connection
         self.request = request
+        self.surface = surface
         self._speed = speed
-        digest = hashlib.blake2b(body, digest_size=12).hexdigest()
-        self._id = f"chatcmpl-{digest}"
+        self._digest = hashlib.blake2b(body, digest_size=12).hexdigest()
         self.rename(request.model)
 
     def rename(self, model: str) -> None:
         """Answer under the name `model`. Call before anything is sent."""
-        self.framing = wire.Framing(
-            self._id,
-            model,
-            has_usage_key=self.request.is_streamed and self.request.includes_usage,
-        )
+        self.framing = self.surface.framing(self.request, model, self._digest)
 
     async def answer(self, whole: Reply, *, has_usage: bool = True) -> None:
         """Send a complete answer in the form the request asks for."""
@@ -48,34 +46,53 @@ class Exchange:
         else:
             await self._send_whole(reply, has_usage=has_usage)
 
+    async def refuse(self, problem: Problem) -> None:
+        """Send an error instead of an answer."""
+        failure = self.surface.failure(problem)
+        await self.connection.respond_json(
+            failure.status, failure.body, failure.headers
+        )
+
     def whole_body(self, reply: Reply, *, has_usage: bool = True) -> bytes:
         """Return the body of an answer that is not streamed."""
-        counted = self._usage(reply) if has_usage else None
-        return self.framing.completion(reply.text, reply.finish_reason, counted)
+        return self.framing.whole(reply, self._usage(reply, has_usage=has_usage))
 
-    async def begin_stream(self) -> None:
-        """Send the headers of a stream and the chunk with the role."""
+    async def begin_stream(self, *, has_usage: bool = True) -> None:
+        """Send the headers of a stream and what comes before the first token."""
         await self.connection.start(200, EVENT_STREAM, *STREAM_HEADERS)
-        await self.connection.write(self.framing.role())
+        counted = self._usage(Reply(()), has_usage=has_usage)
+        if opening := self.framing.opening(counted):
+            await self.connection.write(opening)
 
     async def send_pieces(self, reply: Reply) -> None:
-        """Send the tokens one chunk each, no earlier than each is due."""
-        loop, pieces, rate = (
+        """Send the tokens one frame each, no earlier than each is due."""
+        loop, parts, count = (
             asyncio.get_running_loop(),
-            reply.pieces,
-            reply.tokens_per_s,
+            reply.parts(),
+            reply.token_count,
         )
-        rate *= self._speed
+        rate = reply.tokens_per_s * self._speed
         start, sent = loop.time(), 0
-        while sent < len(pieces):
+        while sent < count:
             elapsed = loop.time() - start
-            due = min(int(elapsed * rate) + 1, len(pieces)) if rate else len(pieces)
+            due = min(int(elapsed * rate) + 1, count) if rate else count
             if due <= sent:
                 await self.connection.pause(sent / rate - elapsed)
                 due = sent + 1
-            chunks = map(self.framing.content, pieces[sent:due])
-            await self.connection.write(b"".join(chunks))
+            frames = map(self.framing.frame, islice(parts, due - sent))
+            if data := b"".join(frames):
+                await self.connection.write(data)
             sent = due
+
+    async def trickle(self, whole: Reply, interval_s: float) -> None:
+        """Send a streamed answer with so much time before each token."""
+        reply = within_limits(whole, self.request)
+        await self.begin_stream()
+        for part in reply.parts():
+            await self.connection.pause(interval_s)
+            await self.connection.write(self.framing.frame(part))
+        counted = self._usage(reply, has_usage=True)
+        await self.connection.write(self.framing.closing(reply, counted), is_last=True)
 
     async def think(self, reply: Reply) -> None:
         """Wait until the first token is due."""
@@ -84,22 +101,19 @@ class Exchange:
 
     async def _stream(self, reply: Reply, *, has_usage: bool) -> None:
         await self.think(reply)
-        await self.begin_stream()
+        await self.begin_stream(has_usage=has_usage)
         await self.send_pieces(reply)
-        end = [self.framing.finish(reply.finish_reason)]
-        if has_usage and self.request.includes_usage:
-            end.append(self.framing.usage(self._usage(reply)))
-        end.append(wire.DONE)
-        await self.connection.write(b"".join(end), is_last=True)
+        counted = self._usage(reply, has_usage=has_usage)
+        await self.connection.write(self.framing.closing(reply, counted), is_last=True)
 
     async def _send_whole(self, reply: Reply, *, has_usage: bool) -> None:
         await self.think(reply)
         rate = reply.tokens_per_s * self._speed
         if rate:
-            await self.connection.pause(len(reply.pieces) / rate)
+            await self.connection.pause(reply.token_count / rate)
         await self.connection.respond(
             200, self.whole_body(reply, has_usage=has_usage), JSON
         )
 
-    def _usage(self, reply: Reply) -> dict[str, Any]:
-        return wire.usage(count_prompt_tokens(self.request.messages), len(reply.pieces))
+    def _usage(self, reply: Reply, *, has_usage: bool) -> Usage | None:
+        return usage_of(self.request, reply) if has_usage else None

@@ -1,20 +1,26 @@
 """Every model that answers properly: from its name to what it says.
 
-Besides workers and conductor there are models for exact tests and benchmarks:
-`echo`, `instant`, `delay-<ms>`, `tokens-<n>-<per_s>`, `scripted`, `scripted-conductor`.
+Besides workers and conductor there are models for exact tests and benchmarks: `echo`,
+`instant`, `delay-<ms>`, `tokens-<n>-<per_s>`, `scripted`, `scripted-conductor`,
+`thinker` (thinks aloud before it answers, and finds half of the prompt in a cache) and
+`filtered` (its answer is withheld). Every one of them goes on from an answer that has
+begun; simulated workers also call tools and look at images.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
-from apps.simulator import briefing, conductor, conductor_prompt
-from apps.simulator.answers import answer, signed
+from apps.simulator import briefing, conductor, conductor_prompt, looking, tools
+from apps.simulator.answers import Answer, answer, signed
+from apps.simulator.briefing import Briefing
 from apps.simulator.chance import draw
 from apps.simulator.conductor import Draft, Step
+from apps.simulator.continuation import continued
 from apps.simulator.families.solution import Family
-from apps.simulator.reply import Reply, reply
+from apps.simulator.reply import Reply, cut, reply
 from apps.simulator.request import ChatRequest
 from apps.simulator.structured import as_json
 from apps.simulator.workers import BY_NAME, WORKERS, SimulatedWorker
@@ -59,21 +65,45 @@ def find(name: str) -> Model | None:
     return None
 
 
+def ask(model: Model, request: ChatRequest, seed: int) -> Reply:
+    """Return what `model` replies, from where the answer has begun."""
+    whole = model(request, seed)
+    return continued(whole, request.begun) if request.begun else whole
+
+
 def work(worker: SimulatedWorker, request: ChatRequest, seed: int) -> Reply:
     """Return what a simulated worker replies."""
     text = request.last_user_text
-    answered = answer(worker, briefing.read(text), seed)
-    if request.format == "text":
-        shown = signed(answered, worker)
-    else:
-        source = f"simulated worker {worker.name}"
-        shown = as_json(answered.short or answered.text, source, request.schema)
+    told = briefing.read(text)
+    answered = _answered(worker, told, request, seed)
+    calls = tools.wanted(request, _asked(told), answered.short)
+    shown = "" if calls else _shown(worker, answered, request)
     jitter = 0.8 + 0.4 * draw(seed, "first token", worker.name, text)
-    return reply(
-        shown,
+    return Reply(
+        cut(shown),
         first_token_s=worker.first_token_ms / 1000 * jitter,
         tokens_per_s=worker.tokens_per_s,
+        finish_reason="tool_calls" if calls else "stop",
+        calls=calls,
     )
+
+
+def _asked(told: Briefing) -> str:
+    return f"{told.part}\n{told.subtask}" if told.subtask else told.part
+
+
+def _answered(
+    worker: SimulatedWorker, told: Briefing, request: ChatRequest, seed: int
+) -> Answer:
+    found = tools.from_results(request) or looking.look(request.pictures, _asked(told))
+    return found or answer(worker, told, seed, request.begun)
+
+
+def _shown(worker: SimulatedWorker, answered: Answer, request: ChatRequest) -> str:
+    if request.format == "text":
+        return signed(answered, worker)
+    source = f"simulated worker {worker.name}"
+    return as_json(answered.short or answered.text, source, request.schema)
 
 
 # --- conductors -----------------------------------------------------------------------
@@ -140,10 +170,37 @@ def _scripted_conductor(request: ChatRequest, _seed: int) -> Reply:
 # --- exact workers --------------------------------------------------------------------
 
 
-def _scripted(request: ChatRequest, _seed: int) -> Reply:
+def _spelled_out(request: ChatRequest) -> Reply | None:
+    """Return what the subtask or question spells out, `[[say …]]`, `[[call …]]`."""
     text = request.last_user_text
-    match = SAY.search(briefing.read(text).subtask or text)
-    return reply(match[1] if match else "There is nothing to say in the subtask.")
+    text = briefing.read(text).subtask or text
+    said = SAY.search(text)
+    calls = tools.scripted(text)
+    if said is None and not calls:
+        return None
+    if calls and request.results:
+        return reply("; ".join(result for _, result in request.results))
+    spoken = reply(said[1] if said else "")
+    return replace(spoken, calls=calls, finish_reason="tool_calls") if calls else spoken
+
+
+def _scripted(request: ChatRequest, _seed: int) -> Reply:
+    return _spelled_out(request) or reply("There is nothing to say in the subtask.")
+
+
+def perfect(request: ChatRequest, seed: int) -> Reply:
+    """Return what is spelled out, else what is right, under the model's own name."""
+    worker = replace(PERFECT, name=request.model)
+    return _spelled_out(request) or work(worker, request, seed)
+
+
+def _thinker(request: ChatRequest, seed: int) -> Reply:
+    thoughts = cut("Let me see. The question is short, so a short answer will do.")
+    return replace(perfect(request, seed), reasoning=thoughts, cached_share=0.5)
+
+
+def _filtered(_request: ChatRequest, _seed: int) -> Reply:
+    return replace(reply("I was about to say"), finish_reason="filtered")
 
 
 def _echo(request: ChatRequest, _seed: int) -> Reply:
@@ -173,6 +230,8 @@ FIXED: dict[str, Model] = {
     "scripted": _scripted,
     "echo": _echo,
     "instant": _instant,
+    "thinker": _thinker,
+    "filtered": _filtered,
 }
 NAMES = (*FIXED, *(worker.name for worker in WORKERS))
 """Models with a fixed name; `delay-…` and `tokens-…` stand for many."""

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from apps.simulator.request import ChatMessage, ChatRequest
+from apps.simulator.request import ChatMessage, ChatRequest, ToolCall
 
 CHARACTERS_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 4
 """Chat framing around each message."""
+TOKENS_PER_PICTURE = 1_000
 PIECE = re.compile(r"\s*\S{1,5}|\s+")
 """One token: at most five letters with the space before them, about 4 on average."""
+
+FinishReason = Literal["stop", "length", "tool_calls", "filtered"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One token on its way."""
+
+    kind: Literal["reasoning", "text", "call"]
+    text: str
+    index: int = 0
+    """Of a call: its place among the answer's calls."""
+    call: ToolCall | None = None
+    """The whole call, with each of its parts."""
+    is_first: bool = False
+    is_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +42,70 @@ class Reply:
     """From the request to the first token."""
     tokens_per_s: float = 0.0
     """0: all at once."""
-    finish_reason: str = "stop"
+    finish_reason: FinishReason = "stop"
+    reasoning: tuple[str, ...] = ()
+    """Thinking that is shown before the answer."""
+    calls: tuple[ToolCall, ...] = ()
+    cached_share: float = 0.0
+    """How much of the prompt was found in a cache, from 0 to 1."""
 
     @property
     def text(self) -> str:
         """Return the whole answer."""
         return "".join(self.pieces)
 
+    @property
+    def token_count(self) -> int:
+        """Return how many tokens are sent."""
+        calls = sum(1 + len(cut(call.arguments)) for call in self.calls)
+        return len(self.reasoning) + len(self.pieces) + calls
+
+    def parts(self) -> Iterator[Part]:
+        """Yield every token in the order it is sent."""
+        yield from (Part("reasoning", piece) for piece in self.reasoning)
+        yield from (Part("text", piece) for piece in self.pieces)
+        for index, call in enumerate(self.calls):
+            pieces = ("", *cut(call.arguments))
+            end = len(pieces) - 1
+            for at, piece in enumerate(pieces):
+                yield Part("call", piece, index, call, at == 0, at == end)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one exchange."""
+
+    prompt: int
+    """Cached ones included."""
+    completion: int
+    """Reasoning ones included."""
+    cached: int = 0
+    reasoning: int = 0
+
+
+def cut(text: str) -> tuple[str, ...]:
+    """Return the tokens of `text`."""
+    return tuple(PIECE.findall(text))
+
 
 def reply(text: str, *, first_token_s: float = 0.0, tokens_per_s: float = 0.0) -> Reply:
     """Return `text` as a reply."""
-    return Reply(tuple(PIECE.findall(text)), first_token_s, tokens_per_s)
+    return Reply(cut(text), first_token_s, tokens_per_s)
+
+
+def first(whole: Reply, count: int) -> Reply:
+    """Return the reply as far as its first `count` tokens."""
+    reasoning = whole.reasoning[:count]
+    pieces = whole.pieces[: max(count - len(whole.reasoning), 0)]
+    left = count - len(whole.reasoning) - len(whole.pieces)
+    calls: list[ToolCall] = []
+    for call in whole.calls:
+        if left <= 0:
+            break
+        kept = cut(call.arguments)[: left - 1]
+        left -= 1 + len(cut(call.arguments))
+        calls.append(replace(call, arguments="".join(kept)))
+    return replace(whole, reasoning=reasoning, pieces=pieces, calls=tuple(calls))
 
 
 def within_limits(whole: Reply, request: ChatRequest) -> Reply:
@@ -42,16 +114,27 @@ def within_limits(whole: Reply, request: ChatRequest) -> Reply:
         text = whole.text
         found = [at for stop in request.stop if (at := text.find(stop)) >= 0]
         if found:
-            whole = replace(whole, pieces=tuple(PIECE.findall(text[: min(found)])))
-    if request.max_tokens is not None and len(whole.pieces) > request.max_tokens:
-        pieces = whole.pieces[: request.max_tokens]
-        whole = replace(whole, pieces=pieces, finish_reason="length")
+            whole = replace(whole, pieces=cut(text[: min(found)]))
+    if request.max_tokens is not None and whole.token_count > request.max_tokens:
+        whole = replace(first(whole, request.max_tokens), finish_reason="length")
     return whole
 
 
-def count_prompt_tokens(messages: tuple[ChatMessage, ...]) -> int:
-    """Count the input tokens of `messages`."""
-    return sum(
-        -(-len(message.text) // CHARACTERS_PER_TOKEN) + TOKENS_PER_MESSAGE
-        for message in messages
+def usage_of(request: ChatRequest, sent: Reply) -> Usage:
+    """Return what the exchange counts as."""
+    prompt = count_prompt_tokens(request)
+    cached = int(prompt * sent.cached_share)
+    return Usage(prompt, sent.token_count, cached, len(sent.reasoning))
+
+
+def count_prompt_tokens(request: ChatRequest) -> int:
+    """Count the input tokens of `request`."""
+    texts = [*map(_written, request.messages), *([request.begun] * bool(request.begun))]
+    pictures = TOKENS_PER_PICTURE * len(request.pictures)
+    return pictures + sum(
+        -(-len(text) // CHARACTERS_PER_TOKEN) + TOKENS_PER_MESSAGE for text in texts
     )
+
+
+def _written(message: ChatMessage) -> str:
+    return message.text + "".join(c.name + c.arguments for c in message.calls)

@@ -1,13 +1,15 @@
-"""Reads the body of a chat request. Ignores unknown fields, refuses a broken shape."""
+"""A chat request as every surface reads it; which parts of a shape are refused."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import orjson
+from apps.simulator.pictures import Picture
 
 Format = Literal["text", "json_object", "json_schema"]
+Role = Literal["system", "user", "assistant", "tool"]
 
 
 class BadRequest(ValueError):
@@ -21,11 +23,36 @@ class BadRequest(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool: asked for in an earlier message, or by the answer."""
+
+    name: str
+    arguments: str
+    """JSON text."""
+    id: str = ""
+    """As the client sent it; calls of an answer get theirs when they are sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function the model may call."""
+
+    name: str
+    parameters: Mapping[str, Any]
+    """Its JSON schema."""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message with its text parts joined."""
+    """One message with its text parts joined. `role` is one of `Role`."""
 
     role: str
     text: str
+    pictures: tuple[Picture, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    answers: str = ""
+    """Of a tool's result: the id of the call it answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +61,22 @@ class ChatRequest:
 
     model: str
     messages: tuple[ChatMessage, ...]
+    begun: str = ""
+    """The beginning of the answer, which the model is to go on from. Not in
+    `messages`."""
     is_streamed: bool = False
     includes_usage: bool = False
+    """Whether a stream is to tell its usage."""
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     format: Format = "text"
-    schema: dict[str, Any] | None = None
+    schema: Mapping[str, Any] | None = None
     """The JSON schema the answer is to follow, if one is given."""
+    tools: tuple[Tool, ...] = ()
+    tool_choice: str = "auto"
+    """`auto`, `none`, `required`, or `=` and the name of a tool."""
+    is_parallel: bool = True
+    """Whether more than one tool may be called at once."""
 
     @property
     def last_user_text(self) -> str:
@@ -48,89 +84,55 @@ class ChatRequest:
         for message in reversed(self.messages):
             if message.role == "user":
                 return message.text
-        return self.messages[-1].text
+        return self.messages[-1].text if self.messages else ""
 
     @property
     def all_text(self) -> str:
         """Return the texts of all messages, in order."""
         return "\n".join(message.text for message in self.messages)
 
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """Return the pictures of all messages, in order."""
+        return tuple(p for message in self.messages for p in message.pictures)
 
-def read(body: bytes) -> ChatRequest:
-    """Return the request in `body`. Raises: BadRequest."""
-    try:
-        data = orjson.loads(body)
-    except orjson.JSONDecodeError as exc:
-        raise BadRequest("the body is not valid JSON") from exc
-    if not isinstance(data, dict):
-        raise BadRequest("the body must be a JSON object")
-    model = data.get("model")
-    if not isinstance(model, str) or not model:
-        raise BadRequest("you must name a model", "model")
-    options = data.get("stream_options")
-    return ChatRequest(
-        model=model,
-        messages=_messages(data.get("messages")),
-        is_streamed=data.get("stream") is True,
-        includes_usage=isinstance(options, dict)
-        and options.get("include_usage") is True,
-        max_tokens=_max_tokens(data),
-        stop=_stop(data.get("stop")),
-        format=_format(data.get("response_format")),
-        schema=_schema(data.get("response_format")),
-    )
+    @property
+    def results(self) -> tuple[tuple[str, str], ...]:
+        """Return name and text of each tool result at the end of the conversation."""
+        names = {call.id: call.name for m in self.messages for call in m.calls}
+        found: list[tuple[str, str]] = []
+        for message in reversed(self.messages):
+            if message.role != "tool":
+                break
+            found.append((names.get(message.answers, ""), message.text))
+        return tuple(reversed(found))
 
 
-def _messages(value: Any) -> tuple[ChatMessage, ...]:
-    if not isinstance(value, list) or not value:
-        raise BadRequest("messages must be a list of at least one message", "messages")
-    return tuple(_message(item, index) for index, item in enumerate(value))
+def check_calls(messages: Sequence[ChatMessage]) -> None:
+    """Return if the results of every call follow it at once, as providers demand.
 
-
-def _message(item: Any, index: int) -> ChatMessage:
-    if not isinstance(item, dict) or not isinstance(item.get("role"), str):
-        raise BadRequest("each message needs a role", f"messages[{index}].role")
-    content = item.get("content")
-    if isinstance(content, list):
-        texts = (part.get("text") for part in content if isinstance(part, dict))
-        content = "\n".join(text for text in texts if isinstance(text, str))
-    if content is None:
-        content = ""  # an assistant message that only called tools
-    if not isinstance(content, str):
-        raise BadRequest(
-            "content must be a string or a list of parts", f"messages[{index}].content"
-        )
-    return ChatMessage(item["role"], content)
-
-
-def _max_tokens(data: dict[str, Any]) -> int | None:
-    for name in ("max_completion_tokens", "max_tokens"):
-        value = data.get(name)
-        if value is None:
+    Raises: BadRequest.
+    """
+    waiting: set[str] = set()
+    for index, message in enumerate(messages):
+        place = f"messages[{index}]"
+        if message.role == "tool":
+            if message.answers not in waiting:
+                raise BadRequest("a tool result must follow the call it answers", place)
+            waiting.discard(message.answers)
             continue
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise BadRequest(f"{name} must be a whole number from 1", name)
-        return value
-    return None
+        if waiting:
+            raise BadRequest("every tool call must be followed by its result", place)
+        waiting = {call.id for call in message.calls}
+    if waiting:
+        raise BadRequest("every tool call must be followed by its result", "messages")
 
 
-def _stop(value: Any) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    values = [value] if isinstance(value, str) else value
-    if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
-        raise BadRequest("stop must be a string or a list of strings", "stop")
-    return tuple(text for text in values if text)
-
-
-def _format(value: Any) -> Format:
-    kind = value.get("type") if isinstance(value, dict) else None
-    if kind == "json_object":
-        return "json_object"
-    return "json_schema" if kind == "json_schema" else "text"
-
-
-def _schema(value: Any) -> dict[str, Any] | None:
-    outer = value.get("json_schema") if isinstance(value, dict) else None
-    schema = outer.get("schema") if isinstance(outer, dict) else None
-    return schema if isinstance(schema, dict) else None
+def check_choice(tools: Sequence[Tool], choice: str) -> None:
+    """Return if `choice` can be made among `tools`. Raises: BadRequest."""
+    if choice in ("auto", "none"):
+        return
+    if not tools:
+        raise BadRequest("tool_choice needs tools", "tool_choice")
+    if choice != "required" and choice[1:] not in {tool.name for tool in tools}:
+        raise BadRequest(f"there is no tool {choice[1:]!r}", "tool_choice")

@@ -59,8 +59,8 @@ async def test_stop_word_ends_the_answer(ask: Asker) -> None:
 
 
 async def test_text_parts_are_joined(ask: Asker) -> None:
-    parts: Any = [{"type": "text", "text": "one"}, {"type": "image_url"}]
-    assert await ask("echo", parts) == "one"
+    parts: Any = [{"type": "text", "text": word} for word in ("one", "two")]
+    assert await ask("echo", parts) == "one\ntwo"
 
 
 async def test_last_user_message_is_echoed(client: httpx.AsyncClient) -> None:

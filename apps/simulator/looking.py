@@ -1,0 +1,23 @@
+"""What a simulated worker says of images: how many, and what their headers tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from apps.simulator.answers import Answer
+from apps.simulator.pictures import Picture
+
+ASKED = re.compile(
+    r"\b(?:images?|pictures?|photos?|screenshots?|pixels?)\b", re.IGNORECASE
+)
+
+
+def look(pictures: Sequence[Picture], question: str) -> Answer | None:
+    """Return what there is to say; None if there are none or nobody asks."""
+    if not pictures or not ASKED.search(question):
+        return None
+    count = len(pictures)
+    short = "1 image" if count == 1 else f"{count} images"
+    rows = (f"{n}. {picture.described}" for n, picture in enumerate(pictures, 1))
+    return Answer(short, f"**{short}**\n\n" + "\n".join(rows))

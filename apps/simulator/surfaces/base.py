@@ -1,0 +1,102 @@
+"""What a wire protocol must offer, so that models and faults know none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import orjson
+
+from apps.simulator.problems import Problem
+from apps.simulator.reply import Part, Reply, Usage
+from apps.simulator.request import ChatRequest
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One HTTP request before its body is read."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    """Names in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What an address stands for."""
+
+    kind: Literal["chat", "models", "model", "unknown"]
+    name: str = ""
+    """The model in the address, if one is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error as it goes out."""
+
+    status: int
+    body: dict[str, Any]
+    headers: Headers = ()
+
+
+class Framing(Protocol):
+    """Builds the bytes of one answer. Frames are asked for in their order."""
+
+    def opening(self, counted: Usage | None) -> bytes:
+        """Return what comes before the first token."""
+
+    def frame(self, part: Part) -> bytes:
+        """Return one token; nothing if the protocol sends it later."""
+
+    def closing(self, sent: Reply, counted: Usage | None) -> bytes:
+        """Return what comes after the last token, the end marker included."""
+
+    def whole(self, sent: Reply, counted: Usage | None) -> bytes:
+        """Return the body of an answer that is not streamed."""
+
+    def error_event(self, problem: Problem) -> bytes:
+        """Return the error as it shows up inside a stream."""
+
+    def broken_event(self) -> bytes:
+        """Return an event that is no JSON, and the end marker."""
+
+
+class Surface(Protocol):
+    """One wire protocol."""
+
+    def place(self, call: Call) -> Place:
+        """Return what the address stands for."""
+
+    def key(self, call: Call) -> str:
+        """Return the key the client shows, or nothing."""
+
+    def read(self, call: Call, place: Place, body: bytes) -> ChatRequest:
+        """Return the request in `body`. Raises: BadRequest."""
+
+    def framing(self, request: ChatRequest, model: str, digest: str) -> Framing:
+        """Return the framing of one answer, told under the name `model`."""
+
+    def failure(self, problem: Problem) -> Failure:
+        """Return the problem as an HTTP answer."""
+
+    def models(self, names: Sequence[str], call: Call) -> dict[str, Any]:
+        """Return a page of the list of models. Raises: BadRequest."""
+
+    def model(self, name: str) -> dict[str, Any]:
+        """Return one model as the list shows it."""
+
+
+def event(data: Mapping[str, Any], name: str = "") -> bytes:
+    """Return `data` as one server-sent event."""
+    head = f"event: {name}\n".encode() if name else b""
+    return head + b"data: " + orjson.dumps(data) + b"\n\n"
+
+
+def call_id(prefix: str, digest: str, index: int) -> str:
+    """Return the id of an answer's call: the same request gets the same one."""
+    return f"{prefix}{digest[:16]}{index:02d}"

@@ -1,0 +1,174 @@
+"""When a simulated worker calls tools, with which arguments, and what it makes of them.
+
+A tool is called if it must be, or if the question names it: by its name, or by every
+word of it that says something ("weather" for `get_weather`). `[[call name {…}]]` in a
+question says exactly what to call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from apps.simulator import structured
+from apps.simulator.answers import Answer
+from apps.simulator.request import ChatRequest, Tool, ToolCall
+
+SCRIPTED = re.compile(r"\[\[call ([\w.-]+) (\{.*?\})\]\]", re.DOTALL)
+NAME_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+EMPTY_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an by do fetch find for get in list look make of query read run search the "
+        "to tool up",
+    )
+)
+"""Parts of a tool's name that say nothing about what it knows."""
+PLACES = re.compile(
+    r"\b(?:in|for|of|at|to|from)\s+((?:[A-Z][\w'-]*\s?)+(?:(?:,|,?\s+and)\s+(?:in\s+)?"
+    r"(?:[A-Z][\w'-]*\s?)+)*)"
+)
+AND = re.compile(r"\s*,?\s+and\s+(?:in\s+)?|\s*,\s*")
+QUOTED = re.compile(r"[\"'«“](.+?)[\"'»”]")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+SUM = re.compile(r"\(*-?\d[\d\s.+*/()^%-]*[+*/^%-][\d\s.+*/()^%-]*\d\)*")
+
+
+def scripted(text: str) -> tuple[ToolCall, ...]:
+    """Return the calls that `text` spells out."""
+    return tuple(
+        ToolCall(name, arguments) for name, arguments in SCRIPTED.findall(text)
+    )
+
+
+def wanted(request: ChatRequest, text: str, answer: str) -> tuple[ToolCall, ...]:
+    """Return what a worker calls before it answers `text`; nothing if it need not.
+
+    `answer` is what it would say itself, empty if it does not know: a tool it must call
+    without being told what about gets this.
+    """
+    if not request.tools or request.tool_choice == "none":
+        return ()
+    is_free = request.tool_choice == "auto"
+    if is_free and request.results:
+        return ()
+    offered = _offered(request)
+    names = {tool.name for tool in offered}
+    calls = tuple(call for call in scripted(text) if call.name in names)
+    if not calls:
+        meant = tuple(tool for tool in offered if _is_meant(tool, text))
+        calls = tuple(call for tool in meant for call in _calls(tool, text))
+    if not calls and not is_free:
+        calls = (_forced(offered[0], text, answer),)
+    return calls if request.is_parallel else calls[:1]
+
+
+def from_results(request: ChatRequest) -> Answer | None:
+    """Return the answer that the results at the end give; None without any."""
+    results = request.results
+    if not results:
+        return None
+    if len(results) == 1:
+        name, text = results[0]
+        return Answer(text, f"**{text}**\n\nThat is what `{name}` returned.")
+    rows = "\n".join(f"- `{name}`: **{text}**" for name, text in results)
+    short = "; ".join(text for _, text in results)
+    return Answer(short, f"The tools returned:\n\n{rows}")
+
+
+def _offered(request: ChatRequest) -> tuple[Tool, ...]:
+    if not request.tool_choice.startswith("="):
+        return request.tools
+    return tuple(t for t in request.tools if t.name == request.tool_choice[1:])
+
+
+def _is_meant(tool: Tool, text: str) -> bool:
+    lowered = text.lower()
+    if re.search(rf"(?<![\w-]){re.escape(tool.name.lower())}(?![\w-])", lowered):
+        return True
+    words = {part.lower() for part in NAME_PARTS.findall(tool.name)} - EMPTY_WORDS
+    return bool(words) and all(re.search(rf"\b{word}", lowered) for word in words)
+
+
+def _calls(tool: Tool, text: str) -> tuple[ToolCall, ...]:
+    """Return one call, or one for each place that is named."""
+    places = _places(text)
+    needed = _needed(tool.parameters)
+    if len(places) > 1 and len(needed) == 1 and _type(needed[0][1]) == "string":
+        return tuple(_call(tool, text, (place,)) for place in places)
+    return (_call(tool, text, places),)
+
+
+def _call(tool: Tool, text: str, places: tuple[str, ...]) -> ToolCall:
+    arguments: dict[str, Any] = {}
+    required = dict(_needed(tool.parameters))
+    for name, schema in _properties(tool.parameters).items():
+        value = _evidence(name, schema, text, places)
+        if value is None and name in required:
+            value = structured.value_of(schema, text)
+        if value is not None:
+            arguments[name] = value
+    return ToolCall(tool.name, orjson.dumps(arguments).decode())
+
+
+def _forced(tool: Tool, text: str, answer: str) -> ToolCall:
+    if not answer:
+        return _call(tool, text, _places(text))
+    return ToolCall(tool.name, structured.as_json(answer, "", tool.parameters))
+
+
+def _evidence(
+    name: str, schema: Mapping[str, Any], text: str, places: tuple[str, ...]
+) -> Any:
+    """Return what `text` says the argument is; None if it says nothing."""
+    named = re.search(rf"\b{re.escape(name)}\s*[=:]\s*\"?([^\s\",;]+)", text)
+    choices = schema.get("enum")
+    if isinstance(choices, list):
+        return next((c for c in choices if str(c).lower() in text.lower()), None)
+    match _type(schema):
+        case "integer" | "number" as kind:
+            found = named or NUMBER.search(text)
+            if found is None:
+                return None
+            number = NUMBER.search(found[0])
+            return structured.number(number[0] if number else "", kind == "integer")
+        case "string":
+            return named[1] if named else _string(name, text, places)
+    return None
+
+
+def _string(name: str, text: str, places: tuple[str, ...]) -> str | None:
+    if name in ("expression", "formula"):
+        found = SUM.search(text)
+        return found[0].strip() if found else None
+    if name in ("query", "question", "text", "prompt", "q"):
+        quoted = QUOTED.search(text)
+        return quoted[1] if quoted else text
+    if places:
+        return places[0]
+    quoted = QUOTED.search(text)
+    return quoted[1] if quoted else None
+
+
+def _places(text: str) -> tuple[str, ...]:
+    found = (name for match in PLACES.findall(text) for name in AND.split(match))
+    return tuple(dict.fromkeys(name.strip() for name in found if name.strip()))
+
+
+def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def _needed(schema: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    required = schema.get("required")
+    names = required if isinstance(required, list) else []
+    return [(n, s) for n, s in _properties(schema).items() if n in names]
+
+
+def _type(schema: Any) -> str:
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    return structured.first_type(kind)
