@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -56,3 +57,18 @@ def read_list(name: str, default: tuple[str, ...] = ()) -> list[str]:
     """Return the comma-separated parts of the variable, without blanks."""
     text = read_text(name)
     return [part.strip() for part in text.split(",") if part.strip()] or list(default)
+
+
+def read_origins(name: str) -> list[str]:
+    """Return a list of web origins (`https://host[:port]`), or `*` alone for all."""
+    origins = read_list(name)
+    for origin in origins:
+        parts = urlsplit(origin)
+        is_origin = parts.scheme in ("http", "https") and bool(parts.hostname)
+        if origin != "*" and (
+            not is_origin or origin != f"{parts.scheme}://{parts.netloc}"
+        ):
+            raise ImproperlyConfigured(
+                f"{name}: {origin!r} is no origin; expected https://host without a path"
+            )
+    return origins

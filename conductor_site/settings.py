@@ -21,6 +21,7 @@ from conductor_site.environment import (
     read_choice,
     read_int,
     read_list,
+    read_origins,
     read_text,
 )
 from conductor_site.single_sign_on import PROVIDER_ID, openid_providers
@@ -298,8 +299,14 @@ CONDUCTOR_URL = read_text("CONDUCTOR_URL", "http://127.0.0.1:8000").rstrip("/")
 """Public address of the site, for links in API answers and copyable commands."""
 MAX_PROMPT_BYTES = read_int("MAX_PROMPT_BYTES", 200_000)
 """A longer prompt is refused with a clear error."""
-MAX_REQUEST_BYTES = read_int("MAX_REQUEST_BYTES", 4_000_000)
-"""Largest request body of the API."""
+MAX_REQUEST_BYTES = read_int("MAX_REQUEST_BYTES", 16_000_000)
+"""Largest request body of the API, images included."""
+MAX_IMAGES = read_int("MAX_IMAGES", 20)
+"""Images in one request."""
+MAX_IMAGE_BYTES = read_int("MAX_IMAGE_BYTES", 5_000_000)
+"""Largest image in a request, as a file."""
+CORS_ORIGINS = read_origins("CORS_ORIGINS")
+"""Web sites whose pages may call the OpenAI-compatible API; `*` for all, none: no."""
 RUN_GATE = "apps.engine.gate.OpenGate"
 """What is asked before plans and steps run; the site has no policies yet."""
 MAX_LIVE_RUNS = read_int("MAX_LIVE_RUNS", 2000)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import uuid
+
 from channels.db import database_sync_to_async
 from django.utils import timezone
 
 from apps.accounts.services import api_key_peek, api_key_resolve
 from apps.accounts.types import KeyHolder
+from apps.audit.types import Actor
 from apps.core.single_flight import SingleFlight
 from apps.pools.selectors import pool_list
-from apps.runs.services import run_start
-from apps.runs.types import LiveRun, RunOrder
+from apps.runs.selectors import asking_worker, run_record
+from apps.runs.services import (
+    idempotency_claim,
+    idempotency_release,
+    run_cancel,
+    run_find,
+    run_start,
+    run_start_on_record,
+)
+from apps.runs.types import LiveRun, RunOrder, RunRecord
 
 
 class DjangoBackend:
@@ -29,12 +40,58 @@ class DjangoBackend:
         names = await database_sync_to_async(_read_model_names)(holder)
         return names
 
-    async def start_run(self, order: RunOrder) -> LiveRun:
+    async def start_run(
+        self, order: RunOrder, run_id: uuid.UUID | None = None
+    ) -> LiveRun:
         """Start a run.
 
         Raises: InvalidInput, NotFound, NotAllowed, BudgetExceeded, Overloaded.
         """
-        return await run_start(order)
+        return await run_start(order, run_id)
+
+    async def start_on_record(
+        self, order: RunOrder, run_id: uuid.UUID | None = None
+    ) -> LiveRun:
+        """Start a run and return it once it is on record. Raises: as `start_run`."""
+        return await run_start_on_record(order, run_id)
+
+    async def stop_run(
+        self, team_id: uuid.UUID, run_id: uuid.UUID, actor: Actor, reason: str
+    ) -> bool:
+        """Stop a team's run; False if it had ended. Raises: Overloaded."""
+        is_stopped: bool = await database_sync_to_async(run_cancel)(
+            run_id=run_id, team_id=team_id, actor=actor, reason=reason
+        )
+        return is_stopped
+
+    def find_run(self, team_id: uuid.UUID, run_id: uuid.UUID) -> LiveRun | None:
+        """Return a team's run if it is executing in this process."""
+        return run_find(run_id, team_id)
+
+    async def run_record(self, team_id: uuid.UUID, run_id: uuid.UUID) -> RunRecord:
+        """Return what is on record of a team's run. Raises: NotFound."""
+        record: RunRecord = await database_sync_to_async(run_record)(team_id, run_id)
+        return record
+
+    async def asking_worker(self, team_id: uuid.UUID, run_id: uuid.UUID) -> str:
+        """Return the worker whose tool calls ended a team's run; "" if unknown."""
+        name: str = await database_sync_to_async(asking_worker)(team_id, run_id)
+        return name
+
+    async def claim(
+        self, team_id: uuid.UUID, key: str, digest: bytes, run_id: uuid.UUID
+    ) -> uuid.UUID:
+        """Return the run that holds an idempotency key. Raises: IdempotencyConflict."""
+        holder: uuid.UUID = await database_sync_to_async(idempotency_claim)(
+            team_id=team_id, key=key, body_digest=digest, run_id=run_id
+        )
+        return holder
+
+    async def release(self, team_id: uuid.UUID, key: str, run_id: uuid.UUID) -> None:
+        """Free an idempotency key if `run_id` is what holds it."""
+        await database_sync_to_async(idempotency_release)(
+            team_id=team_id, key=key, run_id=run_id
+        )
 
 
 async def _resolve(raw_key: str) -> KeyHolder:

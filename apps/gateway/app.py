@@ -10,7 +10,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
+from django.conf import settings
 from starlette.applications import Starlette
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -26,9 +28,27 @@ from apps.gateway.errors import (
 )
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
+from apps.gateway.starting import Starter
 from apps.gateway.stream import StreamTiming
 
 COMPLETIONS = "/v1/chat/completions"
+EXPOSED_HEADERS = (
+    "idempotent-replayed",
+    "openai-processing-ms",
+    "retry-after",
+    "x-conductor-cost-usd",
+    "x-conductor-overhead-ms",
+    "x-conductor-run-id",
+    "x-ratelimit-limit-requests",
+    "x-ratelimit-limit-tokens",
+    "x-ratelimit-remaining-requests",
+    "x-ratelimit-remaining-tokens",
+    "x-ratelimit-reset-requests",
+    "x-ratelimit-reset-tokens",
+    "x-request-id",
+    "x-should-retry",
+)
+"""What pages of other sites may read of an answer."""
 Handler = Callable[[Exchange], Awaitable[None]]
 logger = logging.getLogger(__name__)
 
@@ -38,7 +58,8 @@ def create_app(
 ) -> Starlette:
     """Return the application; tests bring their own backend and timing."""
     backend = backend or DjangoBackend()
-    chat = ChatCompletions(backend, timing or StreamTiming())
+    starter = Starter(backend)
+    chat = ChatCompletions(backend, starter, timing or StreamTiming())
     models = Models(backend)
     completions = Endpoint({"POST": chat.post})
     app = Starlette(
@@ -51,8 +72,20 @@ def create_app(
     # A redirect would turn a POST into a GET, and the client would see no error.
     app.router.redirect_slashes = False
     app.router.default = Endpoint({})
-    app.middleware_stack = _Shortcut({COMPLETIONS: completions}, app.router)
+    app.middleware_stack = _with_cors(_Shortcut({COMPLETIONS: completions}, app.router))
     return app
+
+
+def _with_cors(inner: ASGIApp) -> ASGIApp:
+    if not settings.CORS_ORIGINS:
+        return inner
+    return CORSMiddleware(
+        inner,
+        allow_origins=settings.CORS_ORIGINS,
+        allow_methods=("GET", "POST", "DELETE"),
+        allow_headers=("*",),
+        expose_headers=EXPOSED_HEADERS,
+    )
 
 
 class _Shortcut:

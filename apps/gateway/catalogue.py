@@ -7,9 +7,9 @@ from typing import Any
 from apps.accounts.types import KeyHolder
 from apps.core.errors import NotFound
 from apps.gateway.access import DIRECT_SCOPE, authenticate, pass_rates
-from apps.gateway.chat import DIRECT_PREFIX
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
+from apps.gateway.starting import DIRECT_PREFIX
 
 CREATED = 1_764_547_200
 """Names of pools have no birthday that a client could use, so all get the same."""

@@ -50,6 +50,10 @@ class ChunkWriter:
         escaped = orjson.dumps(text)
         return self._reasoning + escaped + b',"reasoning":' + escaped + self.TAIL
 
+    def tool_calls(self, pieces: list[dict[str, Any]]) -> bytes:
+        """Return pieces of the answer's tool calls."""
+        return self._choice + b'"tool_calls":' + orjson.dumps(pieces) + self.TAIL
+
     def finish(self, reason: str, conductor: dict[str, Any] | None) -> bytes:
         """Return the chunk that says why the answer ends."""
         choices = b'},"logprobs":null,"finish_reason":' + orjson.dumps(reason) + b"}]"

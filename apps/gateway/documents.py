@@ -6,12 +6,14 @@ included. Money is a decimal text with six places; null says that a price is unk
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 from django.conf import settings
 
 from apps.engine.events import RunCompleted
 from apps.engine.usage import Cost
+from apps.gateway.tool_calls import with_ids
 from apps.runs.types import RunSummary, StepSummary
 
 FINISH_REASONS = frozenset({"stop", "length", "tool_calls", "content_filter"})
@@ -53,6 +55,7 @@ def conductor_document(summary: RunSummary) -> dict[str, Any]:
         "run_id": str(summary.run_id),
         "url": f"{settings.CONDUCTOR_URL}/runs/{summary.run_id}/",
         "planner": summary.planner,
+        "worker": summary.worker or None,
         "steps": [_step_document(step) for step in summary.steps],
         "orchestration": {
             "prompt_tokens": summary.orchestration_usage.prompt_tokens,
@@ -61,28 +64,38 @@ def conductor_document(summary: RunSummary) -> dict[str, Any]:
         },
         "cost_usd": cost_text(end.cost_micros),
         "has_unknown_cost": end.has_unknown_cost,
+        "has_estimated_usage": summary.has_estimated_usage,
         "latency_ms": end.latency_ms,
         "overhead_ms": end.overhead_ms,
     }
 
 
+def created_of(run_id: uuid.UUID) -> int:
+    """Return when a run began, in whole seconds; its id says so (RFC 9562)."""
+    return (run_id.int >> 80) // 1000
+
+
 def completion_document(
-    summary: RunSummary, end: RunCompleted, *, model: str, created: int
+    summary: RunSummary, end: RunCompleted, *, model: str
 ) -> dict[str, Any]:
     """Return the body of a chat completion that was not streamed."""
+    calls = with_ids(end.tool_calls, summary.run_id)
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": end.answer or None if calls else end.answer,
+        "refusal": None,
+    }
+    if calls:
+        message["tool_calls"] = calls
     return {
         "id": f"chatcmpl-{summary.run_id.hex}",
         "object": "chat.completion",
-        "created": created,
+        "created": created_of(summary.run_id),
         "model": model,
         "choices": [
             {
                 "index": 0,
-                "message": {
-                    "role": "assistant",
-                    "content": end.answer,
-                    "refusal": None,
-                },
+                "message": message,
                 "logprobs": None,
                 "finish_reason": finish_reason(end),
             }

@@ -49,12 +49,14 @@ def read_bool(body: Mapping[str, Any], name: str, *, at: str = "") -> bool:
     return value
 
 
-def read_object(body: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+def read_object(
+    body: Mapping[str, Any], name: str, *, at: str = ""
+) -> dict[str, Any] | None:
     """Return an object, None if absent."""
     value = body.get(name)
     if value is None or isinstance(value, dict):
         return value
-    raise type_error(name, "an object", value)
+    raise type_error(at + name, "an object", value)
 
 
 def read_number(

@@ -1,49 +1,112 @@
 """Reads the field `conductor` of a request: what one run may not use of its pool.
 
-`{"workers": ["a", "b"], "max_steps": 2, "max_rounds": 1, "max_cost_usd": "0.05"}`; each
-part is optional. What we do not know is refused: a misspelt limit must not be none.
+`{"workers": ["a", "b"], "max_steps": 2, "max_rounds": 1, "max_cost_usd": "0.05",
+"delivery": "verified", "approval": "never"}`; each part is optional, and `rounds` is
+another name of `max_rounds`. What we do not know is refused: a misspelt limit must not
+be none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from apps.core.errors import InvalidInput
 from apps.core.money import micros_of_usd
 from apps.gateway.fields import read_integer, read_object, type_error
-from apps.runs.types import NOT_NARROWED, Narrowing
+from apps.runs.types import NOT_NARROWED, Delivery, Narrowing
 
 FIELD = "conductor"
-PARTS = frozenset({"workers", "max_steps", "max_rounds", "max_cost_usd"})
+AT = f"{FIELD}."
+PARTS = frozenset(
+    {
+        "approval",
+        "delivery",
+        "max_cost_usd",
+        "max_rounds",
+        "max_steps",
+        "rounds",
+        "workers",
+    }
+)
+DELIVERIES: dict[str, Delivery] = {"live": "live", "verified": "verified"}
 MAX_WORKERS = 100
 MAX_PLAN = 1_000
 """More steps or rounds than any tier allows; keeps nonsense out of the ledger."""
 MAX_COST_MICROS = 10**15
 
 
-def read_narrowing(body: Mapping[str, Any]) -> Narrowing:
-    """Return what the request narrows. Raises: InvalidInput naming the field."""
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the field `conductor` asks for."""
+
+    narrowing: Narrowing = NOT_NARROWED
+    delivery: Delivery | None = None
+    """None: as the key or the tier says."""
+
+
+NONE = Wishes()
+
+
+def read_wishes(body: Mapping[str, Any]) -> Wishes:
+    """Return what the request wants otherwise. Raises: InvalidInput."""
     given = read_object(body, FIELD)
     if not given:
-        return NOT_NARROWED
+        return NONE
     unknown = sorted(given.keys() - PARTS)
     if unknown:
-        name = f"{FIELD}.{unknown[0][:64]}"
+        name = f"{AT}{unknown[0][:64]}"
         raise InvalidInput(
             f"{name}: there is no such field; known are {', '.join(sorted(PARTS))}",
             param=name,
         )
-    return Narrowing(
+    _check_approval(given.get("approval"))
+    narrowing = Narrowing(
         workers=_workers(given.get("workers")),
-        max_steps=read_integer(given, "max_steps", 1, MAX_PLAN, at=f"{FIELD}."),
-        max_rounds=read_integer(given, "max_rounds", 1, MAX_PLAN, at=f"{FIELD}."),
+        max_steps=read_integer(given, "max_steps", 1, MAX_PLAN, at=AT),
+        max_rounds=_rounds(given),
         max_cost_micros=_cost(given.get("max_cost_usd")),
+    )
+    return Wishes(narrowing, _delivery(given.get("delivery")))
+
+
+def _rounds(given: Mapping[str, Any]) -> int | None:
+    long = read_integer(given, "max_rounds", 1, MAX_PLAN, at=AT)
+    short = read_integer(given, "rounds", 1, MAX_PLAN, at=AT)
+    if long is not None and short is not None and long != short:
+        raise InvalidInput(
+            f"{AT}rounds: {short} is not max_rounds, which is {long}",
+            param=f"{AT}rounds",
+        )
+    return short if long is None else long
+
+
+def _check_approval(word: Any) -> None:
+    where = f"{AT}approval"
+    if word is None or word == "never":
+        return
+    if not isinstance(word, str):
+        raise type_error(where, "a text", word)
+    raise InvalidInput(
+        f'{where}: only "never" is supported, runs are not approved', param=where
     )
 
 
+def _delivery(word: Any) -> Delivery | None:
+    if word is None:
+        return None
+    known = DELIVERIES.get(word) if isinstance(word, str) else None
+    if known is None:
+        where = f"{AT}delivery"
+        raise InvalidInput(
+            f"{where}: expected one of {', '.join(DELIVERIES)}", param=where
+        )
+    return known
+
+
 def _workers(names: Any) -> tuple[str, ...]:
-    where = f"{FIELD}.workers"
+    where = f"{AT}workers"
     if names is None:
         return ()
     if not isinstance(names, list) or not 0 < len(names) <= MAX_WORKERS:
@@ -55,7 +118,7 @@ def _workers(names: Any) -> tuple[str, ...]:
 
 
 def _cost(text: Any) -> int | None:
-    where = f"{FIELD}.max_cost_usd"
+    where = f"{AT}max_cost_usd"
     if text is None:
         return None
     micros = micros_of_usd(text) if isinstance(text, str) else None

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Protocol
 
 from apps.accounts.types import KeyHolder
-from apps.runs.types import LiveRun, RunOrder
+from apps.audit.types import Actor
+from apps.runs.types import LiveRun, RunOrder, RunRecord
 
 
 class Backend(Protocol):
@@ -25,9 +27,51 @@ class Backend(Protocol):
         """
         ...
 
-    async def start_run(self, order: RunOrder) -> LiveRun:
-        """Start a run.
+    async def start_run(
+        self, order: RunOrder, run_id: uuid.UUID | None = None
+    ) -> LiveRun:
+        """Start a run, under `run_id` if one is given.
 
         Raises: InvalidInput, NotFound, NotAllowed, BudgetExceeded, Overloaded.
         """
+        ...
+
+    async def start_on_record(
+        self, order: RunOrder, run_id: uuid.UUID | None = None
+    ) -> LiveRun:
+        """Start a run and return it once it can be found by its id.
+
+        Raises: as `start_run`.
+        """
+        ...
+
+    async def stop_run(
+        self, team_id: uuid.UUID, run_id: uuid.UUID, actor: Actor, reason: str
+    ) -> bool:
+        """Stop a team's run and return once its end is on record; False: it had one."""
+        ...
+
+    def find_run(self, team_id: uuid.UUID, run_id: uuid.UUID) -> LiveRun | None:
+        """Return a team's run if it is executing in this process."""
+        ...
+
+    async def run_record(self, team_id: uuid.UUID, run_id: uuid.UUID) -> RunRecord:
+        """Return what is on record of a team's run. Raises: NotFound."""
+        ...
+
+    async def asking_worker(self, team_id: uuid.UUID, run_id: uuid.UUID) -> str:
+        """Return the worker whose tool calls ended a team's run; "" if unknown."""
+        ...
+
+    async def claim(
+        self, team_id: uuid.UUID, key: str, digest: bytes, run_id: uuid.UUID
+    ) -> uuid.UUID:
+        """Return the run that holds an idempotency key: `run_id` if it was free.
+
+        Raises: IdempotencyConflict if it was used with another body.
+        """
+        ...
+
+    async def release(self, team_id: uuid.UUID, key: str, run_id: uuid.UUID) -> None:
+        """Free an idempotency key if `run_id` is what holds it."""
         ...

@@ -10,24 +10,27 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 
 from apps.engine.events import RunCompleted
-from apps.engine.ports import Progress
+from apps.engine.ports import Progress, ToolCallDelta
 from apps.gateway.chunks import DONE, ChunkWriter
+from apps.gateway.documents import conductor_document, finish_reason, usage_document
 from apps.gateway.errors import (
-    CLIENT_CLOSED,
     CLIENT_STALLED,
     Failure,
     failure_of_run,
 )
 from apps.gateway.exchange import Exchange
 from apps.gateway.progress import ProgressLines
-from apps.gateway.documents import conductor_document, finish_reason, usage_document
-from apps.runs.types import LiveRun, RunSummary, Signal
+from apps.gateway.sharing import Started
+from apps.gateway.tool_calls import SentCalls, with_ids
+from apps.runs.types import RunSummary, Signal
 
-ANSWER, PROGRESS = "answer", "progress"
+ANSWER, PROGRESS, CALLS = "answer", "progress", "calls"
+Piece = tuple[str, str | tuple[ToolCallDelta, ...]]
+"""A kind, and a text; for CALLS pieces of tool calls."""
 DIVERGED = Failure(
     502, "answer_changed", "the final answer is not the text that was sent before"
 )
@@ -49,7 +52,7 @@ class AnswerStream:
     def __init__(
         self,
         exchange: Exchange,
-        live: LiveRun,
+        started: Started,
         writer: ChunkWriter,
         *,
         wants_usage: bool,
@@ -57,7 +60,8 @@ class AnswerStream:
         timing: StreamTiming,
     ) -> None:
         self._exchange = exchange
-        self._live = live
+        self._started = started
+        self._run = started.run
         self._writer = writer
         self._wants_usage = wants_usage
         self._lines = ProgressLines() if shows_progress else None
@@ -65,20 +69,21 @@ class AnswerStream:
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self._on_record = asyncio.Event()
-        self._pending: list[tuple[str, str]] = []
+        self._pending: list[Piece] = []
         self._sent: list[str] = []
+        self._sent_calls = SentCalls(started.run_id)
         self._is_heartbeat_due = False
         self._is_sending = False
         self._sent_at = self._loop.time()
 
     async def run(self) -> None:
         """Send everything from the first chunk to the last."""
-        self._live.listen(self._hear)
-        finished = asyncio.ensure_future(self._live.finished())
+        self._run.listen(self._hear)
+        finished = asyncio.ensure_future(self._run.finished())
         finished.add_done_callback(lambda _: self._changed.set())
         finished.add_done_callback(lambda _: self._on_record.set())
         watcher = asyncio.ensure_future(
-            self._exchange.watch_disconnect(lambda: self._live.cancel(CLIENT_CLOSED))
+            self._exchange.watch_disconnect(self._started.leave)
         )
         self._timer = self._loop.call_later(self._timing.heartbeat_s, self._tick)
         try:
@@ -98,15 +103,18 @@ class AnswerStream:
             self._timer.cancel()
             watcher.cancel()
             finished.cancel()
-            self._live.unlisten(self._hear)
+            self._run.unlisten(self._hear)
 
     # --- in: the run's signals -------------------------------------------------------
 
     def _hear(self, signal: Signal) -> None:
         if isinstance(signal, Progress):
-            if not signal.is_answer or not signal.text:
+            if not signal.is_answer or not (signal.text or signal.tool_calls):
                 return
-            self._pending.append((ANSWER, signal.text))
+            if signal.text:
+                self._pending.append((ANSWER, signal.text))
+            if signal.tool_calls:
+                self._pending.append((CALLS, signal.tool_calls))
         else:
             self._on_record.set()
             line = self._lines.line(signal) if self._lines else ""
@@ -119,7 +127,7 @@ class AnswerStream:
         now = self._loop.time()
         if self._is_sending:
             if now - self._sent_at >= self._timing.stall_s:
-                self._live.cancel(CLIENT_STALLED)
+                self._started.leave(CLIENT_STALLED)
             next_at = now + self._timing.heartbeat_s
         else:
             next_at = self._sent_at + self._timing.heartbeat_s
@@ -140,15 +148,17 @@ class AnswerStream:
         if not pending:
             return self._writer.empty() if is_due else b""
         return b"".join(
-            self._chunk(kind, "".join(text for _, text in pieces))
+            self._chunk(kind, _joined([piece for _, piece in pieces]))
             for kind, pieces in groupby(pending, key=itemgetter(0))
         )
 
-    def _chunk(self, kind: str, text: str) -> bytes:
+    def _chunk(self, kind: str, piece: str | tuple[ToolCallDelta, ...]) -> bytes:
+        if not isinstance(piece, str):
+            return self._writer.tool_calls(self._sent_calls.pieces(piece))
         if kind is PROGRESS:
-            return self._writer.reasoning(text)
-        self._sent.append(text)
-        return self._writer.content(text)
+            return self._writer.reasoning(piece)
+        self._sent.append(piece)
+        return self._writer.content(piece)
 
     async def _send(self, body: bytes) -> None:
         self._sent_at = self._loop.time()
@@ -164,11 +174,14 @@ class AnswerStream:
             await self._fail(rest, failure_of_run(end))
             return
         missing = unsent_text(end.answer, "".join(self._sent))
-        if missing is None:
+        calls = self._sent_calls.missing(with_ids(end.tool_calls, summary.run_id))
+        if missing is None or calls is None:
             await self._fail(rest, DIVERGED)
             return
         if missing:
             rest += self._writer.content(missing)
+        if calls:
+            rest += self._writer.tool_calls(calls)
         await self._exchange.send_piece(
             rest + self._closing_chunks(summary, end) + DONE, is_last=True
         )
@@ -185,6 +198,15 @@ class AnswerStream:
             return self._writer.finish(reason, conductor)
         usage = self._writer.usage(usage_document(summary), conductor)
         return self._writer.finish(reason, None) + usage
+
+
+def _joined(
+    pieces: list[str | tuple[ToolCallDelta, ...]],
+) -> str | tuple[ToolCallDelta, ...]:
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    if texts:
+        return "".join(texts)
+    return tuple(chain.from_iterable(p for p in pieces if not isinstance(p, str)))
 
 
 def unsent_text(answer: str, sent: str) -> str | None:

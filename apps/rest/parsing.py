@@ -23,6 +23,8 @@ from rest_framework.request import Request
 from apps.core.errors import InvalidInput
 from apps.rest.errors import PayloadTooLarge, UnsupportedBody
 
+MAX_BYTES = 4_000_000
+"""No body here holds images, and reading one costs by the value."""
 MAX_DIGITS = 19
 """Whole numbers of 64 bits have no more."""
 
@@ -42,7 +44,7 @@ class StrictJSONParser(BaseParser):
 
         Raises: InvalidInput, PayloadTooLarge.
         """
-        limit = settings.MAX_REQUEST_BYTES
+        limit = min(settings.MAX_REQUEST_BYTES, MAX_BYTES)
         try:
             raw = stream.read(limit + 1)
         except UnreadablePostError as exc:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -25,6 +26,11 @@ class Client:
         self.timing = StreamTiming()
         self.tasks: list[asyncio.Task[None]] = []
 
+    @cached_property
+    def app(self) -> Any:
+        """Return the application, with the backend and timing as they are now."""
+        return create_app(self.backend, self.timing)
+
     def open(
         self,
         method: str,
@@ -39,8 +45,7 @@ class Client:
             sent["authorization"] = f"Bearer {key}"
         raw = [(name.encode(), value.encode()) for name, value in sent.items()]
         exchanged = Exchanged(method, path, list(parts) or [b""], raw)
-        app = create_app(self.backend, self.timing)
-        call = app(exchanged.scope, exchanged.receive, exchanged.send)
+        call = self.app(exchanged.scope, exchanged.receive, exchanged.send)
         self.tasks.append(asyncio.ensure_future(call))
         return exchanged
 

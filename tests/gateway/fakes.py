@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from apps.accounts.types import KeyHolder
-from apps.core.errors import ConductorError, NotAuthenticated
+from apps.core.errors import ConductorError, NotAuthenticated, NotFound
 from apps.engine.events import (
     PlanAccepted,
     RunCancelled,
@@ -24,7 +24,16 @@ from apps.engine.events import (
 )
 from apps.engine.ports import Progress
 from apps.engine.usage import Cost, Usage
-from apps.runs.types import Listener, LiveRun, RunOrder, RunSummary, Signal, StepSummary
+from apps.runs.errors import IdempotencyConflict
+from apps.runs.types import (
+    Listener,
+    LiveRun,
+    RunOrder,
+    RunRecord,
+    RunSummary,
+    Signal,
+    StepSummary,
+)
 
 RUN_ID = uuid.UUID("01890000-0000-7000-8000-000000000001")
 TEAM_ID = uuid.UUID("01890000-0000-7000-8000-000000000002")
@@ -187,6 +196,13 @@ class FakeBackend:
     caller: KeyHolder = field(default_factory=holder)
     refusal: Exception | None = None
     orders: list[RunOrder] = field(default_factory=list)
+    live: dict[tuple[uuid.UUID, uuid.UUID], LiveRun] = field(default_factory=dict)
+    """Runs that are found, by team and id."""
+    records: dict[tuple[uuid.UUID, uuid.UUID], RunRecord] = field(default_factory=dict)
+    askers: dict[tuple[uuid.UUID, uuid.UUID], str] = field(default_factory=dict)
+    claims: dict[tuple[uuid.UUID, str], tuple[bytes, uuid.UUID]] = field(
+        default_factory=dict
+    )
 
     async def authenticate(self, raw_key: str) -> KeyHolder:
         if raw_key != KEY:
@@ -196,11 +212,44 @@ class FakeBackend:
     async def model_names(self, holder: KeyHolder) -> tuple[str, ...]:
         return MODELS if holder.team_id == TEAM_ID else ()
 
-    async def start_run(self, order: RunOrder) -> LiveRun:
+    async def start_run(
+        self, order: RunOrder, run_id: uuid.UUID | None = None
+    ) -> LiveRun:
         self.orders.append(order)
         if self.refusal is not None:
             raise self.refusal
+        if run_id is not None:
+            self.run.id = run_id
         return self.run
+
+    async def start_on_record(
+        self, order: RunOrder, run_id: uuid.UUID | None = None
+    ) -> LiveRun:
+        return await self.start_run(order, run_id)
+
+    def find_run(self, team_id: uuid.UUID, run_id: uuid.UUID) -> LiveRun | None:
+        return self.live.get((team_id, run_id))
+
+    async def run_record(self, team_id: uuid.UUID, run_id: uuid.UUID) -> RunRecord:
+        try:
+            return self.records[team_id, run_id]
+        except KeyError:
+            raise NotFound(f"there is no run {str(run_id)!r}") from None
+
+    async def asking_worker(self, team_id: uuid.UUID, run_id: uuid.UUID) -> str:
+        return self.askers.get((team_id, run_id), "")
+
+    async def claim(
+        self, team_id: uuid.UUID, key: str, digest: bytes, run_id: uuid.UUID
+    ) -> uuid.UUID:
+        held = self.claims.setdefault((team_id, key), (digest, run_id))
+        if held[0] != digest:
+            raise IdempotencyConflict("this key was used with another body")
+        return held[1]
+
+    async def release(self, team_id: uuid.UUID, key: str, run_id: uuid.UUID) -> None:
+        if self.claims.get((team_id, key), (b"", None))[1] == run_id:
+            del self.claims[team_id, key]
 
     def refuses(self, error: ConductorError | Exception) -> FakeBackend:
         """Make `start_run` raise."""
