@@ -1,4 +1,4 @@
-"""A scripted provider on loopback, for tests of everything that calls a model.
+"""The scripted server.
 
 It answers each request with the next `Script`, records what it was asked, and tells
 whether the client closed its socket. It speaks raw HTTP/1.1, so that it can also do
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import TracebackType
@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import orjson
 
-DONE_EVENT = b"data: [DONE]\n\n"
+SCRIPT_HAS_ENDED = {"message": "the script has ended", "type": "fake"}
 
 
 class Framing(Enum):
@@ -82,7 +82,7 @@ class FakeProvider:
 
     @property
     def base_url(self) -> str:
-        """Return the address to give to an endpoint."""
+        """Return the address to give to an endpoint, whatever its protocol."""
         return f"http://127.0.0.1:{self._port}/v1"
 
     async def __aenter__(self) -> Self:
@@ -150,18 +150,8 @@ class FakeProvider:
         if self.scripts:
             return self.scripts.popleft()
         if self.default is None:
-            return refusal_script(500, "the script has ended")
+            return json_script({"error": SCRIPT_HAS_ENDED}, status=500)
         return self.default
-
-
-def stream_script(
-    texts: Iterable[str] = ("Hello", " world"), *, usage: tuple[int, int] = (7, 2)
-) -> Script:
-    """Return a proper streamed answer with one chunk per text."""
-    parts = [chunk_event({"role": "assistant", "content": ""})]
-    parts += [chunk_event({"content": text}) for text in texts]
-    parts += [chunk_event({}, "stop"), usage_event(*usage), DONE_EVENT]
-    return events_script(*parts)
 
 
 def events_script(
@@ -174,29 +164,6 @@ def events_script(
     return Script(parts, headers=headers, framing=framing, is_cut=is_cut)
 
 
-def answer_script(
-    text: str = "Hello world", *, usage: tuple[int, int] = (7, 2)
-) -> Script:
-    """Return a proper answer in one piece."""
-    message = {"role": "assistant", "content": text}
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    return json_script(
-        {"model": "fake-1", "choices": [choice], "usage": _usage(*usage)}
-    )
-
-
-def refusal_script(
-    status: int,
-    message: str = "no",
-    *,
-    code: str | None = None,
-    headers: Sequence[tuple[str, str]] = (),
-) -> Script:
-    """Return an error in the usual shape."""
-    error = {"message": message, "type": "fake", "param": None, "code": code}
-    return json_script({"error": error}, status=status, headers=headers)
-
-
 def json_script(
     value: Any, *, status: int = 200, headers: Sequence[tuple[str, str]] = ()
 ) -> Script:
@@ -205,29 +172,10 @@ def json_script(
     return Script((orjson.dumps(value),), status=status, headers=(kind, *headers))
 
 
-def chunk_event(delta: Mapping[str, Any], finish_reason: str | None = None) -> bytes:
-    """Return one chunk of a streamed answer."""
-    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-    return event({"id": "c-1", "model": "fake-1", "choices": [choice]})
-
-
-def usage_event(prompt_tokens: int = 7, completion_tokens: int = 2) -> bytes:
-    """Return the chunk that reports usage at the end."""
-    usage = _usage(prompt_tokens, completion_tokens)
-    return event({"id": "c-1", "model": "fake-1", "choices": [], "usage": usage})
-
-
-def event(value: Any) -> bytes:
-    """Return `value` as one server-sent event."""
-    return b"data: " + orjson.dumps(value) + b"\n\n"
-
-
-def _usage(prompt_tokens: int, completion_tokens: int) -> dict[str, int]:
-    return {
-        "prompt_tokens": prompt_tokens,
-        "completion_tokens": completion_tokens,
-        "total_tokens": prompt_tokens + completion_tokens,
-    }
+def event(value: Any, name: str = "") -> bytes:
+    """Return `value` as one server-sent event, called `name` if it has a name."""
+    head = f"event: {name}\n".encode() if name else b""
+    return head + b"data: " + orjson.dumps(value) + b"\n\n"
 
 
 async def _read_request(
