@@ -13,7 +13,7 @@ from django.http import HttpRequest, QueryDict
 from apps.console.forms.models import NEW_KEY, NO_KEY, ModelForm
 from apps.console.hiring import NewKey
 from apps.core.errors import ConductorError, InvalidFields
-from apps.pools.models import Credential
+from apps.pools.models import Credential, Protocol
 from apps.pools.selectors import preset_list
 from apps.pools.services import models_fetch
 from apps.pools.types import Preset
@@ -40,6 +40,7 @@ def models_found(team_id: uuid.UUID, data: QueryDict) -> ModelsFound:
         names = models_fetch(
             team_id=team_id,
             base_url=data.get("base_url", "").strip(),
+            protocol=data.get("protocol", Protocol.OPENAI),
             credential_id=_uuid(choice),
             secret=data.get("secret", "").strip() if choice == NEW_KEY else None,
         )
@@ -60,7 +61,7 @@ def preset_of(preset_id: str) -> Preset | None:
 def preset_initial(
     preset: Preset | None, credentials: Iterable[Credential]
 ) -> Mapping[str, Any]:
-    """Return what a form begins with: the provider's address, a key that fits it."""
+    """Return what a form begins with: where the provider is, a key that fits it."""
     if preset is None:
         return {}
     host = _host(preset.base_url)
@@ -68,6 +69,7 @@ def preset_initial(
     unknown = NEW_KEY if preset.needs_key else NO_KEY
     return {
         "base_url": preset.base_url,
+        "protocol": preset.protocol,
         "max_tokens_field": preset.max_tokens_field,
         "credential_id": next(fits, unknown),
     }

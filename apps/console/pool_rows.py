@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from apps.accounts.models import Delivery
 from apps.pools.models import (
     Conductor,
     Credential,
     Pool,
     PoolVersion,
+    Protocol,
     Tier,
     TierName,
     TierPlanner,
@@ -40,8 +42,8 @@ ADVICE = {
     "rate_limited": "The provider wants fewer calls. Wait a moment and try again.",
     "server_error": "The provider has trouble of its own. Try again later.",
     "incomplete": "The answer broke off. Try again; if it repeats, ask the provider.",
-    "bad_response": "This is not what an OpenAI-compatible server says. Check the "
-    "address: it ends with the version path, such as /v1.",
+    "bad_response": "This is not what a server of that protocol says. Check the "
+    "protocol and the address: it ends with the version path, such as /v1.",
     "unauthorized": "The provider refused the key. Choose or paste another one.",
     "quota": "The provider's account is out of credit.",
     "not_found": "No such model or path there. Check the address and the model.",
@@ -72,6 +74,10 @@ class WorkerRow:
     health: WorkerHealth
     test: TestLine | None
     pools: tuple[str, ...]
+    abilities: tuple[str, ...]
+    """What sets it apart from most, in words."""
+    served: str
+    """The model, and the protocol if it is not the usual one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,8 @@ class ConductorRow:
     price: str
     test: TestLine | None
     pools: tuple[str, ...]
+    served: str
+    """The model, and the protocol if it is not the usual one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +118,8 @@ class PoolCard:
     pool: Pool
     workers: tuple[WorkerRow, ...]
     tiers: tuple[TierLine, ...]
+    successors: str
+    """Who takes over when a worker fails, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +151,7 @@ def conductor_rows(team_id: uuid.UUID) -> list[ConductorRow]:
             price=price_words(conductor_values(each)["price"]),
             test=test_line(each),
             pools=tuple(pool.name for pool in each.pools.all()),
+            served=_served(each),
         )
         for each in conductor_list(team_id)
     ]
@@ -172,6 +183,7 @@ def pool_cards(team_id: uuid.UUID) -> list[PoolCard]:
             pool=pool,
             workers=tuple(rows[place.worker_id] for place in pool.places.all()),
             tiers=tuple(tier_line(pool, tier) for tier in pool.tiers.all()),
+            successors=_successors(pool),
         )
         for pool in pools
     ]
@@ -248,9 +260,38 @@ def _rows(team_id: uuid.UUID, workers: list[Worker]) -> list[WorkerRow]:
             health=health[each.id],
             test=test_line(each),
             pools=tuple(pool.name for pool in each.pools.all()),
+            abilities=tuple(_abilities(each)),
+            served=_served(each),
         )
         for each in workers
     ]
+
+
+def _served(model: Worker | Conductor) -> str:
+    if model.protocol == Protocol.OPENAI:
+        return model.model
+    return f"{model.model} · {Protocol(model.protocol).label}"
+
+
+def _abilities(worker: Worker) -> Iterable[str]:
+    if worker.accepts_images:
+        yield "takes images"
+    if not worker.accepts_tools:
+        yield "no tools"
+    if worker.accepts_prefill:
+        yield "continues answers"
+
+
+def _successors(pool: Pool) -> str:
+    """Return who takes over when a worker fails, in order."""
+    places = [each for each in pool.places.all() if each.worker_id != pool.fallback_id]
+    names = [each.worker.name for each in places if each.may_substitute]
+    if not names:
+        return pool.fallback.name
+    everybody = len(names) == len(places) > 1
+    return (
+        f"{pool.fallback.name}, then {'the others' if everybody else ', '.join(names)}"
+    )
 
 
 def _planner_words(pool: Pool, tier: Tier) -> str:
@@ -271,5 +312,9 @@ def _limit_words(tier: Tier) -> Iterable[str]:
     yield formats.duration(tier.wall_time_s * 1000)
     if tier.max_tokens is not None:
         yield f"{tier.max_tokens:,} tokens"
+    if tier.delivery == Delivery.VERIFIED:
+        yield "answers once complete"
+    if tier.is_hedged:
+        yield "a second worker when one is slow"
     cost = tier.max_cost_micros
     yield "no cost limit" if cost is None else f"{formats.money(cost)} a run"

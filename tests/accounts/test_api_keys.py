@@ -67,6 +67,7 @@ def test_key_is_stored_and_resolved_with_its_limits():
         "prefix": key.row.prefix,
         "scopes": ["runs:create", "runs:read", "workers:direct"],
         "always_include_usage": False,
+        "delivery": "",
         "expires_at": key.row.expires_at.isoformat(timespec="seconds"),
     }
 
@@ -97,6 +98,8 @@ BAD_VALUES = [
     ({"requests_per_minute": 0}, "requests_per_minute"),
     ({"tokens_per_minute": 10**10}, "tokens_per_minute"),
     ({"always_include_usage": "yes"}, "always_include_usage"),
+    ({"delivery": "later"}, "delivery"),
+    ({"delivery": ["live"]}, "delivery"),
 ]
 
 
@@ -206,19 +209,27 @@ def test_change_is_recorded_before_and_after_and_felt_at_once(
             scopes=["runs:read"],
             allowed_tiers=[],
             requests_per_minute=5,
+            delivery="verified",
         )
     assert api_key_peek(key.secret) is None
     holder = resolve(key)
     assert (holder.display, holder.scopes) == ("New", {"runs:read"})
     assert (holder.requests_per_minute, row.requests_per_minute) == (5, 5)
+    assert holder.delivery == "verified"
     assert data(row.team, "api_key.updated") == {
         "prefix": row.prefix,
         "before": {
             "name": "Old",
             "scopes": ["runs:create", "runs:read", "workers:direct"],
             "requests_per_minute": None,
+            "delivery": "",
         },
-        "after": {"name": "New", "scopes": ["runs:read"], "requests_per_minute": 5},
+        "after": {
+            "name": "New",
+            "scopes": ["runs:read"],
+            "requests_per_minute": 5,
+            "delivery": "verified",
+        },
     }
 
 
@@ -261,10 +272,11 @@ class TestRotation:
             created_by=maker,
             lifetime=timedelta(days=7),
             always_include_usage=True,
+            delivery="verified",
             **LIMITS,
         )
         new = self.rotate(old)
-        kept = ("team_id", "name", "scopes", "always_include_usage", "created_by_id")
+        kept = ("team_id", "name", "scopes", "always_include_usage", "delivery")
         for name in (*kept, *LIMITS):
             assert getattr(new.row, name) == getattr(old.row, name)
         left = new.row.expires_at - timezone.now()

@@ -27,10 +27,12 @@ def worker_input(**changes: Any) -> dict[str, Any]:
     return {
         "name": "fast",
         "base_url": BASE_URL,
+        "protocol": "openai",
         "model": "small-model",
         "credential_id": "none",
         "max_tokens_field": "max_tokens",
         "max_output_tokens": "1024",
+        "accepts_tools": "on",
         "is_enabled": "on",
         **changes,
     }
@@ -41,6 +43,7 @@ def conductor_input(**changes: Any) -> dict[str, Any]:
     return {
         "name": "planner",
         "base_url": BASE_URL,
+        "protocol": "openai",
         "model": "planning-model",
         "credential_id": "none",
         "max_tokens_field": "max_tokens",
@@ -54,6 +57,7 @@ def pool_input(pool: Pool, **changes: Any) -> dict[str, Any]:
     """Return the form of a pool as its page shows it, with changes."""
     tier = {
         "planner": "conductor",
+        "delivery": "live",
         "max_steps": "1",
         "max_rounds": "1",
         "max_parallel": "1",
@@ -67,6 +71,7 @@ def pool_input(pool: Pool, **changes: Any) -> dict[str, Any]:
         "conductor_id": str(pool.conductor_id or ""),
         "worker_ids": [str(place.worker_id) for place in places],
         "fallback_id": str(pool.fallback_id),
+        "substitute_ids": [str(one.worker_id) for one in places if one.may_substitute],
         "has_ultra": "on",
         "version": str(pool.version),
         **{f"tiers.mini.{name}": value for name, value in tier.items()},

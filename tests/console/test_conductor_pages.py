@@ -41,6 +41,8 @@ def test_conductor_is_saved_with_everything_about_it(cast, alice):
         shows_descriptions="on",
         uses_prefill="on",
         temperature="0.3",
+        protocol="gemini",
+        context_tokens="32000",
         credential_id="new",
         secret=SECRET,
         **{"price.input_usd": "1", "price.output_usd": "2"},
@@ -48,6 +50,7 @@ def test_conductor_is_saved_with_everything_about_it(cast, alice):
     page = alice.post(f"{URL}new/", sent, follow=True).content.decode()
     row = Conductor.objects.for_team(cast.team.id).get()
     assert (row.mode, row.temperature) == ("json_schema", Decimal("0.3"))
+    assert (row.protocol, row.context_tokens) == ("gemini", 32_000)
     assert (row.shows_descriptions, row.uses_prefill) == (True, True)
     assert row.credential is not None
     assert "The conductor planner is saved." in page

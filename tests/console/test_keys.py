@@ -103,6 +103,7 @@ def test_key_is_made_with_all_its_limits(alice, cast):
         "requests_per_minute": "60",
         "tokens_per_minute": "9000",
         "always_include_usage": "on",
+        "delivery": "verified",
         "budget_usd": "2.50",
         "budget_period": "month",
     }
@@ -111,6 +112,8 @@ def test_key_is_made_with_all_its_limits(alice, cast):
     assert (key.allowed_tiers, key.allowed_workers) == (["mini"], ["sim-birch"])
     assert (key.requests_per_minute, key.tokens_per_minute) == (60, 9000)
     assert key.always_include_usage
+    assert key.delivery == "verified"
+    assert "Answers: verified" in text_of(alice.get(LIST))
     assert timedelta(29) < key.expires_at - timezone.now() <= timedelta(30)
     budget = Budget.objects.for_team(cast.team.id).get()
     assert (budget.api_key_id, budget.period) == (key.id, "month")
@@ -123,6 +126,7 @@ def test_key_is_made_with_all_its_limits(alice, cast):
         ({"name": " "}, "name", "Give the key a name."),
         ({"scopes": []}, "scopes", "Choose at least one."),
         ({"scopes": ["root"]}, "scopes", "Select a valid choice."),
+        ({"delivery": "later"}, "delivery", "Select a valid choice."),
         ({"lifetime_days": "9999"}, "lifetime_days", "Select a valid choice."),
         ({"requests_per_minute": "0"}, "requests_per_minute", "Write 1 or more"),
         ({"tokens_per_minute": "many"}, "tokens_per_minute", "whole number"),

@@ -1,5 +1,7 @@
 """The pages about pools: the first one, changing, two people at once, history."""
 
+import re
+
 import pytest
 
 from apps.pools.models import Pool
@@ -77,6 +79,40 @@ def test_pool_is_changed_and_gets_a_new_version(cast, alice, pool):
     assert pool.tiers.get(name="ultra").max_cost_micros == 250_000
 
 
+def test_pool_says_who_may_take_over(cast, alice, pool):
+    text = words(alice.get("/pools/").content.decode())
+    assert "Fallback alpha, then the others" in text
+    names = {place.worker.name: str(place.worker_id) for place in pool.places.all()}
+    for kept, shown in (("gamma", "alpha, then gamma"), ("alpha", "Fallback alpha")):
+        sent = pool_input(pool, substitute_ids=[names[kept]])
+        assert alice.post(f"/pools/{pool.id}/", sent).status_code == 302
+        pool.refresh_from_db()
+        text = words(alice.get("/pools/").content.decode())
+        assert shown in text
+        assert "the others" not in text
+    page = alice.get(f"/pools/{pool.id}/").content.decode()
+    boxes = re.findall(r'name="substitute_ids" value="([^"]+)"( checked)?', page)
+    assert [key for key, checked in boxes if checked] == [names["alpha"]]
+
+
+def test_worker_outside_of_the_pool_begins_as_one_that_may_take_over(cast, alice, pool):
+    other = WorkerFactory.create(team=cast.team, name="other")
+    page = alice.get(f"/pools/{pool.id}/").content.decode()
+    assert f'name="substitute_ids" value="{other.id}" checked' in page
+
+
+def test_tier_says_how_answers_go_out_and_whether_rivals_are_asked(cast, alice, pool):
+    tier = {"tiers.ultra.delivery": "verified", "tiers.ultra.is_hedged": "on"}
+    alice.post(f"/pools/{pool.id}/", pool_input(pool, **tier))
+    ultra, mini = (pool.tiers.get(name=name) for name in ("ultra", "mini"))
+    assert (ultra.delivery, ultra.is_hedged) == ("verified", True)
+    assert (mini.delivery, mini.is_hedged) == ("live", False)
+    text = words(alice.get("/pools/").content.decode())
+    assert "answers once complete, a second worker when one is slow" in text
+    page = alice.get(f"/pools/{pool.id}/").content.decode()
+    assert '<option value="verified" selected>' in page
+
+
 def test_saving_what_is_there_makes_no_version(cast, alice, pool):
     alice.post(f"/pools/{pool.id}/", pool_input(pool))
     pool.refresh_from_db()
@@ -105,6 +141,7 @@ def test_ultra_tier_can_be_taken_away(cast, alice, pool):
         ("tiers.ultra.max_steps", "13"),
         ("tiers.mini.max_cost_usd", "-1"),
         ("tiers.mini.wall_time_s", "forever"),
+        ("tiers.mini.delivery", "later"),
         ("conductor_id", ""),
     ],
 )

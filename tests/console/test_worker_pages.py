@@ -1,5 +1,6 @@
 """The pages about workers: choosing a provider, adding, changing, testing, deleting."""
 
+import re
 import uuid
 
 import pytest
@@ -57,6 +58,32 @@ def test_preset_fills_in_the_address_and_asks_for_a_key(alice):
     assert '<option value="new" selected>' in page
 
 
+@pytest.mark.parametrize("preset", ["anthropic", "gemini"])
+def test_preset_knows_the_protocol(alice, preset):
+    page = alice.get(f"{NEW}?preset={preset}").content.decode()
+    assert f'<option value="{preset}" selected>' in page
+
+
+def test_new_worker_takes_tools_unless_said(alice):
+    page = alice.get(f"{NEW}?preset=other").content.decode()
+    boxes = dict(re.findall(r'name="(accepts_\w+)"([^>]*)>', page))
+    checked = [name for name, rest in boxes.items() if "checked" in rest]
+    assert (len(boxes), checked) == (3, ["accepts_tools"])
+
+
+def test_worker_has_a_protocol_and_abilities(cast, alice):
+    sent = worker_input(protocol="anthropic", accepts_images="on", accepts_prefill="on")
+    del sent["accepts_tools"]
+    assert alice.post(NEW, sent).status_code == 302
+    worker = the_worker(cast)
+    assert worker.protocol == "anthropic"
+    assert (worker.accepts_images, worker.accepts_prefill) == (True, True)
+    assert not worker.accepts_tools
+    text = words(alice.get("/workers/").content.decode())
+    assert "small-model · Anthropic" in text
+    assert "Takes images, no tools, continues answers" in text
+
+
 def test_unknown_preset_is_an_empty_form(alice):
     assert alice.get(f"{NEW}?preset=bogus").status_code == 200
 
@@ -101,6 +128,7 @@ def test_fault_in_the_worker_leaves_no_key_behind(cast, alice):
         ("timeouts.connect_s", "999999999"),
         ("more_tags", "two words"),
         ("context_tokens", "many"),
+        ("protocol", "telepathy"),
     ],
 )
 def test_fault_is_shown_beside_its_field_and_nothing_is_saved(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from apps.accounts.models import ApiKey, Scope
+from apps.accounts.services import api_key_resolve
 from apps.budgets.selectors import standings_peek, standings_read
 from apps.budgets.services import budget_create
 from tests.factories import ACTOR, issue_key
@@ -55,6 +57,8 @@ def test_a_key_gets_what_is_usual_where_nothing_is_said(alice):
         ({"lifetime_days": 0}, "lifetime_days"),
         ({"lifetime_days": 10**6}, "lifetime_days"),
         ({"always_include_usage": "yes"}, "always_include_usage"),
+        ({"delivery": "later"}, "delivery"),
+        ({"delivery": ""}, "delivery"),
         ({"team_id": "0199c0de-0000-7000-8000-000000000003"}, "team_id"),
         ({"secret": "cdk_mine"}, "secret"),
     ],
@@ -72,6 +76,15 @@ def test_a_key_is_changed(alice, cast):
     assert (answer["name"], answer["allowed_tiers"]) == ("New", ["mini"])
     assert answer["scopes"] == cast.key.row.scopes
     assert actions(cast.team)[-1] == "api_key.updated"
+
+
+def test_a_key_says_how_answers_go_out(alice, cast):
+    place = f"keys/{cast.key.row.id}/"
+    assert alice.get(place).json()["delivery"] is None
+    assert alice.patch(place, {"delivery": "verified"}).json()["delivery"] == "verified"
+    holder = api_key_resolve(cast.key.secret, now=timezone.now())
+    assert holder.delivery == "verified"
+    assert alice.patch(place, {"delivery": None}).json()["delivery"] is None
 
 
 def test_a_change_is_felt_by_the_next_request(alice, cast):

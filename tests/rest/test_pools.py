@@ -100,6 +100,16 @@ def test_a_worker_is_added_with_its_price(alice, cast):
     assert actions(cast.team)[-1] == "worker.created"
 
 
+def test_a_worker_has_a_protocol_and_abilities(alice):
+    body = {**WORKER, "protocol": "anthropic", "accepts_images": True}
+    told = alice.post("workers/", body).json()
+    shown = ("protocol", "accepts_images", "accepts_tools", "accepts_prefill")
+    assert [told[name] for name in shown] == ["anthropic", True, True, False]
+    place = f"workers/{told['id']}/"
+    changed = alice.patch(place, {"accepts_tools": False, "accepts_prefill": True})
+    assert [changed.json()[name] for name in shown] == ["anthropic", True, False, True]
+
+
 def test_a_worker_is_changed_in_part(alice, cast, things):
     place = f"workers/{things['worker_id']}/"
     before = alice.get(place).json()
@@ -120,6 +130,9 @@ def test_workers_are_listed_in_pages(alice, things):
 
 
 BAD_WORKERS = [
+    ({"protocol": "telepathy"}, "protocol"),
+    ({"accepts_images": "yes"}, "accepts_images"),
+    ({"accepts_tools": None}, "accepts_tools"),
     ({"name": "a/b"}, "name"),
     ({"name": ""}, "name"),
     ({"base_url": "http://a b/v1"}, "base_url"),
@@ -214,6 +227,7 @@ def test_a_conductor_is_added_changed_tested_and_deleted(alice, cast, simulator_
     assert answer.status_code == 201
     told = answer.json()
     assert (told["temperature"], told["mode"]) == ("0.7", "lists")
+    assert (told["protocol"], told["context_tokens"]) == ("openai", None)
     place = f"conductors/{told['id']}/"
     changed = alice.patch(place, {"mode": "json_schema", "model": "sim-delta"}).json()
     assert changed["mode"] == "json_schema"
@@ -234,6 +248,7 @@ def test_a_conductor_is_added_changed_tested_and_deleted(alice, cast, simulator_
         ({"temperature": "3"}, "temperature"),
         ({"temperature": 0.7}, "temperature"),
         ({"mode": "poems"}, "mode"),
+        ({"context_tokens": 0}, "context_tokens"),
         ({"tags": []}, "tags"),
     ],
 )
@@ -259,6 +274,17 @@ def test_a_pool_is_made_of_workers(alice, cast):
     assert (told["is_default"], told["worker_ids"]) == (True, ids)
     assert answer["ETag"] == f'"{told["version"]}"'
     assert "pool.created" in actions(cast.team)
+
+
+def test_a_pool_says_who_takes_over_and_how_answers_go_out(alice, pool):
+    place = f"pools/{pool.id}/"
+    last = alice.get(place).json()["worker_ids"][-1]
+    tier = {"delivery": "verified", "is_hedged": True}
+    body = {"no_substitute_ids": [last], "tiers": {"ultra": tier}}
+    told = alice.patch(place, body, if_match="*").json()
+    assert told["no_substitute_ids"] == [last]
+    assert tier.items() <= told["tiers"]["ultra"].items()
+    assert told["tiers"]["mini"]["delivery"] == "live"
 
 
 def test_a_pool_is_changed_by_who_knows_its_version(alice, cast, pool):
@@ -318,7 +344,11 @@ def test_a_pool_is_deleted_by_who_knows_its_version(alice, cast, pool):
         ({"tiers": {"ultra": {"max_cost_usd": "0"}}}, "tiers.ultra.max_cost_usd"),
         ({"tiers": {"ultra": {"max_cost_usd": 1}}}, "tiers.ultra.max_cost_usd"),
         ({"tiers": {"ultra": {"color": "red"}}}, "tiers.ultra.color"),
+        ({"tiers": {"ultra": {"delivery": "later"}}}, "tiers.ultra.delivery"),
+        ({"tiers": {"ultra": {"is_hedged": 1}}}, "tiers.ultra.is_hedged"),
         ({"tiers": {"mini": None, "ultra": None}}, "tiers"),
+        ({"no_substitute_ids": [str(uuid.uuid4())]}, "no_substitute_ids[0]"),
+        ({"no_substitute_ids": None}, "no_substitute_ids"),
         ({"version": 9}, "version"),
         ({"is_default": False}, "is_default"),
     ],
@@ -366,7 +396,9 @@ def test_versions_to_compare_must_be_named(alice, pool, query):
 
 def test_presets_are_listed(vera):
     listed = vera.get("presets/").json()["data"]
-    assert "mistral" in [preset["id"] for preset in listed]
+    protocols = {preset["id"]: preset["protocol"] for preset in listed}
+    names = ("mistral", "anthropic", "gemini")
+    assert [protocols[name] for name in names] == ["openai", "anthropic", "gemini"]
 
 
 def test_a_key_with_the_scope_manages_pools_under_its_own_name(cast):

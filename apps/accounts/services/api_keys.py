@@ -20,6 +20,7 @@ from apps.accounts.digests import API_KEY, digests_of
 from apps.accounts.models import DEFAULT_SCOPES, ApiKey, Team, User
 from apps.accounts.services.fields import (
     Cleaner,
+    clean_delivery,
     clean_fields,
     clean_name,
     clean_requests_rate,
@@ -58,6 +59,7 @@ _SETTINGS: Mapping[str, Cleaner] = {
     "requests_per_minute": clean_requests_rate,
     "tokens_per_minute": clean_tokens_rate,
     "always_include_usage": clean_switch,
+    "delivery": clean_delivery,
 }
 """What a key keeps when it is rotated, and what can be changed."""
 
@@ -72,6 +74,7 @@ def api_key_issue(
     scopes: Iterable[str] = DEFAULT_SCOPES,
     lifetime: timedelta = KEY_LIFETIME,
     always_include_usage: bool = False,
+    delivery: str | None = None,
     allowed_tiers: Iterable[str] = (),
     allowed_workers: Iterable[str] = (),
     requests_per_minute: int | None = None,
@@ -91,6 +94,7 @@ def api_key_issue(
         "requests_per_minute": requests_per_minute,
         "tokens_per_minute": tokens_per_minute,
         "always_include_usage": always_include_usage,
+        "delivery": delivery,
         "lifetime": lifetime,
     }
     cleaned = clean_fields(values, {**_SETTINGS, "lifetime": _clean_lifetime})
@@ -109,7 +113,7 @@ def api_key_update(
     within: Bounds = None,
     **changes: Any,
 ) -> ApiKey:
-    """Change a key's name, scopes, tiers, workers, rates or `always_include_usage`.
+    """Change a key's name, scopes, tiers, workers, rates, usage or delivery.
 
     `within` is the key that asks for it, or its scopes; None if a person does.
     Raises: InvalidFields; NotAllowed for what is new and reaches beyond `within`;

@@ -17,6 +17,7 @@ from apps.accounts.models import (
     MAX_REQUESTS_PER_MINUTE,
     MAX_TOKENS_PER_MINUTE,
     TIERS,
+    Delivery,
     Role,
     Scope,
 )
@@ -103,6 +104,11 @@ def clean_switch(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError("it is either true or false")
     return value
+
+
+def clean_delivery(value: Any) -> str:
+    """Return a delivery; empty: as the tier says."""
+    return "" if value in (None, "") else _one_of(value, Delivery.values, "delivery")
 
 
 def clean_requests_rate(value: Any) -> int | None:

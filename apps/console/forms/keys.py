@@ -11,6 +11,7 @@ from django import forms
 from apps.accounts.models import DEFAULT_SCOPES, ApiKey, Scope
 from apps.console.forms import numbers
 from apps.console.forms.base import ConsoleForm
+from apps.console.forms.deliveries import DELIVERIES, HINT
 from apps.pools.models import TierName
 
 LIFETIMES = {"7": "7 days", "30": "30 days", "90": "90 days", "365": "A year"}
@@ -63,6 +64,13 @@ class KeyForm(ConsoleForm):
         help_text="Streams end with their token counts even if the client did not ask.",
     )
 
+    delivery = forms.ChoiceField(
+        label="Answers go out",
+        required=False,
+        choices=[("", "As the tier says"), *DELIVERIES.items()],
+        help_text=HINT,
+    )
+
     def __init__(
         self, data: Any, workers: Sequence[str], api_key: ApiKey | None = None
     ) -> None:
@@ -91,6 +99,7 @@ KEY_SETTINGS = {
     "requests_per_minute",
     "tokens_per_minute",
     "always_include_usage",
+    "delivery",
 }
 
 

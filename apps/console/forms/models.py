@@ -22,6 +22,7 @@ from apps.pools.models import (
     Credential,
     MaxTokensField,
     Pool,
+    Protocol,
     Worker,
 )
 from apps.pools.selectors import conductor_values, worker_values
@@ -37,6 +38,7 @@ TAGS = {
     ),
 }
 """Suggestions by field. Tags are words for people's lists; any other may be typed."""
+ABILITIES = ("accepts_images", "accepts_tools", "accepts_prefill")
 _SUGGESTED = {tag for _, tags in TAGS.values() for tag in tags}
 _TIMEOUTS = {
     "connect_s": "Connect",
@@ -54,8 +56,7 @@ class ModelForm(PathForm):
     base_url = forms.CharField(
         label="Address",
         max_length=500,
-        help_text="The provider's base URL: up to the version, without "
-        "/chat/completions.",
+        help_text="The provider's base URL: up to the version, and no further.",
         widget=forms.URLInput(
             attrs={
                 "spellcheck": "false",
@@ -63,6 +64,11 @@ class ModelForm(PathForm):
                 "placeholder": "https://api.example.com/v1",
             }
         ),
+    )
+    protocol = forms.ChoiceField(
+        label="Protocol",
+        choices=Protocol.choices,
+        help_text="What the server there speaks. Most are OpenAI-compatible.",
     )
     credential_id = forms.ChoiceField(label="Key")
     secret = forms.CharField(
@@ -174,6 +180,24 @@ class WorkerForm(ModelForm):
         "Context", unit="tokens", hint="Input and output together. Empty: unknown."
     )
     max_output_tokens = whole_number("Longest answer", unit="tokens", required=True)
+    accepts_images = forms.BooleanField(
+        label="Takes images",
+        required=False,
+        help_text="A request with images goes to such workers alone.",
+    )
+    accepts_tools = forms.BooleanField(
+        label="Takes tools",
+        required=False,
+        initial=True,
+        help_text="Can ask for the functions a program offers. Without it, it answers "
+        "no request that brings some.",
+    )
+    accepts_prefill = forms.BooleanField(
+        label="Continues a partial answer",
+        required=False,
+        help_text="Takes over in the middle of an answer and goes on from there. "
+        "Servers of vLLM can; many providers refuse.",
+    )
     more_tags = forms.CharField(
         label="Other tags",
         required=False,
@@ -207,6 +231,11 @@ class WorkerForm(ModelForm):
     def tag_fields(self) -> list[BoundField]:
         """Return the suggested tags, by topic."""
         return [self[name] for name in TAGS]
+
+    @property
+    def ability_fields(self) -> list[BoundField]:
+        """Return what it can and cannot do."""
+        return [self[name] for name in ABILITIES]
 
     @property
     def places(self) -> BoundField | None:
@@ -258,6 +287,9 @@ class ConductorForm(ModelForm):
         max_length=5,
         help_text="0 to 2. Empty: the server's own.",
         widget=forms.TextInput(attrs={"inputmode": "decimal"}),
+    )
+    context_tokens = whole_number(
+        "Context", unit="tokens", hint="Input and output together. Empty: unknown."
     )
     max_output_tokens = whole_number("Longest plan", unit="tokens", required=True)
 

@@ -11,6 +11,7 @@ from django import forms
 from django.forms.boundfield import BoundField
 from django.http import QueryDict
 
+from apps.console.forms.deliveries import DELIVERIES
 from apps.console.forms.paths import (
     PathForm,
     dollars,
@@ -32,13 +33,15 @@ _PLANNERS = {
         (TierPlanner.SINGLE_WORKER, "Nobody: the fallback worker answers"),
     ],
 }
+HEDGED, SPARED = "is_hedged", "no_substitute_ids"
 _PLANNER_LABELS = {TierName.MINI: "Who picks the worker", TierName.ULTRA: "Who plans"}
 
 
 class PoolForm(PathForm):
     """A pool, new or old. The order of `worker_ids` is the order of the workers."""
 
-    not_values: ClassVar[Sequence[str]] = ("version", "has_ultra")
+    not_values: ClassVar[Sequence[str]] = ("version", "has_ultra", "substitute_ids")
+    error_names = {"no_substitute_ids": "substitute_ids"}
 
     name = name_field("Programs ask for it as name/tier, like main/mini.")
     is_default = forms.BooleanField(
@@ -56,7 +59,13 @@ class PoolForm(PathForm):
     )
     fallback_id = forms.ChoiceField(
         label="Fallback",
-        help_text="Takes over a step when another worker fails.",
+        help_text="The first to take over a step when another worker fails. After it "
+        "come those that may take over, in order.",
+    )
+    substitute_ids = forms.MultipleChoiceField(
+        label="May take over",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
     )
     has_ultra = forms.BooleanField(label="Offer the ultra tier", required=False)
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
@@ -72,6 +81,7 @@ class PoolForm(PathForm):
         self._workers = {str(worker.id): worker for worker in workers}
         named = [(key, worker.name) for key, worker in self._workers.items()]
         self._choices("worker_ids", named)
+        self._choices("substitute_ids", named)
         self._choices("fallback_id", named)
         self._choices(
             "conductor_id",
@@ -91,24 +101,37 @@ class PoolForm(PathForm):
         chosen = [str(key) for key in self["worker_ids"].value() or []]
         known = [key for key in dict.fromkeys(chosen) if key in self._workers]
         others = [key for key in self._workers if key not in known]
+        substitutes = {str(key) for key in self["substitute_ids"].value() or []}
         return [
-            *(WorkerOption(self._workers[key], True) for key in known),
-            *(WorkerOption(self._workers[key], False) for key in others),
+            WorkerOption(self._workers[key], key in known, key in substitutes)
+            for key in (*known, *others)
         ]
 
     @property
     def mini_fields(self) -> list[BoundField]:
         """Return the limits of the mini tier."""
-        return self.group("tiers.mini")
+        return self._limits(TierName.MINI)
+
+    @property
+    def mini_hedged(self) -> BoundField:
+        """Return the switch for rivals of the mini tier."""
+        return self[f"tiers.{TierName.MINI}.{HEDGED}"]
 
     @property
     def ultra_fields(self) -> list[BoundField]:
         """Return the limits of the ultra tier."""
-        return self.group("tiers.ultra")
+        return self._limits(TierName.ULTRA)
+
+    @property
+    def ultra_hedged(self) -> BoundField:
+        """Return the switch for rivals of the ultra tier."""
+        return self[f"tiers.{TierName.ULTRA}.{HEDGED}"]
 
     def values(self) -> dict[str, Any]:
         """Return what the service takes."""
         values = super().values()
+        spared = set(values["worker_ids"]) - set(self.cleaned_data["substitute_ids"])
+        values["no_substitute_ids"] = [UUID(key) for key in sorted(spared)]
         values["worker_ids"] = [UUID(key) for key in values["worker_ids"]]
         values["fallback_id"] = UUID(values["fallback_id"])
         chosen = values["conductor_id"]
@@ -127,6 +150,10 @@ class PoolForm(PathForm):
                     field.required = False
         super().full_clean()
 
+    def _limits(self, tier: TierName) -> list[BoundField]:
+        group = self.group(f"tiers.{tier}")
+        return [field for field in group if not field.name.endswith(HEDGED)]
+
     def _choices(self, name: str, choices: Iterable[tuple[str, str]]) -> None:
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)
@@ -139,16 +166,20 @@ class WorkerOption:
 
     worker: Worker
     is_chosen: bool
+    may_take_over: bool
+    """Means something for chosen ones; others begin with it."""
 
 
-def pool_initial(pool: Pool) -> dict[str, Any]:
+def pool_initial(pool: Pool, workers: Iterable[Worker]) -> dict[str, Any]:
     """Return a pool as its form shows it."""
     values = pool_values(pool)
+    ids = (str(worker.id) for worker in workers)
     has_ultra = TierName.ULTRA.value in values["tiers"]
     return {
         **_usual_tiers(has_conductor=pool.conductor_id is not None),
         **flattened(values),
         "conductor_id": values["conductor_id"] or "",
+        "substitute_ids": [key for key in ids if key not in values[SPARED]],
         "has_ultra": has_ultra,
         "version": pool.version,
     }
@@ -163,6 +194,7 @@ def new_pool_initial(
         "is_default": is_first,
         "conductor_id": str(conductors[0].id) if conductors else "",
         "worker_ids": [str(worker.id) for worker in workers],
+        "substitute_ids": [str(worker.id) for worker in workers],
         "fallback_id": str(workers[0].id) if workers else "",
         "has_ultra": bool(conductors),
         **_usual_tiers(has_conductor=bool(conductors)),
@@ -195,6 +227,14 @@ def _tier_fields(tier: TierName) -> Iterator[tuple[str, forms.Field]]:
             widget=forms.Select(attrs={"class": "input"}),
         ),
     )
+    yield (
+        "delivery",
+        forms.ChoiceField(
+            label="Answers go out",
+            choices=list(DELIVERIES.items()),
+            widget=forms.Select(attrs={"class": "input"}),
+        ),
+    )
     limits: Mapping[str, forms.Field] = {
         "max_steps": whole_number("Steps", required=True),
         "max_rounds": whole_number("Rounds of planning", required=True),
@@ -207,6 +247,14 @@ def _tier_fields(tier: TierName) -> Iterator[tuple[str, forms.Field]]:
     for name, field in limits.items():
         field.widget.attrs["class"] = "input"
         yield name, field
+    yield (
+        HEDGED,
+        forms.BooleanField(
+            label="Ask a second worker when one is slower than nearly always",
+            required=False,
+            help_text="The first to answer goes on. The other call costs, too.",
+        ),
+    )
 
 
 def _usual_tiers(*, has_conductor: bool) -> dict[str, Any]:

@@ -196,7 +196,7 @@ def _form(
         is_first = not pool_list(team_id).exists()
         initial = new_pool_initial(workers, conductors, is_first=is_first)
     else:
-        initial = pool_initial(pool)
+        initial = pool_initial(pool, workers)
     return PoolForm(
         request.POST if is_sent else None,
         initial=initial,

@@ -23,10 +23,11 @@ from apps.pools.services import (
     conductor_test,
     conductor_update,
 )
-from apps.rest.fields import Flag, Text, Word
+from apps.rest.fields import Flag, Text, Whole, Word
 from apps.rest.pagination import page_by_place
 from apps.rest.resources.endpoints import (
     ENDPOINT,
+    MAX_TOKENS,
     SENT,
     TEST_EXAMPLE,
     EndpointInput,
@@ -46,6 +47,7 @@ EXAMPLE: dict[str, Any] = {
     "shows_descriptions": False,
     "uses_prefill": False,
     "temperature": "0.7",
+    "context_tokens": None,
     "max_output_tokens": 2048,
 }
 
@@ -64,6 +66,13 @@ class ConductorInput(EndpointInput):
     uses_prefill = Flag(
         required=False, help_text="True: its reasoning is started for it."
     )
+    context_tokens = Whole(
+        min_value=1,
+        max_value=MAX_TOKENS,
+        required=False,
+        allow_null=True,
+        help_text="Input and output together. Null: unknown.",
+    )
     temperature = Text(
         required=False,
         allow_null=True,
@@ -78,6 +87,7 @@ class ConductorOutput(EndpointOutput):
     mode = serializers.ChoiceField(choices=ConductorMode.choices)
     shows_descriptions = serializers.BooleanField()
     uses_prefill = serializers.BooleanField()
+    context_tokens = serializers.IntegerField(allow_null=True)
     temperature = serializers.RegexField(TEMPERATURE, allow_null=True)
 
 

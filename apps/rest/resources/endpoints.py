@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.pools.models import MaxTokensField
+from apps.pools.models import MaxTokensField, Protocol
 from apps.rest.fields import Dollars, Id, Input, Output, Text, Time, Whole, Word
 
 MAX_SECONDS = 86_400
@@ -16,6 +16,7 @@ ENDPOINT: dict[str, Any] = {
     "id": "0199c0de-0000-7000-8000-000000000007",
     "name": "mistral-large",
     "base_url": "https://api.mistral.ai/v1",
+    "protocol": "openai",
     "model": "mistral-large-latest",
     "credential_id": "0199c0de-0000-7000-8000-000000000006",
     "max_tokens_field": "max_tokens",
@@ -75,11 +76,22 @@ class EndpointInput(Input):
 
     name = Text(max_length=64, help_text="Letters, digits, '.', '_' and '-'.")
     base_url = Text(
-        max_length=500, help_text="With the version path, without /chat/completions."
+        max_length=500,
+        help_text="With the version path, without what the protocol appends: "
+        "`/chat/completions`, `/messages` or `/models/…`.",
+    )
+    protocol = Word(
+        choices=Protocol.choices,
+        required=False,
+        help_text="What the server there speaks. Default: openai.",
     )
     model = Text(max_length=200, help_text="As the server calls it.")
     credential_id = Id(required=False, allow_null=True)
-    max_tokens_field = Word(choices=MaxTokensField.choices, required=False)
+    max_tokens_field = Word(
+        choices=MaxTokensField.choices,
+        required=False,
+        help_text="Means something to the protocol `openai` alone.",
+    )
     timeouts = TimeoutsInput(required=False)
     price = PriceInput(
         required=False, allow_null=True, help_text="Null: unknown, which is not free."
@@ -123,6 +135,7 @@ class EndpointOutput(Output):
     id = serializers.UUIDField()
     name = serializers.CharField()
     base_url = serializers.CharField()
+    protocol = serializers.ChoiceField(choices=Protocol.choices)
     model = serializers.CharField()
     credential_id = serializers.UUIDField(allow_null=True)
     max_tokens_field = serializers.ChoiceField(choices=MaxTokensField.choices)

@@ -18,6 +18,7 @@ from apps.accounts.models import (
     MAX_TOKENS_PER_MINUTE,
     TIERS,
     ApiKey,
+    Delivery,
     Scope,
     User,
 )
@@ -54,6 +55,7 @@ EXAMPLE: dict[str, Any] = {
     "requests_per_minute": 60,
     "tokens_per_minute": None,
     "always_include_usage": False,
+    "delivery": None,
     "state": "live",
     "created_by": "Alice",
     "created_at": "2026-11-21T15:53:16.000000Z",
@@ -104,6 +106,13 @@ class KeySettingsInput(Input):
     always_include_usage = Flag(
         default=False, help_text="Streams end with usage even if not asked for it."
     )
+    delivery = Word(
+        choices=Delivery.choices,
+        allow_null=True,
+        default=None,
+        help_text="How streamed answers go out unless the request says: word by word, "
+        "or once they are complete. Null: as the tier says.",
+    )
 
 
 class KeyInput(KeySettingsInput):
@@ -124,6 +133,14 @@ class KeyRotateInput(Input):
     )
 
 
+class DeliveryOutput(serializers.ChoiceField):
+    """A delivery, or null for none of its own."""
+
+    def to_representation(self, value: Any) -> str | None:
+        """Return the word."""
+        return super().to_representation(value) or None
+
+
 class KeyOutput(Output):
     """A key, without its secret."""
 
@@ -137,6 +154,9 @@ class KeyOutput(Output):
     requests_per_minute = serializers.IntegerField(allow_null=True)
     tokens_per_minute = serializers.IntegerField(allow_null=True)
     always_include_usage = serializers.BooleanField()
+    delivery = DeliveryOutput(
+        choices=Delivery.choices, allow_null=True, help_text="Null: as the tier says."
+    )
     state = serializers.SerializerMethodField()
     created_by = serializers.SerializerMethodField(
         help_text="Null: it was made at a terminal, or by somebody who is gone."

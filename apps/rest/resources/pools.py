@@ -16,8 +16,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.models import Delivery
 from apps.core.errors import InvalidInput
-from apps.pools.models import Pool, TierPlanner
+from apps.pools.models import Pool, Protocol, TierPlanner
 from apps.pools.selectors import (
     access_pool,
     access_pool_version,
@@ -74,6 +75,8 @@ TIER: dict[str, Any] = {
     "max_tokens": None,
     "max_cost_usd": "0.5",
     "wall_time_s": 900,
+    "delivery": "live",
+    "is_hedged": False,
 }
 EXAMPLE: dict[str, Any] = {
     "id": "0199c0de-0000-7000-8000-000000000008",
@@ -83,6 +86,7 @@ EXAMPLE: dict[str, Any] = {
     "conductor_id": "0199c0de-0000-7000-8000-000000000009",
     "worker_ids": ["0199c0de-0000-7000-8000-000000000007"],
     "fallback_id": "0199c0de-0000-7000-8000-000000000007",
+    "no_substitute_ids": [],
     "tiers": {"ultra": TIER},
 }
 SENT = {key: EXAMPLE[key] for key in ("name", "worker_ids", "fallback_id")}
@@ -102,6 +106,17 @@ class TierInput(Input):
     max_tokens = Whole(min_value=1, max_value=10**12, required=False, allow_null=True)
     max_cost_usd = Dollars(required=False, allow_null=True)
     wall_time_s = Whole(min_value=1, max_value=MAX_SECONDS, required=False)
+    delivery = Word(
+        choices=Delivery.choices,
+        required=False,
+        help_text="How streamed answers go out unless the key or the request says: "
+        "word by word, or once they are complete. Default: live.",
+    )
+    is_hedged = Flag(
+        required=False,
+        help_text="True: a worker slower than it nearly always is gets a rival, whose "
+        "call costs too. Default: false.",
+    )
 
 
 class TiersInput(Input):
@@ -123,7 +138,16 @@ class PoolInput(Input):
         max_length=100,
         help_text="In the order the conductor is told of them.",
     )
-    fallback_id = Id(help_text="One of `worker_ids`: takes over when another fails.")
+    fallback_id = Id(
+        help_text="One of `worker_ids`: the first to take over when another fails."
+    )
+    no_substitute_ids = serializers.ListField(
+        child=Id(),
+        required=False,
+        max_length=100,
+        help_text="Those of `worker_ids` that take over for no other. The rest does, "
+        "in order, when the fallback fails too.",
+    )
     tiers = TiersInput(required=False)
 
 
@@ -148,6 +172,8 @@ class TierOutput(Output):
     max_tokens = serializers.IntegerField(allow_null=True)
     max_cost_usd = serializers.RegexField(PLAIN_DOLLARS, allow_null=True)
     wall_time_s = serializers.IntegerField()
+    delivery = serializers.ChoiceField(choices=Delivery.choices)
+    is_hedged = serializers.BooleanField()
 
 
 class PoolOutput(Output):
@@ -162,6 +188,7 @@ class PoolOutput(Output):
     conductor_id = serializers.UUIDField(allow_null=True)
     worker_ids = serializers.ListField(child=serializers.UUIDField())
     fallback_id = serializers.UUIDField()
+    no_substitute_ids = serializers.ListField(child=serializers.UUIDField())
     tiers = serializers.DictField(child=TierOutput(), help_text="By name.")
 
 
@@ -200,6 +227,7 @@ class PresetOutput(Output):
 
     id = serializers.CharField()
     name = serializers.CharField()
+    protocol = serializers.ChoiceField(choices=Protocol.choices)
     base_url = serializers.CharField()
     needs_key = serializers.BooleanField()
     hint = serializers.CharField()

@@ -44,9 +44,11 @@ TAG = "Workers"
 HEALTH_STATES = [(state.value, state.value) for state in HealthState]
 EXAMPLE: dict[str, Any] = {
     **ENDPOINT,
-    "protocol": "openai",
     "description": "Good at prose.",
     "context_tokens": 128000,
+    "accepts_images": False,
+    "accepts_tools": True,
+    "accepts_prefill": False,
     "tags": ["eu"],
     "is_enabled": True,
     "health": {"state": "healthy", "calls": 40, "failures": 1, "latency_ms": 2104},
@@ -56,7 +58,6 @@ EXAMPLE: dict[str, Any] = {
 class WorkerInput(EndpointInput):
     """A worker."""
 
-    protocol = Word(choices=Protocol.choices, required=False)
     description = Text(
         required=False,
         allow_blank=True,
@@ -65,6 +66,18 @@ class WorkerInput(EndpointInput):
     )
     context_tokens = Whole(
         min_value=1, max_value=MAX_TOKENS, required=False, allow_null=True
+    )
+    accepts_images = Flag(
+        required=False, help_text="False, the default: it gets no images."
+    )
+    accepts_tools = Flag(
+        required=False,
+        help_text="False: it answers no request that brings tools. Default: true.",
+    )
+    accepts_prefill = Flag(
+        required=False,
+        help_text="True: it goes on from a partial answer that ends the messages, so "
+        "it can take over in the middle of one. Default: false.",
     )
     tags = serializers.ListField(
         child=Text(max_length=64), max_length=20, required=False
@@ -76,6 +89,7 @@ class ModelsInput(Input):
     """Whose models to list, and with which key."""
 
     base_url = Text(max_length=500)
+    protocol = Word(choices=Protocol.choices, required=False)
     credential_id = Id(required=False, allow_null=True)
     secret = Text(
         max_length=4000,
@@ -99,9 +113,11 @@ class WorkerHealthOutput(Output):
 class WorkerOutput(EndpointOutput):
     """A worker."""
 
-    protocol = serializers.ChoiceField(choices=Protocol.choices)
     description = serializers.CharField()
     context_tokens = serializers.IntegerField(allow_null=True)
+    accepts_images = serializers.BooleanField()
+    accepts_tools = serializers.BooleanField()
+    accepts_prefill = serializers.BooleanField()
     tags = serializers.ListField(child=serializers.CharField())
     is_enabled = serializers.BooleanField()
     health = WorkerHealthOutput()
