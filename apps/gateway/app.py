@@ -28,6 +28,7 @@ from apps.gateway.errors import (
 )
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
+from apps.gateway.responses.routes import response_handlers
 from apps.gateway.starting import Starter
 from apps.gateway.stream import StreamTiming
 
@@ -59,12 +60,20 @@ def create_app(
     """Return the application; tests bring their own backend and timing."""
     backend = backend or DjangoBackend()
     starter = Starter(backend)
-    chat = ChatCompletions(backend, starter, timing or StreamTiming())
+    timing = timing or StreamTiming()
+    chat = ChatCompletions(backend, starter, timing)
+    responses = response_handlers(backend, starter, timing)
     models = Models(backend)
     completions = Endpoint({"POST": chat.post})
     app = Starlette(
         routes=[
             Route(COMPLETIONS, completions),
+            *[
+                Route(path, Endpoint(handlers))
+                for path, handlers in response_handlers(
+                    backend, starter, timing
+                ).items()
+            ],
             Route("/v1/models", Endpoint({"GET": models.list})),
             Route("/v1/models/{model_id:path}", Endpoint({"GET": models.retrieve})),
         ]

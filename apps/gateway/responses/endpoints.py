@@ -1,0 +1,207 @@
+"""`/v1/responses`: ask for a response, read it again, stop it, list its input."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qs
+
+from django.conf import settings
+
+from apps.accounts.types import KeyHolder
+from apps.audit.types import Actor
+from apps.core.errors import InvalidInput, NotFound, Overloaded
+from apps.engine.events import RunCompleted
+from apps.gateway.access import RUN_SCOPE, authenticate, pass_rates, require_scope
+from apps.gateway.chat import account_headers
+from apps.gateway.errors import (
+    ClientGone,
+    Failure,
+    MethodNotAllowed,
+    failure_of_run,
+)
+from apps.gateway.exchange import Exchange
+from apps.gateway.ports import Backend
+from apps.gateway.responses.documents import (
+    Origin,
+    ended_document,
+    given_params,
+    running_document,
+)
+from apps.gateway.responses.history import History
+from apps.gateway.responses.ids import response_id, run_of_response
+from apps.gateway.responses.input_items import input_page, read_paging
+from apps.gateway.responses.pump import Pump
+from apps.gateway.responses.request import parse_request
+from apps.gateway.responses.stream import ResponseTeller
+from apps.gateway.sharing import Started
+from apps.gateway.starting import Asked, Starter
+from apps.gateway.stream import StreamTiming
+from apps.runs.types import RunRecord
+
+TRUE_WORDS = frozenset({"true", "1", "True"})
+
+
+class Responses:
+    """Starts runs as responses, and finds them again by their ids."""
+
+    def __init__(
+        self, backend: Backend, starter: Starter, timing: StreamTiming
+    ) -> None:
+        self._backend = backend
+        self._starter = starter
+        self._timing = timing
+        self._history = History(backend)
+
+    async def post(self, exchange: Exchange) -> None:
+        """Answer a request: whole, streamed, or at once with what goes on behind."""
+        holder = await authenticate(exchange, self._backend)
+        require_scope(holder, RUN_SCOPE)
+        raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
+        limit = settings.MAX_PROMPT_BYTES
+        request = parse_request(raw, max_bytes=limit)
+        messages = await self._history.conversation(holder, request)
+        asked = request.asked(messages, max_bytes=limit)
+        started = await self._starter.start(exchange, holder, asked, raw)
+        origin = _origin_of_request(started.run_id, asked)
+        try:
+            if asked.is_streamed:
+                teller = ResponseTeller(origin)
+                await Pump(exchange, started, teller, self._timing).run()
+            elif asked.is_background:
+                await _send_as_it_stands(exchange, origin, started)
+            else:
+                await _send_whole(exchange, origin, started)
+        except ClientGone:
+            started.leave()
+            raise
+
+    async def retrieve(self, exchange: Exchange) -> None:
+        """Answer with a response as it stands, or as a stream. Raises: NotFound."""
+        holder, record = await self._find(exchange)
+        origin = _origin_of_record(record)
+        query = _query(exchange)
+        if "starting_after" in query:
+            raise InvalidInput(
+                "starting_after: a stream is told from its beginning only",
+                param="starting_after",
+            )
+        if query.get("stream") in TRUE_WORDS:
+            await self._tell_again(exchange, holder, record, origin)
+        elif record.summary is None:
+            await exchange.send_json(200, running_document(origin))
+        else:
+            headers = account_headers(record.summary)
+            document = ended_document(origin, record.summary)
+            await exchange.send_json(200, document, headers)
+
+    async def cancel(self, exchange: Exchange) -> None:
+        """Stop a response and answer with what became of it. Raises: NotFound."""
+        holder, record = await self._find(exchange)
+        require_scope(holder, RUN_SCOPE)
+        if record.summary is None:
+            actor = Actor(type="api_key", id=str(holder.key_id), display=holder.display)
+            reason = f"stopped by {holder.display}"
+            await self._backend.stop_run(holder.team_id, record.run_id, actor, reason)
+            record = await self._history.record(holder, record.run_id)
+        if record.summary is None:
+            raise Overloaded(
+                f"the run of {response_id(record.run_id)} is between two processes"
+            )
+        origin = _origin_of_record(record)
+        await exchange.send_json(200, ended_document(origin, record.summary))
+
+    async def delete(self, exchange: Exchange) -> None:
+        """Refuse: the ledger keeps every run. Raises: MethodNotAllowed."""
+        await self._find(exchange)
+        raise MethodNotAllowed(
+            "a response is a run on record, and records are kept: it can't be deleted",
+            allowed="GET, HEAD",
+        )
+
+    async def input_items(self, exchange: Exchange) -> None:
+        """Answer with what a response was asked, item by item. Raises: NotFound."""
+        paging = read_paging(_query(exchange))
+        _, record = await self._find(exchange)
+        await exchange.send_json(200, input_page(record, paging))
+
+    async def _find(self, exchange: Exchange) -> tuple[KeyHolder, RunRecord]:
+        holder = await authenticate(exchange, self._backend)
+        await pass_rates(exchange, holder)
+        name: str = exchange.scope["path_params"]["response_id"]
+        run_id = run_of_response(name)
+        if run_id is None:
+            raise NotFound(f"there is no response {name[:64]!r}", param="response_id")
+        try:
+            record = await self._history.record(holder, run_id)
+        except NotFound as exc:
+            message = f"there is no response {name!r}"
+            raise NotFound(message, param="response_id") from exc
+        exchange.run_id = run_id
+        return holder, record
+
+    async def _tell_again(
+        self,
+        exchange: Exchange,
+        holder: KeyHolder,
+        record: RunRecord,
+        origin: Origin,
+    ) -> None:
+        live = None
+        if record.summary is None:
+            live = self._backend.find_run(holder.team_id, record.run_id)
+            if live is None:  # it ended this moment, or its process did
+                record = await self._history.record(holder, record.run_id)
+        if live is None and record.summary is None:
+            raise Overloaded(
+                f"the run of {response_id(record.run_id)} is between two processes"
+            )
+        started = Started(live, None if live else record, is_background=True)
+        teller = ResponseTeller(origin, is_late=True)
+        await Pump(exchange, started, teller, self._timing, is_on_record=True).run()
+
+
+def _origin_of_request(run_id: uuid.UUID, asked: Asked) -> Origin:
+    params = given_params(asked.params)
+    return Origin(run_id, asked.model, asked.messages, params, asked.echo)
+
+
+def _origin_of_record(record: RunRecord) -> Origin:
+    echo = record.params.get("echo") or {}
+    return Origin(record.run_id, record.model, record.messages, record.params, echo)
+
+
+async def _send_whole(exchange: Exchange, origin: Origin, started: Started) -> None:
+    watcher = asyncio.ensure_future(exchange.watch_disconnect(started.leave))
+    try:
+        summary = await started.run.finished()
+    finally:
+        watcher.cancel()
+    headers = account_headers(summary)
+    if isinstance(summary.end, RunCompleted):
+        await exchange.send_json(200, ended_document(origin, summary), headers)
+    else:
+        failure = _in_our_words(failure_of_run(summary.end))
+        await exchange.send_failure(failure, headers)
+
+
+async def _send_as_it_stands(
+    exchange: Exchange, origin: Origin, started: Started
+) -> None:
+    if started.record is not None and started.record.summary is not None:
+        document = ended_document(origin, started.record.summary)
+    else:
+        document = running_document(origin)
+    await exchange.send_json(200, document)
+
+
+def _in_our_words(failure: Failure) -> Failure:
+    return replace(failure, param="input") if failure.param == "messages" else failure
+
+
+def _query(exchange: Exchange) -> dict[str, Any]:
+    raw: bytes = exchange.scope.get("query_string", b"")
+    pairs = parse_qs(raw.decode("latin-1"), max_num_fields=50)
+    return {name: values[-1] for name, values in pairs.items()}

@@ -1,0 +1,202 @@
+"""The items of a response's output, each as a document and as its stream of events.
+
+An item is begun, added to and ended. Every call returns the events that say so, ready
+to send; the events of one item name it by its id and place.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from apps.gateway.responses.events import EventWriter
+
+Document = dict[str, Any]
+COMPLETED, IN_PROGRESS, INCOMPLETE = "completed", "in_progress", "incomplete"
+
+
+class Item(ABC):
+    """One output item while it grows."""
+
+    delta_event: ClassVar[str]
+
+    def __init__(self, events: EventWriter, item_id: str, output_index: int) -> None:
+        self.id = item_id
+        self.text = ""
+        """What has been sent of it."""
+        self.status = IN_PROGRESS
+        self._events = events
+        self._place: Document = {"item_id": item_id, "output_index": output_index}
+
+    @abstractmethod
+    def document(self) -> Document:
+        """Return the item as it stands."""
+
+    @abstractmethod
+    def _place_of_part(self) -> Document:
+        """Return which part of the item its text belongs to."""
+
+    def begin(self) -> bytes:
+        """Return the events that announce the item."""
+        empty = {**self.document(), **self._without_parts()}
+        return self._whole("response.output_item.added", empty)
+
+    def add(self, text: str) -> bytes:
+        """Return the event that adds `text`."""
+        self.text += text
+        return self._say(self.delta_event, delta=text)
+
+    def end(self, status: str = COMPLETED) -> bytes:
+        """Return the events that close the item. Nothing may be added after it."""
+        self.status = status
+        closing = self._closing()
+        return closing + self._whole("response.output_item.done", self.document())
+
+    @abstractmethod
+    def _closing(self) -> bytes:
+        """Return the events that tell the finished text once more."""
+
+    @abstractmethod
+    def _without_parts(self) -> Document:
+        """Return the fields that are empty when the item is announced."""
+
+    def _say(self, event: str, **fields: Any) -> bytes:
+        return self._events.write(
+            event, {**self._place, **self._place_of_part(), **fields}
+        )
+
+    def _whole(self, event: str, document: Document) -> bytes:
+        place = self._place["output_index"]
+        return self._events.write(event, {"output_index": place, "item": document})
+
+
+class Reasoning(Item):
+    """What the run is doing, told as the summary of a model's thoughts."""
+
+    delta_event = "response.reasoning_summary_text.delta"
+
+    def document(self) -> Document:
+        return reasoning_document(self.id, self.text, self.status)
+
+    def begin(self) -> bytes:
+        part = {"type": "summary_text", "text": ""}
+        return super().begin() + self._say(
+            "response.reasoning_summary_part.added", part=part
+        )
+
+    def _place_of_part(self) -> Document:
+        return {"summary_index": 0}
+
+    def _without_parts(self) -> Document:
+        return {"summary": []}
+
+    def _closing(self) -> bytes:
+        part = {"type": "summary_text", "text": self.text}
+        return self._say(
+            "response.reasoning_summary_text.done", text=self.text
+        ) + self._say("response.reasoning_summary_part.done", part=part)
+
+
+class Message(Item):
+    """The answer's text."""
+
+    delta_event = "response.output_text.delta"
+
+    def document(self) -> Document:
+        return message_document(self.id, self.text, self.status)
+
+    def begin(self) -> bytes:
+        return super().begin() + self._say(
+            "response.content_part.added", part=text_part("")
+        )
+
+    def add(self, text: str) -> bytes:
+        self.text += text
+        return self._say(self.delta_event, delta=text, logprobs=[])
+
+    def _place_of_part(self) -> Document:
+        return {"content_index": 0}
+
+    def _without_parts(self) -> Document:
+        return {"content": []}
+
+    def _closing(self) -> bytes:
+        return self._say(
+            "response.output_text.done", text=self.text, logprobs=[]
+        ) + self._say("response.content_part.done", part=text_part(self.text))
+
+
+class FunctionCall(Item):
+    """A wish to have one of the caller's functions called."""
+
+    delta_event = "response.function_call_arguments.delta"
+
+    def __init__(
+        self,
+        events: EventWriter,
+        item_id: str,
+        output_index: int,
+        *,
+        call_id: str,
+        name: str,
+    ) -> None:
+        super().__init__(events, item_id, output_index)
+        self._call_id = call_id
+        self.name = name
+
+    def document(self) -> Document:
+        return call_document(self.id, self._call_id, self.name, self.text, self.status)
+
+    def _place_of_part(self) -> Document:
+        return {}
+
+    def _without_parts(self) -> Document:
+        return {"arguments": ""}
+
+    def _closing(self) -> bytes:
+        return self._say(
+            "response.function_call_arguments.done",
+            name=self.name,
+            arguments=self.text,
+        )
+
+
+def text_part(text: str) -> Document:
+    """Return a piece of an answer's content."""
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def message_document(item_id: str, text: str, status: str = COMPLETED) -> Document:
+    """Return an answer as an output item."""
+    return {
+        "id": item_id,
+        "type": "message",
+        "role": "assistant",
+        "status": status,
+        "content": [text_part(text)],
+    }
+
+
+def reasoning_document(item_id: str, text: str, status: str = COMPLETED) -> Document:
+    """Return what a run did as an output item."""
+    return {
+        "id": item_id,
+        "type": "reasoning",
+        "status": status,
+        "summary": [{"type": "summary_text", "text": text}],
+        "encrypted_content": None,
+    }
+
+
+def call_document(
+    item_id: str, call_id: str, name: str, arguments: str, status: str = COMPLETED
+) -> Document:
+    """Return a function call as an output item."""
+    return {
+        "id": item_id,
+        "type": "function_call",
+        "status": status,
+        "call_id": call_id,
+        "name": name,
+        "arguments": arguments,
+    }

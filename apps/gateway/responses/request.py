@@ -1,0 +1,220 @@
+"""Reads the body of a response: strict about what we use, deaf to the rest.
+
+Refusals name the field at fault the way the OpenAI API does. What the request says of
+earlier responses is only read here; `history` finds it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from apps.core.errors import InvalidInput
+from apps.engine.ports import CallParams, Messages
+from apps.gateway.body import parse_object
+from apps.gateway.chat_request import read_model
+from apps.gateway.fields import (
+    read_bool,
+    read_count,
+    read_number,
+    read_object,
+    read_text,
+    type_error,
+)
+from apps.gateway.messages import settle
+from apps.gateway.narrowing import Wishes, read_wishes
+from apps.gateway.params import ignored_names
+from apps.gateway.responses.entries import Entry, read_input
+from apps.gateway.responses.ids import run_of_response
+from apps.gateway.responses.tools import read_choice, read_format, read_tools
+from apps.gateway.starting import Asked
+from apps.gateway.tools import read_parallel
+
+USED_FIELDS = frozenset(
+    {
+        "background",
+        "conductor",
+        "input",
+        "instructions",
+        "max_output_tokens",
+        "metadata",
+        "model",
+        "parallel_tool_calls",
+        "previous_response_id",
+        "stream",
+        "temperature",
+        "text",
+        "tool_choice",
+        "tools",
+        "top_p",
+    }
+)
+ELSEWHERE = {
+    "conversation": "conversations are not kept; use previous_response_id",
+    "prompt": "prompt templates are not kept; send input",
+}
+"""Fields that would change the question, so leaving them out is no tolerance."""
+LOGPROBS = "message.output_text.logprobs"
+MAX_PAIRS, MAX_NAME, MAX_VALUE = 16, 64, 512
+"""Of `metadata`, as the OpenAI API has it."""
+MAX_USER = 512
+
+
+class UnknownPrevious(InvalidInput):
+    """There is no such response to go on from."""
+
+    code = "previous_response_not_found"
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseRequest:
+    """A response as asked for, checked as far as the request alone can tell."""
+
+    model: str
+    entries: tuple[Entry, ...]
+    params: CallParams
+    wishes: Wishes
+    instructions: str
+    """Empty: none."""
+    previous: uuid.UUID | None
+    """The run of `previous_response_id`."""
+    is_streamed: bool
+    is_background: bool
+    ignored: str
+    echo: Mapping[str, Any]
+
+    def asked(self, messages: Messages, *, max_bytes: int) -> Asked:
+        """Return the whole question. Raises: InvalidInput.
+
+        `messages`: the conversation, what earlier responses add to it included.
+        """
+        conversation = settle(messages, max_bytes, "input")
+        return Asked(
+            model=self.model,
+            prompt=conversation.prompt,
+            messages=conversation.messages,
+            params=self.params,
+            is_streamed=self.is_streamed,
+            delivery=self.wishes.delivery,
+            narrowing=self.wishes.narrowing,
+            ignored=self.ignored,
+            is_background=self.is_background,
+            echo=self.echo,
+        )
+
+
+def parse_request(raw: bytes, *, max_bytes: int) -> ResponseRequest:
+    """Return the request in `raw`. Raises: InvalidInput naming the field at fault."""
+    body = parse_object(raw)
+    _refuse_unsupported(body)
+    instructions = _read_optional(body, "instructions")
+    is_background = read_bool(body, "background")
+    return ResponseRequest(
+        model=read_model(body),
+        entries=read_input(body),
+        params=_read_params(body, max_bytes),
+        wishes=read_wishes(body),
+        instructions=instructions,
+        previous=_read_previous(body),
+        is_streamed=read_bool(body, "stream"),
+        is_background=is_background,
+        ignored=ignored_names(body, USED_FIELDS),
+        echo=_read_echo(body, has_instructions=bool(instructions)),
+    )
+
+
+def _refuse_unsupported(body: Mapping[str, Any]) -> None:
+    for name, why in ELSEWHERE.items():
+        if body.get(name) is not None:
+            raise InvalidInput(f"{name}: {why}", param=name)
+    if body.get("top_logprobs"):
+        raise InvalidInput("log probabilities are not supported", param="top_logprobs")
+    include = body.get("include")
+    if isinstance(include, list) and LOGPROBS in include:
+        raise InvalidInput("log probabilities are not supported", param="include")
+
+
+def _read_params(body: Mapping[str, Any], max_bytes: int) -> CallParams:
+    given = read_tools(body, max_bytes)
+    tools, choice = read_choice(body, given)
+    return CallParams(
+        max_tokens=read_count(body, "max_output_tokens"),
+        temperature=read_number(body, "temperature", 0, 2),
+        top_p=read_number(body, "top_p", 0, 1),
+        response_format=read_format(body, max_bytes),
+        tools=tools,
+        tool_choice=choice,
+        parallel_tool_calls=read_parallel(body, tools),
+    )
+
+
+def _read_optional(body: Mapping[str, Any], name: str) -> str:
+    return "" if body.get(name) is None else read_text(body, name)
+
+
+def _read_previous(body: Mapping[str, Any]) -> uuid.UUID | None:
+    name = _read_optional(body, "previous_response_id")
+    if not name:
+        return None
+    run_id = run_of_response(name)
+    if run_id is None:
+        raise unknown_previous(name)
+    return run_id
+
+
+def unknown_previous(name: str) -> UnknownPrevious:
+    """Return the error for a response to go on from that is not there."""
+    return UnknownPrevious(
+        f"previous_response_id: there is no response {name[:64]!r}",
+        param="previous_response_id",
+    )
+
+
+def _read_echo(body: Mapping[str, Any], *, has_instructions: bool) -> dict[str, Any]:
+    echo = {
+        "background": read_bool(body, "background"),
+        "has_instructions": has_instructions,
+        "metadata": _read_metadata(body),
+        "previous_response_id": _read_optional(body, "previous_response_id"),
+        "reasoning": _read_reasoning(body),
+        "user": _read_optional(body, "user")[:MAX_USER],
+    }
+    return {name: value for name, value in echo.items() if value}
+
+
+def _read_metadata(body: Mapping[str, Any]) -> dict[str, str]:
+    metadata = read_object(body, "metadata") or {}
+    if len(metadata) > MAX_PAIRS:
+        raise InvalidInput(
+            f"metadata: {len(metadata)} pairs, at most {MAX_PAIRS} are allowed",
+            param="metadata",
+        )
+    for name, value in metadata.items():
+        where = f"metadata.{name[:MAX_NAME]}"
+        if len(name) > MAX_NAME:
+            raise InvalidInput(
+                f"{where}…: a name has at most {MAX_NAME} characters", param="metadata"
+            )
+        if not isinstance(value, str):
+            raise type_error(where, "a text", value)
+        if len(value) > MAX_VALUE:
+            raise InvalidInput(
+                f"{where}: {len(value)} characters, at most {MAX_VALUE} are allowed",
+                param=where,
+            )
+    return metadata
+
+
+def _read_reasoning(body: Mapping[str, Any]) -> dict[str, str | None]:
+    reasoning = read_object(body, "reasoning")
+    if not reasoning:
+        return {}
+    names = ("effort", "summary")
+    return {
+        name: None
+        if reasoning.get(name) is None
+        else read_text(reasoning, name, at="reasoning.")[:MAX_NAME]
+        for name in names
+    }

@@ -1,0 +1,28 @@
+"""Which handler answers which method of which path under `/v1/responses`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from apps.gateway.exchange import Exchange
+from apps.gateway.ports import Backend
+from apps.gateway.responses.endpoints import Responses
+from apps.gateway.starting import Starter
+from apps.gateway.stream import StreamTiming
+
+RESPONSES = "/v1/responses"
+ONE = f"{RESPONSES}/{{response_id}}"
+Handlers = dict[str, Callable[[Exchange], Awaitable[None]]]
+
+
+def response_handlers(
+    backend: Backend, starter: Starter, timing: StreamTiming
+) -> dict[str, Handlers]:
+    """Return the handlers by path and method."""
+    responses = Responses(backend, starter, timing)
+    return {
+        RESPONSES: {"POST": responses.post},
+        ONE: {"GET": responses.retrieve, "DELETE": responses.delete},
+        f"{ONE}/cancel": {"POST": responses.cancel},
+        f"{ONE}/input_items": {"GET": responses.input_items},
+    }
