@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apps.engine.ports import Messages
 from apps.engine.schemas import MAX_REFERENCES
 from apps.engine.structured import check_schema, problem_of, repair_messages
 
@@ -87,7 +88,7 @@ def test_a_problem_has_a_bounded_length():
 
 
 def test_the_repair_names_the_problem_and_keeps_the_conversation():
-    question = ({"role": "user", "content": "Who?"},)
+    question: Messages = ({"role": "user", "content": "Who?"},)
     first, answer, request = repair_messages(question, "Ada", "it is not JSON")
     assert first == question[0]
     assert answer == {"role": "assistant", "content": "Ada"}
@@ -109,6 +110,8 @@ def test_the_repair_names_the_problem_and_keeps_the_conversation():
         ({"$ref": "#/default/x", "default": {"x": {}}}, "does not lead to a schema"),
         ({"$ref": "#/$defs", "$defs": {"a": {}}}, "does not lead to a schema"),
         ({"properties": {"a": {"$id": "https://example.org/a"}}}, "$id"),
+        ({"$ref": "#"}, "for ever"),
+        ({"properties": {"a": {"anyOf": [{"$ref": "#/properties/a"}]}}}, "for ever"),
         ({"$dynamicRef": "#a"}, "$dynamicRef"),
         ({"$schema": "http://json-schema.org/draft-04/schema#"}, "$schema"),
         ({"enum": ["x" * 300_000]}, "bytes of schema"),
@@ -211,7 +214,6 @@ HOSTILE = [
     union(60),
     ({"required": [f"p{n}" for n in range(3000)]}, json.dumps({"q" * 20_000: 1})),
     ({"items": {"anyOf": [{"type": "string"}] * 200}}, json.dumps([1] * 20_000)),
-    ({"allOf": [{"$ref": "#"}, {"$ref": "#"}]}, "1"),
 ]
 
 
@@ -281,6 +283,11 @@ values = st.recursive(
 @given(schemas, schemas, schemas, values)
 def test_counting_references_changes_no_verdict(root, a, b, value):
     schema = {"$defs": {"a": a, "b": b}, "allOf": [root]}
+    try:
+        check_schema(schema)
+    except ValueError as exc:
+        assert "for ever" in str(exc)
+        return
     expected = jsonschema_rs.Draft202012Validator(schema).is_valid(value)
     problem = problem_of(json.dumps(value), shaped(schema))
     assert (problem is None) == expected
