@@ -213,7 +213,7 @@ def test_version_of_before_abilities_is_completed(pool: Pool):
 
 def test_migration_completes_every_version(pool: Pool):
     whole = pool_versions(pool.team_id, pool.id).get().document
-    tiers = {"mini": {}, "ultra": {}}
+    tiers: dict[str, Any] = {"mini": {}, "ultra": {}}
     bare = {**whole, "tiers": tiers}
     pool_versions(pool.team_id, pool.id).update(document=bare)
     then = MigrationLoader(None).project_state(

@@ -136,8 +136,8 @@ class KeyRotateInput(Input):
 class DeliveryOutput(serializers.ChoiceField):
     """A delivery, or null for none of its own."""
 
-    def to_representation(self, value: Any) -> str | None:
-        """Return the word."""
+    def to_representation(self, value: Any) -> Any:
+        """Return the word or nothing."""
         return super().to_representation(value) or None
 
 
