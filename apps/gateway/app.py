@@ -68,12 +68,7 @@ def create_app(
     app = Starlette(
         routes=[
             Route(COMPLETIONS, completions),
-            *[
-                Route(path, Endpoint(handlers))
-                for path, handlers in response_handlers(
-                    backend, starter, timing
-                ).items()
-            ],
+            *[Route(path, Endpoint(found)) for path, found in responses.items()],
             Route("/v1/models", Endpoint({"GET": models.list})),
             Route("/v1/models/{model_id:path}", Endpoint({"GET": models.retrieve})),
         ]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 from apps.accounts.types import KeyHolder
+from apps.audit.types import Actor
 from apps.core.errors import ConductorError, NotAuthenticated, NotFound
 from apps.engine.events import (
     PlanAccepted,
@@ -227,6 +228,18 @@ class FakeBackend:
     ) -> LiveRun:
         return await self.start_run(order, run_id)
 
+    async def stop_run(
+        self, team_id: uuid.UUID, run_id: uuid.UUID, actor: Actor, reason: str
+    ) -> bool:
+        live = self.find_run(team_id, run_id)
+        if live is None:
+            return False
+        live.cancel(reason)
+        record = self.records[team_id, run_id]
+        ended = replace(record, summary=await live.finished())
+        self.records[team_id, run_id] = ended
+        return True
+
     def find_run(self, team_id: uuid.UUID, run_id: uuid.UUID) -> LiveRun | None:
         return self.live.get((team_id, run_id))
 
@@ -268,7 +281,8 @@ class Exchanged:
             "asgi": {"version": "3.0"},
             "http_version": "1.1",
             "method": method,
-            "path": path,
+            "path": path.partition("?")[0],
+            "query_string": path.partition("?")[2].encode(),
             "root_path": "",
             "headers": headers,
             "client": ("127.0.0.1", 5000),
