@@ -1,0 +1,309 @@
+"""A live answer whose call fails: nothing sent is repeated, nothing is contradicted."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apps.engine import events as ev
+from apps.engine.conduct import conduct
+from apps.engine.errors import CallFailed, CallFault
+from apps.engine.limits import Limits
+from apps.engine.meter import Meter
+from apps.engine.plan import Plan, PlannedStep
+from apps.engine.ports import (
+    Call,
+    CallEnd,
+    CallParams,
+    Delta,
+    Pool,
+    PoolWorker,
+    Task,
+)
+from apps.engine.replay import replay
+from apps.engine.rescue import Continued, Retold
+from apps.engine.testing import (
+    Answer,
+    ScriptedCaller,
+    ScriptedPlanner,
+    calling,
+    make_ports,
+    run_virtual,
+    spoken,
+)
+from apps.engine.text import strip_thinking
+
+CUT = CallFailed(CallFault.INCOMPLETE, "the stream was cut")
+DEAD = CallFailed(CallFault.UNAUTHORIZED, "wrong key")
+TOOL = {"type": "function", "function": {"name": "look_up", "parameters": {}}}
+TEXT = "The answer is 42. Nobody knows the question."
+
+
+def pool_of(*names, prefill="", **values):
+    workers = [PoolWorker(n, accepts_prefill=n in prefill, **values) for n in names]
+    return Pool(tuple(workers), fallback=names[-1], substitutes=tuple(names))
+
+
+def live(answer, pool, *, params=None, **limits):
+    """Run a direct question to worker a, its answer sent as it comes."""
+    task = Task("q", params or CallParams(), is_streamed=True)
+    caller = ScriptedCaller(answer)
+    plan = Plan((PlannedStep("q", "a"),))
+    ports: Any = make_ports(planner=ScriptedPlanner(plan), caller=caller)
+    limits = {"max_replans": 0, **limits}
+    end: Any = run_virtual(conduct(task, pool, ports, Limits(**limits)))
+    return end, ports
+
+
+def of(ports, kind):
+    return [e for e in ports.recorder.events if isinstance(e, kind)]
+
+
+def by_worker(**answers):
+    return lambda call, number: answers[call.worker]
+
+
+def said_to(call: Call) -> str:
+    """Return the beginning of the answer that a call is shown."""
+    return str(call.messages[-1]["content"]) if call.is_continued else ""
+
+
+def test_the_next_worker_goes_on_from_what_was_sent():
+    def answer(call, number):
+        if call.worker == "a":
+            return spoken("The answer", " is", end=DEAD)
+        return spoken(" 42.")
+
+    end, ports = live(answer, pool_of("a", "b", prefill="b"))
+    assert end.answer == ports.progress.answer == "The answer is 42."
+    second = ports.caller.calls[1]
+    assert second.is_continued
+    assert second.messages[-1] == {"role": "assistant", "content": "The answer is"}
+    assert of(ports, ev.StepCompleted)[0].worker == "b"
+
+
+def test_who_can_not_go_on_repeats_unheard():
+    answer = by_worker(a=spoken("The answer", " is", end=DEAD), b=spoken(*TEXT))
+    end, ports = live(answer, pool_of("a", "b"))
+    assert end.answer == ports.progress.answer == TEXT
+    assert not ports.caller.calls[1].is_continued
+
+
+def test_who_says_something_else_is_passed_over():
+    answers = by_worker(
+        a=spoken("The answer", " is", end=DEAD),
+        b=spoken("The ans", "thing is unclear"),
+        c=spoken("The answer is 42."),
+    )
+    end, ports = live(answers, pool_of("a", "c", "b"))
+    assert end.answer == ports.progress.answer == "The answer is 42."
+    faults = [e.fault for e in of(ports, ev.StepAttemptFailed)]
+    assert faults in (["unauthorized"], ["unauthorized", "diverged"])
+
+
+def test_a_diverging_answer_is_left_at_once_and_the_stream_ends_with_an_error():
+    answers = by_worker(a=spoken("The", " end", end=DEAD), b=spoken("No", "t so"))
+    end, ports = live(answers, pool_of("a", "b"))
+    assert (end.code, ports.progress.answer) == ("stream_interrupted", "The end")
+    assert ports.caller.closed == 1
+    assert of(ports, ev.StepFailed)[0].fault == "diverged"
+
+
+def test_an_answer_that_ends_before_what_was_sent_does_not_count():
+    answers = by_worker(a=spoken("The answer", " is", end=DEAD), b=spoken("The answer"))
+    end, ports = live(answers, pool_of("a", "b"))
+    assert (end.code, ports.progress.answer) == ("stream_interrupted", "The answer is")
+
+
+def test_the_same_worker_may_go_on_after_a_cut():
+    def answer(call, number):
+        return spoken("One, ", "two", end=CUT) if number == 0 else spoken(", three")
+
+    end, ports = live(answer, pool_of("a", prefill="a"))
+    assert end.answer == ports.progress.answer == "One, two, three"
+
+
+def test_a_stream_without_its_end_marker_is_gone_on_with():
+    def answer(call, number):
+        if call.worker == "a":
+            return Answer((Delta("One, two"),), None)
+        return spoken("")  # there is nothing to add
+
+    end, ports = live(answer, pool_of("a", "b", prefill="b"))
+    assert end.answer == ports.progress.answer == "One, two"
+    assert [e.fault for e in of(ports, ev.StepAttemptFailed)] == ["incomplete"] * 2
+
+
+@pytest.mark.parametrize("rest", ["\n\n2.", "2.", "\n2."])
+def test_blanks_at_the_seam_are_not_doubled(rest):
+    def answer(call, number):
+        return spoken("1.\n\n", end=DEAD) if call.worker == "a" else spoken(*rest)
+
+    end, ports = live(answer, pool_of("a", "b", prefill="b"))
+    assert ports.caller.calls[1].messages[-1]["content"] == "1."
+    assert end.answer == ports.progress.answer == "1.\n\n2."
+
+
+def test_an_answer_cut_behind_its_last_word_is_complete_with_nothing_more():
+    def answer(call, number):
+        return spoken(TEXT, end=DEAD) if call.worker == "a" else spoken("")
+
+    end, ports = live(answer, pool_of("a", "b", prefill="b"))
+    assert end.answer == ports.progress.answer == TEXT
+
+
+def test_thinking_before_the_first_word_is_no_part_of_what_was_sent():
+    answers = by_worker(
+        a=spoken("<think>let me see", end=DEAD), b=spoken("<think>ah</think>It is 42.")
+    )
+    end, ports = live(answers, pool_of("a", "b", prefill="b"))
+    assert end.answer == ports.progress.answer == "It is 42."
+    assert not ports.caller.calls[1].is_continued
+
+
+def test_what_goes_on_is_recorded_whole():
+    answers = by_worker(
+        a=spoken("The answer ", end=DEAD), b=spoken(" is", "<think>6 * 7</think> 42.")
+    )
+    end, ports = live(answers, pool_of("a", "b", prefill="b"))
+    [completed] = of(ports, ev.StepCompleted)
+    assert completed.text == end.answer == "The answer is 42."
+    events = ports.recorder.events[:-1]
+    assert replay(events, Meter(Limits())).rounds[0].results[0].text == end.answer
+
+
+def test_what_goes_on_may_not_be_longer_than_the_caller_allows():
+    answers = by_worker(a=spoken("x" * 40, end=DEAD), b=spoken("y"))
+    pool, params = pool_of("a", "b", prefill="b"), CallParams(max_tokens=15)
+    _, ports = live(answers, pool, params=params)
+    assert [c.params.max_tokens for c in ports.caller.calls] == [15, 5]
+
+
+def test_once_a_piece_of_a_tool_call_is_out_nobody_takes_over():
+    piece = calling(("look_up", "{}")).deltas[0]
+    answers = by_worker(a=Answer((Delta("Hm. "), piece), CUT), b=spoken("Hm. Never"))
+    params = CallParams(tools=(TOOL,))
+    end, ports = live(answers, pool_of("a", "b", prefill="b"), params=params)
+    assert (end.code, len(ports.caller.calls)) == ("stream_interrupted", 1)
+
+
+def test_tool_calls_go_out_once_the_text_before_them_has_been_repeated():
+    answers = by_worker(
+        a=spoken("Hm. ", end=DEAD), b=calling(("look_up", '{"q": 1}'), text="Hm. ")
+    )
+    params = CallParams(tools=(TOOL,))
+    end, ports = live(answers, pool_of("a", "b"), params=params)
+    assert (end.answer, end.finish_reason) == ("Hm. ", "tool_calls")
+    pieces = [p for p in ports.progress.pieces if p.tool_calls]
+    assert "".join(c.arguments for p in pieces for c in p.tool_calls) == '{"q": 1}'
+    assert all(p.is_answer and p.attempt == 2 for p in pieces)
+
+
+def test_tool_calls_in_place_of_what_was_said_diverge():
+    answers = by_worker(a=spoken("Hm. ", end=DEAD), b=calling(("look_up", "{}")))
+    params = CallParams(tools=(TOOL,))
+    end, ports = live(answers, pool_of("a", "b"), params=params)
+    assert end.code == "stream_interrupted"
+    assert not [p for p in ports.progress.pieces if p.tool_calls]
+
+
+def test_unseen_delivery_asks_anew_and_tells_nothing_of_it():
+    answers = by_worker(a=spoken("The answer", end=DEAD), b=spoken("Something else"))
+    caller = ScriptedCaller(answers)
+    plan = Plan((PlannedStep("q", "a"),))
+    ports: Any = make_ports(planner=ScriptedPlanner(plan), caller=caller)
+    end: Any = run_virtual(
+        conduct(Task("q"), pool_of("a", "b", prefill="b"), ports, Limits())
+    )
+    assert (end.answer, ports.progress.answer) == ("Something else", "")
+
+
+# --- for all texts, cuts and workers ---------------------------------------------
+
+many = settings(max_examples=300, deadline=None)
+words = st.sampled_from(["a", "b", " ", "\n", "<", "<thin", "<think>x y</think>"])
+texts = st.lists(words, min_size=1, max_size=12).map("".join).filter(strip_thinking)
+
+
+def pieces_of(draw, text):
+    places = draw(st.lists(st.integers(0, len(text)), max_size=4))
+    ends = [0, *sorted(places), len(text)]
+    return tuple(Delta(text[start:end]) for start, end in pairwise(ends))
+
+
+@st.composite
+def worlds(draw):
+    """Workers of one opinion or of several; each call may be cut anywhere."""
+    shared = draw(texts)
+    opinions = {w: draw(st.just(shared) | texts) for w in "abc"}
+    prefill = "".join(w for w in "abc" if draw(st.booleans()))
+    cuts = [draw(st.none() | st.integers(0, 30)) for _ in range(6)]
+    pieces: dict[tuple[str, int], tuple[Delta, ...]] = {}
+
+    def answer(call, number):
+        key = (call.worker, number)
+        cut = cuts["abc".index(call.worker) * 2 + min(number, 1)]
+        if key not in pieces:
+            whole = opinions[call.worker]
+            begun, visible = said_to(call), strip_thinking(whole)
+            if begun and visible.startswith(begun):
+                whole = visible[len(begun) :]
+            pieces[key] = pieces_of(draw, whole[:cut])
+        return Answer(pieces[key], CUT if cut is not None else CallEnd())
+
+    return answer, opinions, prefill, cuts
+
+
+@many
+@given(worlds())
+def test_whatever_is_cut_what_was_sent_stands(world):
+    answer, opinions, prefill, cuts = world
+    end, ports = live(answer, pool_of("a", "b", "c", prefill=prefill))
+    sent = ports.progress.answer
+    last = ports.caller.calls[-1]
+    number = sum(c.worker == last.worker for c in ports.caller.calls) - 1
+    cut = cuts["abc".index(last.worker) * 2 + min(number, 1)]
+    if end.action == "run.completed":
+        assert cut is None
+        assert end.answer == sent
+        whole = opinions[last.worker]
+        assert last.is_continued or sent == strip_thinking(whole)
+    else:
+        assert end.code == ("stream_interrupted" if sent else "worker_failed")
+
+
+@many
+@given(worlds())
+def test_workers_of_one_opinion_give_one_answer_or_its_beginning(world):
+    answer, opinions, prefill, cuts = world
+    opinions.update(dict.fromkeys("abc", opinions["a"]))
+    end, ports = live(answer, pool_of("a", "b", "c", prefill=prefill))
+    visible = strip_thinking(opinions["a"])
+    assert visible.startswith(ports.progress.answer)
+    first_calls = cuts[::2]
+    assert end.action == "run.completed" or None not in first_calls
+    if end.action == "run.completed":
+        assert end.answer == ports.progress.answer == visible
+
+
+@many
+@given(texts, st.data())
+def test_retold_text_is_new_exactly_where_the_old_one_ended(text, data):
+    cut = data.draw(st.integers(0, len(text)))
+    joint = Retold(text[:cut])
+    new = [joint.feed(d.text) for d in pieces_of(data.draw, text)]
+    joint.finish()
+    assert "".join(new) == text[cut:]
+
+
+@many
+@given(texts, st.data())
+def test_continued_text_goes_on_exactly_where_the_old_one_ended(text, data):
+    cut = data.draw(st.integers(1, len(text)))
+    said = text[:cut]
+    joint = Continued(said)
+    rest = text[len(said.rstrip()) :]
+    new = [joint.feed(d.text) for d in pieces_of(data.draw, rest)]
+    assert said + "".join(new) == text
