@@ -89,6 +89,12 @@ class ToolCalls:
         empty = [call for call in self.calls if not call.arguments]
         return tuple(self.add(call, arguments=NO_ARGUMENTS) for call in empty)
 
+    def settle(self, reason: str) -> str:
+        """Return the finish reason that fits; a forced call often ends in `stop`."""
+        if reason not in ("stop", "tool_calls"):
+            return reason
+        return "tool_calls" if self.calls else "stop"
+
 
 def json_text(value: Any) -> str:
     """Return arguments as JSON text, whether they came as text or as an object."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from apps.llm.errors import BadResponse, Incomplete
 from apps.llm.faults import excerpt
 from apps.llm.protocols.tool_calls import ToolCall, ToolCalls, json_text
@@ -45,7 +47,7 @@ def read_answer(endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
         "".join(text_in(block.get("thinking")) for block in blocks),
         (*calls, *tools.close()),
     )
-    reason = _finish_reason(endpoint, text_in(answer.get("stop_reason")))
+    reason = _finish_reason(endpoint, text_in(answer.get("stop_reason")), tools)
     model = text_in(answer.get("model")) or endpoint.model
     return delta, Finish(reason, model, _usage(object_in(answer, "usage")))
 
@@ -89,12 +91,9 @@ class AnthropicReader:
 
     def end(self, rest: bytes | None) -> Finish:
         """Return the finish if the stream ended in an unterminated `message_stop`."""
-        last = None
-        if rest and b"message_stop" in rest:
-            last = self.read(rest)
-        if not isinstance(last, Finish):
+        if not _is_stop(rest):
             raise Incomplete(f"{self._endpoint.name!r}: ended without its end marker")
-        return last
+        return self._stop({})
 
     def _start(self, event: dict[str, Any]) -> None:
         message = object_in(event, "message")
@@ -138,7 +137,7 @@ class AnthropicReader:
         return Delta(tool_calls=calls) if calls else None
 
     def _stop(self, event: dict[str, Any]) -> Finish:
-        reason = _finish_reason(self._endpoint, self._reason)
+        reason = _finish_reason(self._endpoint, self._reason, self._tools)
         model = self._model or self._endpoint.model
         return Finish(reason, model, _usage(self._usage))
 
@@ -148,6 +147,14 @@ class AnthropicReader:
             count = count_in(usage, name)
             if count is not None:
                 self._usage[name] = count
+
+
+def _is_stop(payload: bytes | None) -> bool:
+    try:
+        event = orjson.loads(payload or b"")
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(event, dict) and event.get("type") == "message_stop"
 
 
 def _is_call(block: dict[str, Any]) -> bool:
@@ -164,12 +171,12 @@ def _spoken(text: str, reasoning: str) -> Delta | None:
     return Delta(text, reasoning) if text or reasoning else None
 
 
-def _finish_reason(endpoint: Endpoint, reason: str) -> str:
+def _finish_reason(endpoint: Endpoint, reason: str, tools: ToolCalls) -> str:
     if not reason:
         raise Incomplete(f"{endpoint.name!r}: ended without a stop_reason")
     if reason not in _REASONS:  # pause_turn and whatever comes: not a whole answer
         raise Incomplete(f"{endpoint.name!r}: stopped for {excerpt(reason, endpoint)}")
-    return _REASONS[reason]
+    return tools.settle(_REASONS[reason])
 
 
 def _usage(counts: dict[str, Any]) -> TokenUsage | None:

@@ -69,9 +69,7 @@ class GeminiReader:
             raise Incomplete(f"{self._endpoint.name!r}: ended inside of a chunk")
         if not self._reason:
             raise Incomplete(f"{self._endpoint.name!r}: ended without a finishReason")
-        reason = self._reason
-        if reason == "stop" and self._tools.calls:
-            reason = "tool_calls"
+        reason = self._tools.settle(self._reason)
         return Finish(reason, self._model or self._endpoint.model, self._usage)
 
     def read_chunk(self, chunk: dict[str, Any]) -> Delta | None:

@@ -51,7 +51,7 @@ def read_answer(endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
     ]
     delta = _delta(message, (*pieces, *tools.close()))
     model = text_in(answer.get("model")) or endpoint.model
-    reason = _settled(reason, has_calls=bool(pieces), is_refusal=_is_refusal(message))
+    reason = _settled(reason, tools, is_refusal=_is_refusal(message))
     return delta, Finish(reason, model, _usage(answer.get("usage")))
 
 
@@ -131,11 +131,8 @@ class OpenAiReader:
     def _finish(self) -> Finish:
         if not self._finish_reason:
             raise Incomplete(f"{self._endpoint.name!r}: ended without a finish_reason")
-        reason = _settled(
-            self._finish_reason,
-            has_calls=self._tools is not None,
-            is_refusal=self._is_refusal,
-        )
+        tools = self._tools or ToolCalls(self._endpoint)
+        reason = _settled(self._finish_reason, tools, is_refusal=self._is_refusal)
         return Finish(reason, self._model or self._endpoint.model, self._usage)
 
 
@@ -179,13 +176,9 @@ def _finish_reason(endpoint: Endpoint, choice: dict[str, Any]) -> str:
     return reason and _REASONS.get(reason, "stop")
 
 
-def _settled(reason: str, *, has_calls: bool, is_refusal: bool) -> str:
-    """Return the reason that fits the answer; a forced call often ends in `stop`."""
-    if reason not in ("stop", "tool_calls"):
-        return reason
-    if has_calls:
-        return "tool_calls"
-    return "content_filter" if is_refusal else "stop"
+def _settled(reason: str, tools: ToolCalls, *, is_refusal: bool) -> str:
+    settled = tools.settle(reason)
+    return "content_filter" if settled == "stop" and is_refusal else settled
 
 
 def _is_refusal(message: dict[str, Any]) -> bool:
