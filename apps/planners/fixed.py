@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import Ask, PlanRequest
+from apps.engine.suitability import suited_worker
 from apps.planners.resolve import all_earlier
 
 FIRST_ATTEMPT = "Answer the user's question completely. Show the work it takes."
@@ -34,11 +35,13 @@ class SingleWorkerPlanner:
     async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
         """Return a plan of one step whose subtask is the prompt itself.
 
-        The engine sends such a step as a direct call, with nothing around it.
+        The engine sends such a step as a direct call, with nothing around it. If the
+        worker can't take the question's images or tools, another one does it.
         """
         if request.rounds:
             return None
-        return Plan((PlannedStep(request.task.prompt, self.worker),))
+        worker = suited_worker(request.task, request.pool, self.worker)
+        return Plan((PlannedStep(request.task.prompt, worker),))
 
 
 @dataclass(frozen=True, slots=True)

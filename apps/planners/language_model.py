@@ -6,12 +6,15 @@ the engine's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from apps.engine.context import fits_context
+from apps.engine.cutting import cut_to_fit
 from apps.engine.errors import PlanFault, PlanRejected
+from apps.engine.messages import estimate_input, question_of
 from apps.engine.plan import Plan
-from apps.engine.ports import Ask, CallParams, PlanRequest
+from apps.engine.ports import Ask, CallParams, Messages, PlanRequest, Pool
 from apps.planners.forms import JSON_SCHEMA, LISTS
 from apps.planners.parser import parse_lists
 from apps.planners.prompt import PREFILL, build_messages
@@ -40,13 +43,7 @@ class LanguageModelPlanner:
 
     async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
         """Ask the conductor once; see `Planner.plan`."""
-        messages = build_messages(
-            request,
-            LISTS if self.mode == "lists" else JSON_SCHEMA,
-            shows_descriptions=self.shows_descriptions,
-            uses_prefill=self.uses_prefill,
-        )
-        reply = await ask(messages, self._params(request))
+        reply = await ask(self._messages(request), self._params(request))
         _refuse_incomplete(reply.finish_reason)
         plan = self._parse(reply.text, request)
         if plan is None and not request.may_keep:
@@ -55,6 +52,34 @@ class LanguageModelPlanner:
                 "the plan has no steps, and there is no answer to keep yet",
             )
         return plan
+
+    def _messages(self, request: PlanRequest) -> Messages:
+        """Return the prompt, the conversation in it cut to the conductor's context."""
+        whole = self._built(request)
+        if not request.task.messages or self._fits(request.pool, whole):
+            return whole
+
+        def asked(conversation: Messages) -> Messages:
+            task = replace(request.task, prompt=question_of(conversation))
+            return self._built(replace(request, task=task))
+
+        kept = cut_to_fit(
+            request.task.messages, lambda m: self._fits(request.pool, asked(m))
+        )
+        return whole if kept is None else asked(kept)
+
+    def _built(self, request: PlanRequest) -> Messages:
+        return build_messages(
+            request,
+            LISTS if self.mode == "lists" else JSON_SCHEMA,
+            shows_descriptions=self.shows_descriptions,
+            uses_prefill=self.uses_prefill,
+        )
+
+    def _fits(self, pool: Pool, messages: Messages) -> bool:
+        output = min(self.max_tokens, pool.conductor_max_output_tokens)
+        read = estimate_input(messages)
+        return fits_context(read, pool.conductor_context_tokens, output)
 
     def _params(self, request: PlanRequest) -> CallParams:
         structure = None

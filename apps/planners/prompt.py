@@ -20,6 +20,7 @@ from apps.engine.ports import (
     Rejection,
     RoundOutcome,
 )
+from apps.planners.abilities import abilities
 from apps.planners.examples import EXAMPLE_WORKERS, EXAMPLES, Example
 from apps.planners.forms import JSON_SCHEMA, Form, render_example
 from apps.planners.quoting import one_line, quoted, shorten
@@ -50,6 +51,7 @@ def build_messages(
     sections = (
         _question(request),
         _models(request.pool, shows_descriptions=shows_descriptions),
+        *abilities(request.task, request.pool),
         *(_round(i, r, request.pool, form) for i, r in enumerate(request.rounds)),
         *((_next_round(request, form),) if request.rounds else ()),
         *(_rejection(r, request.pool) for r in request.rejections),
