@@ -1,8 +1,8 @@
 """The pages of docs/clients: code that is run, and what it prints.
 
 A page is for one client. Each `##` section shows one feature: a block of code, and a
-block `text` with what it prints, where `…` stands for anything. The first block of the
-page sets up what all others use.
+block `text` with what it prints, where `…` stands for anything. Blocks before the first
+section go before every example; one of `bash` is run once, one of `console` never.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ class Page:
 
     path: Path
     title: str
+    preparation: str
+    """Shell commands to run once."""
     setup: str
     """Code that goes before each example's."""
     examples: tuple[Example, ...]
@@ -54,20 +56,23 @@ def read(path: Path) -> Page:
     """Return a page. Raises: ValueError if an example lacks a part."""
     text = path.read_text()
     head, *rest = _SECTION.split(text)
-    setup = "".join(code for language, code in _BLOCK.findall(head) if language != "sh")
+    blocks = dict(_BLOCK.findall(head))
+    blocks.pop("console", "")
+    preparation = blocks.pop("bash", "")
     examples = [
         _example(path, feature, body)
         for feature, body in zip(rest[::2], rest[1::2], strict=True)
     ]
     title = head.splitlines()[0].removeprefix("# ")
-    return Page(path, title, setup, tuple(examples))
+    return Page(path, title, preparation, "".join(blocks.values()), tuple(examples))
 
 
 def _example(path: Path, feature: str, body: str) -> Example:
     blocks = _BLOCK.findall(body)
     if len(blocks) != 2 or blocks[1][0] != "text":
         raise ValueError(f"{path.name}, {feature!r}: expected code, then its output")
-    return Example(feature, *blocks[0], blocks[1][1])
+    (language, code), (_, output) = blocks
+    return Example(feature, language, code, output)
 
 
 def table() -> str:

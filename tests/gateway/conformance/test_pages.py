@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from apps.pools.models import Worker
 from tests.conftest import Site
 from tests.gateway.conformance.pages import (
     INDEX,
@@ -90,6 +91,9 @@ def test_there_are_pages_to_run(language: str) -> None:
 def test_every_example_prints_what_its_page_says(
     page: Page, site: Site, tmp_path: Path
 ) -> None:
+    Worker.objects.across_teams().update(accepts_images=True)
+    if page.preparation:
+        assert _run_shell(_for_site(page.preparation, site), tmp_path) == ""
     wrong = {}
     for example in page.examples:
         printed = _print(page, example, site, tmp_path)
@@ -99,12 +103,15 @@ def test_every_example_prints_what_its_page_says(
 
 
 def _print(page: Page, example: Example, site: Site, tmp_path: Path) -> str:
-    code = page.setup + "\n" + example.code
-    code = code.replace(SHOWN_URL, site.api_url).replace(SHOWN_KEY, site.key)
+    code = _for_site(page.setup + "\n" + example.code, site)
     try:
         return RUNNERS[example.language](code, tmp_path)
-    except Exception as exc:
+    except Exception as exc:  # noqa: BLE001 - what it raises is its output as well
         return f"{type(exc).__name__}: {exc}"
+
+
+def _for_site(code: str, site: Site) -> str:
+    return code.replace(SHOWN_URL, site.api_url).replace(SHOWN_KEY, site.key)
 
 
 def test_the_table_of_clients_is_what_is_run() -> None:
