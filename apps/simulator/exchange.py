@@ -57,10 +57,10 @@ class Exchange:
         """Return the body of an answer that is not streamed."""
         return self.framing.whole(reply, self._usage(reply, has_usage=has_usage))
 
-    async def begin_stream(self, *, has_usage: bool = True) -> None:
+    async def begin_stream(self, whole: Reply, *, has_usage: bool = True) -> None:
         """Send the headers of a stream and what comes before the first token."""
         await self.connection.start(200, EVENT_STREAM, *STREAM_HEADERS)
-        counted = self._usage(Reply(()), has_usage=has_usage)
+        counted = self._usage(whole, has_usage=has_usage)
         if opening := self.framing.opening(counted):
             await self.connection.write(opening)
 
@@ -87,7 +87,7 @@ class Exchange:
     async def trickle(self, whole: Reply, interval_s: float) -> None:
         """Send a streamed answer with so much time before each token."""
         reply = within_limits(whole, self.request)
-        await self.begin_stream()
+        await self.begin_stream(reply)
         for part in reply.parts():
             await self.connection.pause(interval_s)
             await self.connection.write(self.framing.frame(part))
@@ -101,7 +101,7 @@ class Exchange:
 
     async def _stream(self, reply: Reply, *, has_usage: bool) -> None:
         await self.think(reply)
-        await self.begin_stream(has_usage=has_usage)
+        await self.begin_stream(reply, has_usage=has_usage)
         await self.send_pieces(reply)
         counted = self._usage(reply, has_usage=has_usage)
         await self.connection.write(self.framing.closing(reply, counted), is_last=True)

@@ -2,9 +2,9 @@
 
 Besides workers and conductor there are models for exact tests and benchmarks: `echo`,
 `instant`, `delay-<ms>`, `tokens-<n>-<per_s>`, `scripted`, `scripted-conductor`,
-`thinker` (thinks aloud before it answers, and finds half of the prompt in a cache) and
-`filtered` (its answer is withheld). Every one of them goes on from an answer that has
-begun; simulated workers also call tools and look at images.
+`thinker` (thinks aloud before it answers, and finds half of the prompt in a cache),
+`filtered` (the provider holds back the rest) and `refuser` (it declines). Every one of
+them goes on from an answer that has begun; workers also call tools and look at images.
 """
 
 from __future__ import annotations
@@ -69,6 +69,11 @@ def ask(model: Model, request: ChatRequest, seed: int) -> Reply:
     """Return what `model` replies, from where the answer has begun."""
     whole = model(request, seed)
     return continued(whole, request.begun) if request.begun else whole
+
+
+def answer_well(request: ChatRequest, seed: int) -> Reply:
+    """Return what a model with a fault replies where it has none."""
+    return ask(_perfect, request, seed)
 
 
 def work(worker: SimulatedWorker, request: ChatRequest, seed: int) -> Reply:
@@ -188,7 +193,7 @@ def _scripted(request: ChatRequest, _seed: int) -> Reply:
     return _spelled_out(request) or reply("There is nothing to say in the subtask.")
 
 
-def perfect(request: ChatRequest, seed: int) -> Reply:
+def _perfect(request: ChatRequest, seed: int) -> Reply:
     """Return what is spelled out, else what is right, under the model's own name."""
     worker = replace(PERFECT, name=request.model)
     return _spelled_out(request) or work(worker, request, seed)
@@ -196,7 +201,11 @@ def perfect(request: ChatRequest, seed: int) -> Reply:
 
 def _thinker(request: ChatRequest, seed: int) -> Reply:
     thoughts = cut("Let me see. The question is short, so a short answer will do.")
-    return replace(perfect(request, seed), reasoning=thoughts, cached_share=0.5)
+    return replace(_perfect(request, seed), reasoning=thoughts, cached_share=0.5)
+
+
+def _refuser(_request: ChatRequest, _seed: int) -> Reply:
+    return Reply((), refusal=cut("I'm sorry, I cannot help with that."))
 
 
 def _filtered(_request: ChatRequest, _seed: int) -> Reply:
@@ -232,6 +241,7 @@ FIXED: dict[str, Model] = {
     "instant": _instant,
     "thinker": _thinker,
     "filtered": _filtered,
+    "refuser": _refuser,
 }
 NAMES = (*FIXED, *(worker.name for worker in WORKERS))
 """Models with a fixed name; `delay-…` and `tokens-…` stand for many."""

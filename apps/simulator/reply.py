@@ -17,13 +17,14 @@ PIECE = re.compile(r"\s*\S{1,5}|\s+")
 """One token: at most five letters with the space before them, about 4 on average."""
 
 FinishReason = Literal["stop", "length", "tool_calls", "filtered"]
+"""Why an answer ended; `filtered` if the provider held the rest back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """One token on its way."""
 
-    kind: Literal["reasoning", "text", "call"]
+    kind: Literal["reasoning", "text", "refusal", "call"]
     text: str
     index: int = 0
     """Of a call: its place among the answer's calls."""
@@ -46,6 +47,10 @@ class Reply:
     reasoning: tuple[str, ...] = ()
     """Thinking that is shown before the answer."""
     calls: tuple[ToolCall, ...] = ()
+    refusal: tuple[str, ...] = ()
+    """What the model says instead of an answer."""
+    stop_word: str = ""
+    """The stop word that ended the text, if one did."""
     cached_share: float = 0.0
     """How much of the prompt was found in a cache, from 0 to 1."""
 
@@ -58,12 +63,13 @@ class Reply:
     def token_count(self) -> int:
         """Return how many tokens are sent."""
         calls = sum(1 + len(cut(call.arguments)) for call in self.calls)
-        return len(self.reasoning) + len(self.pieces) + calls
+        return len(self.reasoning) + len(self.pieces) + len(self.refusal) + calls
 
     def parts(self) -> Iterator[Part]:
         """Yield every token in the order it is sent."""
         yield from (Part("reasoning", piece) for piece in self.reasoning)
         yield from (Part("text", piece) for piece in self.pieces)
+        yield from (Part("refusal", piece) for piece in self.refusal)
         for index, call in enumerate(self.calls):
             pieces = ("", *cut(call.arguments))
             end = len(pieces) - 1
@@ -112,9 +118,10 @@ def within_limits(whole: Reply, request: ChatRequest) -> Reply:
     """Return the reply cut at the request's stop words and token limit."""
     if request.stop:
         text = whole.text
-        found = [at for stop in request.stop if (at := text.find(stop)) >= 0]
+        found = [(at, word) for word in request.stop if (at := text.find(word)) >= 0]
         if found:
-            whole = replace(whole, pieces=cut(text[: min(found)]))
+            at, word = min(found)
+            whole = replace(whole, pieces=cut(text[:at]), stop_word=word)
     if request.max_tokens is not None and whole.token_count > request.max_tokens:
         whole = replace(first(whole, request.max_tokens), finish_reason="length")
     return whole

@@ -113,6 +113,8 @@ def check_calls(messages: Sequence[ChatMessage]) -> None:
 
     Raises: BadRequest.
     """
+    if not messages:
+        raise BadRequest("there is no message with content", "messages")
     waiting: set[str] = set()
     for index, message in enumerate(messages):
         place = f"messages[{index}]"

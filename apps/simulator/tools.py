@@ -27,9 +27,9 @@ EMPTY_WORDS = frozenset(
     )
 )
 """Parts of a tool's name that say nothing about what it knows."""
+NAME = r"[A-Z][\w'-]*(?:\s[A-Z][\w'-]*)*"
 PLACES = re.compile(
-    r"\b(?:in|for|of|at|to|from)\s+((?:[A-Z][\w'-]*\s?)+(?:(?:,|,?\s+and)\s+(?:in\s+)?"
-    r"(?:[A-Z][\w'-]*\s?)+)*)"
+    rf"\b(?:in|for|of|at|to|from)\s+({NAME}(?:(?:,|,?\s+and)\s+(?:in\s+)?{NAME})*)"
 )
 AND = re.compile(r"\s*,?\s+and\s+(?:in\s+)?|\s*,\s*")
 QUOTED = re.compile(r"[\"'«“](.+?)[\"'»”]")

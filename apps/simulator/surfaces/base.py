@@ -10,7 +10,7 @@ import orjson
 
 from apps.simulator.problems import Problem
 from apps.simulator.reply import Part, Reply, Usage
-from apps.simulator.request import ChatRequest
+from apps.simulator.request import BadRequest, ChatRequest
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -91,12 +91,20 @@ class Surface(Protocol):
         """Return one model as the list shows it."""
 
 
-def event(data: Mapping[str, Any], name: str = "") -> bytes:
-    """Return `data` as one server-sent event."""
-    head = f"event: {name}\n".encode() if name else b""
-    return head + b"data: " + orjson.dumps(data) + b"\n\n"
+def event(data: Mapping[str, Any], name: str = "", *, end: bytes = b"\n") -> bytes:
+    """Return `data` as one server-sent event; `end` ends each of its lines."""
+    head = b"event: " + name.encode() + end if name else b""
+    return head + b"data: " + orjson.dumps(data) + end + end
 
 
 def call_id(prefix: str, digest: str, index: int) -> str:
     """Return the id of an answer's call: the same request gets the same one."""
     return f"{prefix}{digest[:16]}{index:02d}"
+
+
+def page_size(call: Call, name: str, usual: int, most: int) -> int:
+    """Return how many items a page of a list has. Raises: BadRequest."""
+    text = call.query.get(name, str(usual))
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= most:
+        raise BadRequest(f"{name} must be from 1 to {most}", name)
+    return int(text)

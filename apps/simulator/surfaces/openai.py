@@ -119,6 +119,8 @@ class _Framing:
             return self._delta({"content": part.text})
         if part.kind == "reasoning":
             return self._delta({"reasoning_content": part.text})
+        if part.kind == "refusal":
+            return self._delta({"refusal": part.text})
         piece: dict[str, Any] = {"index": part.index}
         if part.is_first and part.call is not None:
             whole = self._call(part.index, part.call)
@@ -139,7 +141,7 @@ class _Framing:
     def whole(self, sent: Reply, counted: Usage | None) -> bytes:
         """Return the body of an answer that is not streamed."""
         message: dict[str, Any] = {"role": "assistant", "content": sent.text}
-        message["refusal"] = None
+        message["refusal"] = "".join(sent.refusal) or None
         if sent.reasoning:
             message["reasoning_content"] = "".join(sent.reasoning)
         if sent.calls:
