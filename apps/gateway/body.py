@@ -60,10 +60,12 @@ def _colons(body: dict[str, Any]) -> int:
         elif type(value) is dict:
             found += len(value)
             for name, held in value.items():
-                found += name.count(":")
-                if type(held) is str:
+                if ":" in name:
+                    found += name.count(":")
+                kind = type(held)
+                if kind is str:
                     found += held.count(":")
-                elif type(held) is dict or type(held) is list:
+                elif kind is dict or kind is list:
                     waiting.append(held)
         elif type(value) is list:
             waiting += value

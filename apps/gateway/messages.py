@@ -55,8 +55,24 @@ def read_messages(body: Mapping[str, Any], max_bytes: int) -> Conversation:
     given = body.get("messages")
     if not isinstance(given, list):
         raise type_error("messages", "a list of messages", given)
-    messages = tuple([_read_message(m, f"messages[{i}]") for i, m in enumerate(given)])
+    if len(given) == 1 and (text := _plain_text(given[0])):
+        _check_text(text, max_bytes, "messages")
+        return Conversation(text, ())
+    messages = tuple(
+        [
+            _spoken(message) or _read_message(message, f"messages[{index}]")
+            for index, message in enumerate(given)
+        ]
+    )
     return settle(messages, max_bytes, "messages")
+
+
+def _plain_text(message: Any) -> str:
+    """Return the text of a user's message that is nothing else: most requests."""
+    if type(message) is not dict or message.get("role") != "user":
+        return ""
+    text = message.get("content")
+    return text if type(text) is str and text.strip() else ""
 
 
 def settle(messages: Messages, max_bytes: int, where: str) -> Conversation:
@@ -73,6 +89,12 @@ def settle(messages: Messages, max_bytes: int, where: str) -> Conversation:
     _check_tool_results(messages, where)
     check_count(images_of(messages), where)
     prompt = question_of(messages)
+    _check_text(prompt, max_bytes, where)
+    is_plain = len(messages) == 1 and isinstance(messages[0]["content"], str)
+    return Conversation(prompt, () if is_plain else messages)
+
+
+def _check_text(prompt: str, max_bytes: int, where: str) -> None:
     if "\x00" in prompt:
         raise InvalidInput(f"{where}: the text holds a NUL character", param=where)
     size = len(prompt.encode())
@@ -81,8 +103,6 @@ def settle(messages: Messages, max_bytes: int, where: str) -> Conversation:
             f"{where}: together {size} bytes of text, at most {max_bytes} are allowed",
             param=where,
         )
-    is_plain = len(messages) == 1 and isinstance(messages[0]["content"], str)
-    return Conversation(prompt, () if is_plain else messages)
 
 
 def _asks(message: Message) -> bool:
@@ -118,6 +138,21 @@ def _check_tool_results(messages: Messages, where: str) -> None:
 
 
 # --- one message ---------------------------------------------------------------------
+
+SPOKEN: dict[Any, Role] = {name: role for name, role in ROLES.items() if name != "tool"}
+CALLS = ("tool_calls", "function_call")
+
+
+def _spoken(given: Any) -> Message | None:
+    """Return a message that is a text and nothing else: most of them."""
+    if type(given) is not dict or type(given.get("role")) is not str:
+        return None
+    role, content = SPOKEN.get(given["role"]), given.get("content")
+    if role is None or type(content) is not str:
+        return None
+    if role == "assistant" and not given.keys().isdisjoint(CALLS):
+        return None
+    return {"role": role, "content": content}
 
 
 def _read_message(given: Any, where: str) -> Message:
