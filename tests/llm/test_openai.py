@@ -10,7 +10,14 @@ import pytest
 from apps.llm.errors import BadRequest, BadResponse, Incomplete, LlmError, ServerFailed
 from apps.llm.protocols.openai.answer import OpenAiReader, read_answer
 from apps.llm.protocols.openai.protocol import OpenAi
-from apps.llm.types import ChatRequest, Delta, Endpoint, Finish, TokenUsage
+from apps.llm.types import (
+    ChatRequest,
+    Delta,
+    Endpoint,
+    Finish,
+    TokenUsage,
+    ToolCallDelta,
+)
 
 ENDPOINT = Endpoint("worker-a", "https://h/v1/", "model-a", "sk-canary")
 MESSAGES = [{"role": "user", "content": "Hi"}]
@@ -222,3 +229,137 @@ def test_answer_without_an_answer_fails(body: bytes, fault: str):
     with pytest.raises(LlmError) as caught:
         read_answer(ENDPOINT, body)
     assert caught.value.fault == fault
+
+
+# --- Tools, continuation, refusals ---------------------------------------------------
+
+DONE = b"[DONE]"
+TOOL = {"type": "function", "function": {"name": "now"}}
+
+
+def body_of(**fields: Any) -> dict[str, Any]:
+    request = ChatRequest(MESSAGES, **fields)
+    body: dict[str, Any] = orjson.loads(
+        OpenAi().request_body(ENDPOINT, request, is_stream=False)
+    )
+    del body["model"], body["messages"]
+    return body
+
+
+def test_tools_go_as_they_came():
+    assert body_of(tools=(TOOL,), tool_choice=TOOL, parallel_tool_calls=False) == {
+        "tools": [TOOL],
+        "tool_choice": TOOL,
+        "parallel_tool_calls": False,
+    }
+
+
+def test_choice_without_tools_stays_here():
+    assert body_of(tool_choice="auto", parallel_tool_calls=True) == {}
+
+
+def test_continued_answer_is_asked_for_in_words_of_vllm():
+    assert body_of(is_continued=True) == {
+        "continue_final_message": True,
+        "add_generation_prompt": False,
+    }
+
+
+def piece(arguments: Any = None, name: str | None = None, **fields: Any) -> Any:
+    function = {"arguments": arguments, "name": name}
+    part = {"type": "function", "function": function, **fields}
+    return chunk({"tool_calls": [part]})
+
+
+def calls_of(*chunks: Any) -> list[tuple[str, str, str]]:
+    """Return id, name and arguments of every call that `chunks` make."""
+    calls: dict[int, list[str]] = {}
+    for item in read_all(*chunks, chunk({}, "tool_calls"), b"[DONE]"):
+        for part in item.tool_calls if isinstance(item, Delta) else ():
+            call = calls.setdefault(part.index, ["", "", ""])
+            call[0] += part.id
+            call[1] += part.name
+            call[2] += part.arguments
+    return [(call[0], call[1], call[2]) for call in calls.values()]
+
+
+def test_calls_come_in_pieces_by_index():
+    assert calls_of(
+        piece("", "f", index=0, id="a"),
+        piece("", "g", index=1, id="b"),
+        piece('{"x":', index=0),
+        piece("{}", index=1),
+        piece("1}", index=0),
+    ) == [("a", "f", '{"x":1}'), ("b", "g", "{}")]
+
+
+def test_pieces_that_repeat_id_and_name_are_one_call():
+    assert calls_of(
+        piece('{"x":', "f", index=0, id="a"), piece("1}", "f", index=0, id="a")
+    ) == [("a", "f", '{"x":1}')]
+
+
+def test_new_id_in_every_piece_is_one_call():
+    assert calls_of(
+        piece('{"x":', "f", index=0, id="a"), piece("1}", "f", index=0, id="b")
+    ) == [("a", "f", '{"x":1}')]
+
+
+def test_whole_calls_that_share_an_index_are_several():
+    assert calls_of(
+        piece("{}", "f", index=0, id="a"), piece("{}", "f", index=0, id="b")
+    ) == [("a", "f", "{}"), ("b", "f", "{}")]
+
+
+def test_calls_without_an_index_begin_with_an_id():
+    assert calls_of(piece("{", "f", id="a"), piece("}"), piece("{}", "g", id="b")) == [
+        ("a", "f", "{}"),
+        ("b", "g", "{}"),
+    ]
+
+
+def test_arguments_may_come_as_an_object_or_not_at_all():
+    assert calls_of(
+        piece({"x": 1}, "f", index=0, id="a"), piece(None, "g", index=1, id="b")
+    ) == [("a", "f", '{"x":1}'), ("b", "g", "{}")]
+
+
+def test_whole_answer_with_calls():
+    message = {"content": None, "tool_calls": [{"id": "a", "function": {"name": "f"}}]}
+    choice = {"message": message, "finish_reason": "stop"}
+    delta, finish = read_answer(ENDPOINT, orjson.dumps({"choices": [choice]}))
+    assert delta == Delta(tool_calls=(ToolCallDelta(0, "a", "f", "{}"),))
+    assert finish.finish_reason == "tool_calls"
+
+
+def test_calls_that_never_came_are_no_reason():
+    assert read_all(chunk({"content": "x"}, "tool_calls"), b"[DONE]")[-1] == Finish(
+        "stop", "model-a", None
+    )
+
+
+def test_refusal_is_the_text_and_the_reason():
+    assert read_all(
+        chunk({"refusal": "I can't"}), chunk({"refusal": "."}), chunk({}, "stop"), DONE
+    ) == [Delta("I can't"), Delta("."), Finish("content_filter", "model-a", None)]
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("length", "length"),
+        ("content_filter", "content_filter"),
+        ("model_length", "length"),
+        ("eos", "stop"),
+        ("end_turn", "stop"),
+    ],
+)
+def test_reason_is_one_of_four_words(said: str, reason: str):
+    assert read_all(chunk({"content": "x"}, said), DONE)[-1] == Finish(
+        reason, "model-a", None
+    )
+
+
+def test_answer_the_server_gave_up_is_incomplete():
+    with pytest.raises(Incomplete, match="broke its answer off"):
+        read_all(chunk({"content": "x"}, "abort"), DONE)

@@ -7,9 +7,9 @@ Source: Gemini API reference v1beta, "Generating content", "Function calling" an
 
 from __future__ import annotations
 
-import mimetypes
 import re
 from collections.abc import Iterable
+from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -39,6 +39,13 @@ chat completions' shape, and models from Gemini 3 on refuse calls without any.""
 _UNSIGNED = re.compile(r"(models/)?gemini-[12]\b")
 """Models of the time before signatures were checked."""
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+_IMAGE_TYPES = {
+    ".gif": "image/gif",
+    ".jpeg": "image/jpeg",
+    ".jpg": "image/jpeg",
+    ".png": "image/png",
+    ".webp": "image/webp",
+}
 _METHODS = "supportedGenerationMethods"
 
 
@@ -154,7 +161,7 @@ def _part(part: Part, names: dict[str, str]) -> dict[str, Any]:
 def _image(image: Image) -> dict[str, Any]:
     if image.data:
         return {"inlineData": {"mimeType": image.media_type, "data": image.data}}
-    kind, _ = mimetypes.guess_type(urlsplit(image.url).path)
+    kind = _IMAGE_TYPES.get(PurePosixPath(urlsplit(image.url).path).suffix.lower())
     return {"fileData": without_nones({"mimeType": kind, "fileUri": image.url})}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from apps.llm.errors import BadResponse, Incomplete, ServerFailed
-from apps.llm.protocols.tool_calls import ToolCall, ToolCalls, json_text
+from apps.llm.protocols.tool_calls import NO_ARGUMENTS, ToolCall, ToolCalls, json_text
 from apps.llm.protocols.values import (
     count_in,
     load_object,
@@ -46,10 +46,8 @@ def read_answer(endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
     if not reason:
         raise Incomplete(f"{endpoint.name!r}: an answer without a finish_reason")
     tools = ToolCalls(endpoint)
-    pieces = [
-        _whole_call(tools, part) for part in objects_in(message.get("tool_calls"))
-    ]
-    delta = _delta(message, (*pieces, *tools.close()))
+    calls = [_whole_call(tools, part) for part in objects_in(message.get("tool_calls"))]
+    delta = _delta(message, (*calls, *tools.close()))
     model = text_in(answer.get("model")) or endpoint.model
     reason = _settled(reason, tools, is_refusal=_is_refusal(message))
     return delta, Finish(reason, model, _usage(answer.get("usage")))
@@ -126,7 +124,9 @@ class OpenAiReader:
         call = self._slots.get(index)
         if call is None or _begins_another(call, id_):
             call = self._slots[index] = tools.open()
-        return _add(tools, call, part)
+        function = object_in(part, "function")
+        name = text_in(function.get("name"))
+        return tools.add(call, id_, name, json_text(function.get("arguments")))
 
     def _finish(self) -> Finish:
         if not self._finish_reason:
@@ -145,16 +145,12 @@ def _begins_another(call: ToolCall, id_: str) -> bool:
 
 
 def _whole_call(tools: ToolCalls, part: dict[str, Any]) -> ToolCallDelta:
-    return _add(tools, tools.open(), part)
-
-
-def _add(tools: ToolCalls, call: ToolCall, part: dict[str, Any]) -> ToolCallDelta:
     function = object_in(part, "function")
     return tools.add(
-        call,
+        tools.open(),
         text_in(part.get("id")),
         text_in(function.get("name")),
-        json_text(function.get("arguments")),
+        json_text(function.get("arguments")) or NO_ARGUMENTS,
     )
 
 
