@@ -133,6 +133,8 @@ class FakeRun:
         self.id = RUN_ID
         self.cancelled_for: list[str] = []
         self.cancelled = asyncio.Event()
+        self.heard = asyncio.Event()
+        """Set once somebody listens."""
         self._listeners: list[Listener] = []
         self._script: tuple[Signal, ...] = ()
         self._end: asyncio.Future[RunSummary] = asyncio.Future()
@@ -144,6 +146,7 @@ class FakeRun:
 
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
+        self.heard.set()
 
     def unlisten(self, listener: Listener) -> None:
         self._listeners.remove(listener)
@@ -169,7 +172,7 @@ class FakeRun:
                 listener(signal)
             is_end = isinstance(signal, RunCompleted | RunFailed | RunCancelled)
             if is_end and not self._end.done():
-                self._end.set_result(summary(signal))  # type: ignore[arg-type]
+                self._end.set_result(summary(signal, self.id))  # type: ignore[arg-type]
 
     def breaks(self, error: Exception) -> FakeRun:
         """Make `finished` raise."""
@@ -177,10 +180,12 @@ class FakeRun:
         return self
 
 
-def summary(end: RunCompleted | RunFailed | RunCancelled) -> RunSummary:
+def summary(
+    end: RunCompleted | RunFailed | RunCancelled, run_id: uuid.UUID = RUN_ID
+) -> RunSummary:
     """Return the summary of a run that ended so."""
     return RunSummary(
-        run_id=RUN_ID,
+        run_id=run_id,
         end=end,
         steps=(STEP,),
         planner="conductor",
@@ -294,6 +299,8 @@ class Exchanged:
         self.gate.set()
         self.blocked = asyncio.Event()
         """Set once a piece has been waiting at the gate."""
+        self.noticed = asyncio.Event()
+        """Set once the application has been told that the client left."""
         self.breaks: OSError | None = None
         """Set: the connection is closed, as ASGI tells it."""
         self._parts = parts
@@ -315,6 +322,7 @@ class Exchanged:
             has_more = self.parts_read < len(self._parts)
             return {"type": "http.request", "body": part, "more_body": has_more}
         await self._is_gone.wait()
+        self.noticed.set()
         return {"type": "http.disconnect"}
 
     async def send(self, message: Any) -> None:
