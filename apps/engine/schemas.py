@@ -27,7 +27,7 @@ MAX_WORK_TOLD = 1_000_000
 """The same for finding out all that is wrong, not just one mistake."""
 MAX_PROBLEMS = 5
 """How many mistakes are told at once."""
-MAX_PROBLEM_CHARS = 300
+MAX_PROBLEM_CHARS = 160
 
 _CLASSES = {
     "draft 7": jsonschema_rs.Draft7Validator,
