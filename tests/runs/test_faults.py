@@ -111,7 +111,15 @@ def test_every_fault_as_a_direct_call_ends_in_an_answer_or_a_named_error(hurried
     assert codes == {"worker_failed", "context_length_exceeded", "stream_interrupted"}
 
 
-def test_every_fault_at_every_place_of_a_plan_is_made_good(hurried):
+@pytest.mark.parametrize(
+    ("accepts_prefill", "delivery", "broken_off"),
+    [(False, "live", BREAK_OFF), (True, "live", set()), (False, "verified", set())],
+)
+def test_every_fault_at_every_place_of_a_plan_is_made_good(
+    hurried, accepts_prefill, delivery, broken_off
+):
+    """So is a streamed answer if the next worker goes on from what was sent."""
+    Worker.objects.across_teams().update(accepts_prefill=accepts_prefill)
     questions = []
     for number, name in enumerate(FAULTS, start=2):
         for place, workers in PLACES.items():
@@ -120,9 +128,14 @@ def test_every_fault_at_every_place_of_a_plan_is_made_good(hurried):
                 (
                     f"{name}, {place}, stream={is_streamed}",
                     name,
-                    request(
-                        "conductor-ultra", f"{plan} {place}", is_streamed=is_streamed
-                    ),
+                    {
+                        **request(
+                            "conductor-ultra",
+                            f"{plan} {place}",
+                            is_streamed=is_streamed,
+                        ),
+                        "conductor": {"delivery": delivery},
+                    },
                 )
                 for is_streamed in ((False, True) if place == "last" else (True,))
             ]
@@ -130,7 +143,7 @@ def test_every_fault_at_every_place_of_a_plan_is_made_good(hurried):
     assert report(answers) == {}
     failed = {said.name: said.error["code"] for said in answers if said.error}
     assert failed == {
-        f"{name}, last, stream=True": "stream_interrupted" for name in BREAK_OFF
+        f"{name}, last, stream=True": "stream_interrupted" for name in broken_off
     }
 
 
