@@ -90,6 +90,13 @@ def test_addresses_and_headers():
     )
 
 
+def test_only_a_list_of_models_is_one():
+    listing = {"data": [{"id": "a"}, {}, 7]}
+    assert list(Anthropic().model_names(listing) or ()) == ["a", None]
+    assert Anthropic().model_names({"data": {}}) is None
+    assert Anthropic().model_names([]) is None
+
+
 def test_image_goes_as_bytes_or_address():
     parts = [
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
@@ -243,6 +250,13 @@ def test_last_word_on_usage_counts():
         start(input_tokens=3), end("end_turn", input_tokens=9, output_tokens=7), STOP
     )
     assert items == [Finish("stop", "m-1", TokenUsage(9, 7))]
+
+
+def test_count_that_cannot_be_believed_changes_nothing():
+    items = read_all(
+        start(input_tokens=3), end("end_turn", input_tokens=-1, output_tokens=7), STOP
+    )
+    assert items == [Finish("stop", "m-1", TokenUsage(3, 7))]
 
 
 def test_count_of_the_start_alone_is_no_usage():
