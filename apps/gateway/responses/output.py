@@ -72,10 +72,12 @@ class OutputWriter:
 
         Raises: Diverged if it belongs to a call that is closed.
         """
-        self._waiting.append(piece)
+        if piece.name or piece.arguments:
+            self._waiting.append(piece)
         sent = b""
-        while self._waiting and self._may_send(self._waiting[0]):
-            sent += self._send_piece(self._waiting.pop(0))
+        while ready := next(filter(self._may_send, self._waiting), None):
+            self._waiting.remove(ready)
+            sent += self._send_piece(ready)
         return sent
 
     def _may_send(self, piece: ToolCallDelta) -> bool:
