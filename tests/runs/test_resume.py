@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
+import orjson
 import pytest
 from django.core.management import call_command
 from django.db import connections
@@ -12,14 +14,17 @@ from django.test import Client
 
 from apps.audit.models import Content, Entry
 from apps.engine import events as ev
+from apps.engine.ports import CallParams, Message
 from apps.pools.models import Worker
 from apps.pools.selectors import snapshots_forget
 from apps.runs.models import Run, RunState
 from apps.runs.selectors import run_events
+from apps.runs.services import run_start_on_record
 from tests.conftest import Cast, Site, make_pool
 from tests.factories import PoolFactory
 from tests.runs.asking import Stage, frames, planned, session_of, until, watching
 from tests.runs.conftest import Models
+from tests.runs.starting import on_loop, order
 from tests.serving import serving
 
 SLOW, LATER = "delay-3600000", "instant"
@@ -237,3 +242,31 @@ def test_given_up_run_keeps_what_it_used_and_verifies(left, house):
     assert (run.prompt_tokens, run.completion_tokens, run.cost_micros) == used
     assert end.cost_micros == run.cost_micros and run.has_unknown_cost
     call_command("audit_verify")
+
+
+# --- conversations --------------------------------------------------------------------
+
+
+def test_conversation_goes_on_with_its_tools(house: House):
+    stage = house.open()
+    call = """[[call look_up {"term": "MVCC"}]]"""
+    question = planned([2, 3, 0]).replace("[[say part 2]]", call)
+    tool = {"type": "function", "function": {"name": "look_up", "parameters": {}}}
+    asked: tuple[Message, ...] = (
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": question},
+    )
+    wanted = order(house.cast, asked, params=CallParams(tools=(tool,)))
+
+    async def begin() -> uuid.UUID:
+        return (await run_start_on_record(wanted)).id
+
+    run = Run.objects.for_team(house.cast.team.id).get(id=on_loop(begin()))
+    house.watch(stage, run, "step.completed", "step.started")
+    house.close()
+    speed_up()
+    ended(house, run)
+    end = run_events(run)[-1].event
+    assert isinstance(end, ev.RunCompleted)
+    called = {call["function"]["name"] for call in orjson.loads(end.tool_calls)}
+    assert called == {"look_up"}
