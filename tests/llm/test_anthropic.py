@@ -8,7 +8,11 @@ import orjson
 import pytest
 
 from apps.llm.errors import BadRequest, Incomplete, LlmError
-from apps.llm.protocols.anthropic.answer import AnthropicReader, read_answer
+from apps.llm.protocols.anthropic.answer import (
+    ANSWER_TOOL,
+    AnthropicReader,
+    read_answer,
+)
 from apps.llm.protocols.anthropic.protocol import MAX_TOKENS, Anthropic
 from apps.llm.types import (
     ChatRequest,
@@ -191,13 +195,36 @@ def test_tools_that_cannot_be_read_are_named(fields: dict[str, Any], named: str)
         body(**fields)
 
 
-def test_json_is_asked_for_in_words():
-    wanted = {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA}}
-    system = body({"role": "system", "content": "S."}, USER, response_format=wanted)[
-        "system"
-    ]
-    assert system.startswith("S.\n\nAnswer with one JSON value")
-    assert orjson.loads(system.partition("schema:\n")[2]) == SCHEMA
+WANTED = {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA}}
+LIST = {"type": "json_schema", "json_schema": {"schema": {"type": "array"}}}
+
+
+def test_schema_is_that_of_a_tool_that_must_be_called():
+    said = body(response_format=WANTED)
+    (tool,) = said["tools"]
+    assert (tool["name"], tool["input_schema"]) == (ANSWER_TOOL, SCHEMA)
+    assert said["tool_choice"]["name"] == ANSWER_TOOL
+    assert "system" not in said
+
+
+@pytest.mark.parametrize(
+    ("fields", "schema"),
+    [
+        ({"response_format": WANTED, "tools": (NOW,)}, SCHEMA),
+        ({"response_format": WANTED, "is_continued": True}, SCHEMA),
+        ({"response_format": LIST}, {"type": "array"}),
+    ],
+)
+def test_schema_is_asked_for_in_words_where_a_tool_will_not_do(
+    fields: dict[str, Any], schema: dict[str, Any]
+):
+    said = body({"role": "system", "content": "S."}, USER, **fields)
+    assert said["system"].startswith("S.\n\nAnswer with one JSON value")
+    assert orjson.loads(said["system"].partition("schema:\n")[2]) == schema
+    assert ANSWER_TOOL not in str(said)
+
+
+def test_any_json_is_asked_for_in_words():
     plain = body(response_format={"type": "json_object"})["system"]
     assert plain.startswith("Answer with one JSON object")
     assert "system" not in body(response_format={"type": "text"})
@@ -324,6 +351,44 @@ def test_call_that_begins_whole_is_told_once():
         Delta(tool_calls=(ToolCallDelta(0, arguments='{"a":1}'),)),
         Finish("tool_calls", "claude-a", None),
     ]
+
+
+def answering(*pieces: str) -> list[dict[str, Any]]:
+    block = {"type": "tool_use", "id": "t", "name": ANSWER_TOOL, "input": {}}
+    deltas = [
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "input_json_delta", "partial_json": piece},
+        }
+        for piece in pieces
+    ]
+    return [
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        *deltas,
+        {"type": "content_block_stop", "index": 0},
+    ]
+
+
+def test_arguments_of_the_answers_tool_are_the_answer():
+    assert read_all(*answering("", '{"a":', "1}"), end("tool_use"), STOP) == [
+        Delta('{"a":'),
+        Delta("1}"),
+        Finish("stop", "claude-a", None),
+    ]
+
+
+def test_answer_without_arguments_is_an_empty_object():
+    assert read_all(*answering(""), end("tool_use"), STOP)[0] == Delta("{}")
+
+
+def test_whole_arguments_of_the_answers_tool_are_the_answer():
+    block = {"type": "tool_use", "name": ANSWER_TOOL, "input": {"a": 1}}
+    answer = {"content": [block], "stop_reason": "tool_use"}
+    assert read_answer(ENDPOINT, orjson.dumps(answer)) == (
+        Delta('{"a":1}'),
+        Finish("stop", "claude-a", None),
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import orjson
 
 from apps.llm.errors import BadResponse, Incomplete
 from apps.llm.faults import excerpt
-from apps.llm.protocols.tool_calls import ToolCall, ToolCalls, json_text
+from apps.llm.protocols.tool_calls import NO_ARGUMENTS, ToolCall, ToolCalls, json_text
 from apps.llm.protocols.values import (
     count_in,
     load_object,
@@ -23,6 +23,8 @@ from apps.llm.protocols.values import (
 )
 from apps.llm.types import Delta, Endpoint, Finish, TokenUsage, ToolCallDelta
 
+ANSWER_TOOL = "give_structured_answer"
+"""The tool whose arguments are the answer itself, where a schema is asked for."""
 _REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -43,7 +45,7 @@ def read_answer(endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
     tools = ToolCalls(endpoint)
     calls = [_whole_call(tools, block) for block in blocks if _is_call(block)]
     delta = Delta(
-        "".join(text_in(block.get("text")) for block in blocks),
+        "".join(map(_text, blocks)),
         "".join(text_in(block.get("thinking")) for block in blocks),
         (*calls, *tools.close()),
     )
@@ -56,6 +58,7 @@ class AnthropicReader:
     """See `apps.llm.protocols.base.AnswerReader`."""
 
     __slots__ = (
+        "_answers",
         "_calls",
         "_endpoint",
         "_handlers",
@@ -72,6 +75,7 @@ class AnthropicReader:
         self._usage: dict[str, int] = {}
         self._tools = ToolCalls(endpoint)
         self._calls: dict[Any, tuple[ToolCall, str]] = {}  # by the block's index
+        self._answers: dict[Any, bool] = {}  # by the block's index: has it begun?
         self._handlers = {
             "message_start": self._start,
             "content_block_start": self._block_start,
@@ -104,6 +108,9 @@ class AnthropicReader:
 
     def _block_start(self, event: dict[str, Any]) -> Delta | None:
         block = object_in(event, "content_block")
+        if _is_answer(block):
+            self._answers[event.get("index")] = False
+            return None
         if not _is_call(block):
             return _spoken(text_in(block.get("text")), text_in(block.get("thinking")))
         call = self._tools.open()
@@ -119,13 +126,20 @@ class AnthropicReader:
         if "partial_json" not in delta:
             return _spoken(text_in(delta.get("text")), text_in(delta.get("thinking")))
         arguments = text_in(delta["partial_json"])
-        opened = self._calls.get(event.get("index"))
+        index = event.get("index")
+        if index in self._answers:
+            self._answers[index] |= bool(arguments)
+            return _spoken(arguments, "")
+        opened = self._calls.get(index)
         if not opened or not arguments:
             return None  # of a tool that the provider itself runs, or the empty start
         return Delta(tool_calls=(self._tools.add(opened[0], arguments=arguments),))
 
     def _block_stop(self, event: dict[str, Any]) -> Delta | None:
-        call, whole = self._calls.pop(event.get("index"), (None, ""))
+        index = event.get("index")
+        if not self._answers.pop(index, True):
+            return Delta(NO_ARGUMENTS)
+        call, whole = self._calls.pop(index, (None, ""))
         if call is None or call.arguments or not whole:
             return None
         return Delta(tool_calls=(self._tools.add(call, arguments=whole),))
@@ -158,7 +172,17 @@ def _is_stop(payload: bytes | None) -> bool:
 
 
 def _is_call(block: dict[str, Any]) -> bool:
-    return block.get("type") == "tool_use"
+    return block.get("type") == "tool_use" and not _is_answer(block)
+
+
+def _is_answer(block: dict[str, Any]) -> bool:
+    return block.get("type") == "tool_use" and block.get("name") == ANSWER_TOOL
+
+
+def _text(block: dict[str, Any]) -> str:
+    if _is_answer(block):
+        return json_text(block.get("input"))
+    return text_in(block.get("text"))
 
 
 def _whole_call(tools: ToolCalls, block: dict[str, Any]) -> ToolCallDelta:

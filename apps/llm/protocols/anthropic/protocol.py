@@ -11,7 +11,11 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from apps.llm.protocols.anthropic.answer import AnthropicReader, read_answer
+from apps.llm.protocols.anthropic.answer import (
+    ANSWER_TOOL,
+    AnthropicReader,
+    read_answer,
+)
 from apps.llm.protocols.base import Headers
 from apps.llm.protocols.conversation import (
     Conversation,
@@ -23,8 +27,8 @@ from apps.llm.protocols.conversation import (
     Turn,
     read_conversation,
 )
-from apps.llm.protocols.json_mode import with_instruction
-from apps.llm.protocols.tools import ToolChoice, Tools, read_tools
+from apps.llm.protocols.json_mode import schema_of, with_instruction
+from apps.llm.protocols.tools import ToolChoice, read_tools
 from apps.llm.protocols.values import encode, objects_in, without_nones
 from apps.llm.types import ChatRequest, Delta, Endpoint, Finish
 
@@ -35,6 +39,7 @@ MAX_TEMPERATURE = 1.0
 """Chat completions go up to 2."""
 MODELS_PER_PAGE = 1000
 """The most that is allowed; there are some dozens."""
+WHY = "Gives the final answer. Call it once, with the whole answer."
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 _MODES = {"auto": "auto", "none": "none", "required": "any"}
 
@@ -62,7 +67,10 @@ class Anthropic:
     ) -> bytes:
         """Return the JSON body. Raises: BadRequest."""
         conversation = read_conversation(request.messages)
-        system = with_instruction(conversation.system, request.response_format)
+        answering = _answer_tool(request)
+        system = conversation.system
+        if not answering:
+            system = with_instruction(system, request.response_format)
         fields: dict[str, Any] = {
             "model": endpoint.model,
             "max_tokens": request.max_tokens or MAX_TOKENS,
@@ -71,7 +79,7 @@ class Anthropic:
             "stop_sequences": list(request.stop) or None,
             "stream": True if is_stream else None,
             **_sampling(request),
-            **_tool_fields(read_tools(request), conversation),
+            **(answering or _tool_fields(request, conversation)),
         }
         return encode(without_nones(fields))
 
@@ -141,7 +149,22 @@ def _id(text: str) -> str:
     return _NOT_IN_IDS.sub("_", text)
 
 
-def _tool_fields(tools: Tools | None, conversation: Conversation) -> dict[str, Any]:
+def _answer_tool(request: ChatRequest) -> dict[str, Any]:
+    """Return a tool whose arguments are the answer, if a schema can be kept to so.
+
+    Every model can be made to call a tool; only newer ones know `output_config`, and
+    of schemas only a part.
+    """
+    schema = schema_of(request.response_format)
+    if request.tools or request.is_continued or schema.get("type") != "object":
+        return {}
+    tool = {"name": ANSWER_TOOL, "description": WHY, "input_schema": schema}
+    choice = {"type": "tool", "name": ANSWER_TOOL, "disable_parallel_tool_use": True}
+    return {"tools": [tool], "tool_choice": choice}
+
+
+def _tool_fields(request: ChatRequest, conversation: Conversation) -> dict[str, Any]:
+    tools = read_tools(request)
     if tools is None:
         return _tools_of_before(conversation)
     choice = tools.choice
