@@ -106,6 +106,8 @@ def test_the_repair_names_the_problem_and_keeps_the_conversation():
         ({"$ref": "https://example.org/schema"}, "$ref"),
         ({"$ref": "file:///etc/passwd"}, "$ref"),
         ({"$ref": "#name"}, "$ref"),
+        ({"$ref": "#/allOf/1", "allOf": [True]}, "does not lead to a schema"),
+        ({"$ref": "#/title/x", "title": "t"}, "does not lead to a schema"),
         ({"$ref": "#/$defs/none"}, "does not lead to a schema"),
         ({"$ref": "#/default/x", "default": {"x": {}}}, "does not lead to a schema"),
         ({"$ref": "#/$defs", "$defs": {"a": {}}}, "does not lead to a schema"),
@@ -173,6 +175,14 @@ def test_a_schema_that_is_nested_too_deep_is_refused(depth):
             "null",
             "1",
         ),
+        (
+            {
+                "allOf": [{"type": "integer"}],
+                "properties": {"a": {"$ref": "#/allOf/0"}},
+            },
+            "1",
+            "{}",
+        ),
         ({"$id": "https://example.org/x", "type": "object"}, "{}", "[]"),
     ],
 )
@@ -228,6 +238,23 @@ def test_a_hostile_schema_takes_no_long_time(schema, answer):
 def test_what_takes_too_long_to_check_is_not_called_right():
     problem = problem_of("1", shaped(doubling(40, {"type": "integer"})))
     assert problem is not None and "too deeply nested to be checked" in problem
+
+
+def test_an_answer_too_long_for_its_schema_is_not_called_right():
+    schema = {"enum": ["x" * 200_000]}
+    check_schema(schema)
+    problem = problem_of(json.dumps(["y" * 30_000]), shaped(schema))
+    assert problem is not None and "too long" in problem
+
+
+@pytest.mark.parametrize("answer", ["1", '{"a": "' + "x" * 2_000 + '"}'])
+def test_of_mistakes_that_are_hard_to_find_the_place_is_not_told(answer):
+    """The rule behind `not` is followed more often than for telling mistakes."""
+    schema = doubling(10, {"type": ["integer", "object"]})
+    wanted = shaped({"$defs": schema["$defs"], "not": {"$ref": schema["$ref"]}})
+    assert problem_of(answer, wanted) == (
+        "it does not fit the schema: a part of it breaks the rules it refers to"
+    )
 
 
 def test_as_much_work_as_allowed_is_done():
