@@ -25,20 +25,20 @@ class Race:
     def __init__(self, patience_s: float, rival: Callable[[], Lane]) -> None:
         self._patience_s = patience_s
         self._rival = rival
+        self._group = asyncio.TaskGroup()
         self._lanes: list[asyncio.Task[None]] = []
         self._leader: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self, first: Lane) -> None:
-        """Return when the call that leads has ended, or all that ran without a lead.
-
-        Raises: what the lanes raise. No lane is left running.
-        """
-        self._lanes.append(asyncio.create_task(first))
+        """Return when no call runs any more. Raises: the first thing a lane raises."""
         try:
-            await self._end()
+            async with self._group:
+                self._lanes.append(self._group.create_task(first))
+        except BaseExceptionGroup as exc:
+            raise exc.exceptions[0] from None
         finally:
-            await self._close()
+            self._disarm()
 
     def called(self) -> None:
         """Note that a call has left: the first one's patience begins."""
@@ -55,43 +55,16 @@ class Race:
         if self._leader is None:
             self._leader = lane
             self._disarm()
-            for other in self._others():
-                other.cancel()
+            for other in self._lanes:
+                if other is not lane:
+                    other.cancel()
         elif self._leader is not lane:
             raise CallFailed(CallFault.CANCELLED, "another worker was quicker")
 
-    async def _end(self) -> None:
-        while running := [lane for lane in self._lanes if not lane.done()]:
-            await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            losers = self._others() if self._leader is not None else []
-            for lane in self._lanes:
-                if lane.done() and lane not in losers:
-                    lane.result()  # raises what it raised
-
-    def _others(self) -> list[asyncio.Task[None]]:
-        return [lane for lane in self._lanes if lane is not self._leader]
-
     def _start_rival(self) -> None:
         if not self._lanes[0].done():
-            self._lanes.append(asyncio.create_task(self._rival()))
+            self._lanes.append(self._group.create_task(self._rival()))
 
     def _disarm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-
-    async def _close(self) -> None:
-        """Close what still runs and wait for it, whatever else happens meanwhile."""
-        self._disarm()
-        for lane in self._lanes:
-            lane.cancel()
-        cancelled: asyncio.CancelledError | None = None
-        while running := [lane for lane in self._lanes if not lane.done()]:
-            try:
-                await asyncio.wait(running)
-            except asyncio.CancelledError as exc:
-                cancelled = exc
-        for lane in self._lanes:
-            if not lane.cancelled():
-                lane.exception()  # its own has been raised, or it came too late
-        if cancelled is not None:
-            raise cancelled

@@ -8,6 +8,7 @@ import pytest
 from apps.engine import events as ev
 from apps.engine.conduct import conduct
 from apps.engine.errors import CallFailed, CallFault
+from apps.engine.hedging import Race
 from apps.engine.limits import Limits
 from apps.engine.meter import Meter
 from apps.engine.plan import Plan, PlannedStep
@@ -204,6 +205,86 @@ def test_a_ledger_that_fails_in_a_race_ends_the_run():
         caller=ScriptedCaller(delay_s=lambda call, number: SLOW),
         recorder=MemoryRecorder(fails_at=1),
     )
-    with pytest.raises(OSError, match="disk full"):
-        run_virtual(conduct(Task("q"), POOL, ports, Limits(is_hedged=True)))
+
+    async def timed():
+        loop = asyncio.get_running_loop()
+        with pytest.raises(OSError, match="disk full"):
+            await conduct(Task("q"), POOL, ports, Limits(is_hedged=True))
+        return loop.time()
+
+    assert run_virtual(timed()) < 3
     assert ports.caller.in_flight == 0
+
+
+def test_a_rival_that_a_limit_refuses_does_not_end_the_run():
+    pace = {"a": 6.0, "b": 1.0}
+    end, ports = hedged(failing(CallFault.UNAUTHORIZED, "a"), pace=pace, max_tokens=900)
+    assert end.answer == "b answers"
+    assert end.latency_ms == 4000  # nobody until the first one has failed
+    assert len(ports.caller.calls) == 2
+
+
+class SlowToClose(ScriptedCaller):
+    """Takes its time when a call is left."""
+
+    async def stream(self, call):
+        try:
+            async for item in super().stream(call):
+                yield item
+        except asyncio.CancelledError:
+            await asyncio.sleep(30)
+            raise
+
+
+def test_an_answer_that_is_there_counts_while_the_other_call_is_still_closed():
+    caller = SlowToClose(delay_s=lambda c, n: SLOW if c.worker == "a" else QUICK)
+    ports: Any = make_ports(planner=ScriptedPlanner(DIRECT), caller=caller)
+    limits = Limits(is_hedged=True, step_time_s=10.0)
+    end: Any = run_virtual(conduct(Task("q"), POOL, ports, limits))
+    assert end.answer == "b says 0"
+    assert not of(ports, ev.StepFailed)
+
+
+# --- the race itself -------------------------------------------------------------
+
+
+def test_who_brings_something_after_being_closed_is_refused():
+    refused: list[CallFault] = []
+
+    async def main():
+        async def stubborn():
+            race.called()
+            try:
+                await asyncio.sleep(50)
+            except asyncio.CancelledError:
+                try:
+                    race.lead()
+                except CallFailed as exc:
+                    refused.append(exc.fault)
+
+        async def rival():
+            race.lead()
+
+        race = Race(1.0, rival)
+        await race.run(stubborn())
+
+    run_virtual(main())
+    assert refused == [CallFault.CANCELLED]
+
+
+def test_patience_that_ends_with_the_first_call_starts_no_rival():
+    asked = []
+
+    async def main():
+        async def first():
+            race.called()
+
+        async def rival():
+            asked.append("rival")
+
+        race = Race(0.0, rival)
+        await race.run(first())
+        await asyncio.sleep(1)
+
+    run_virtual(main())
+    assert asked == []
