@@ -9,6 +9,8 @@ import orjson
 
 MAX_DEPTH = 8
 """Nested objects of a schema that are filled in."""
+FULL_DEPTH = 3
+"""How deep every property is filled in; further down only what is required."""
 MAX_ITEMS = 20
 """Items of a list that are made up because the schema wants so many."""
 
@@ -59,8 +61,7 @@ def _value(schema: Any, short: str, depth: int, root: Schema) -> Any:
         return _value(choices[0], short, depth + 1, root)
     match first_type(schema.get("type")) or _implied(schema):
         case "object":
-            properties = schema.get("properties")
-            items = properties.items() if isinstance(properties, dict) else ()
+            items = _properties(schema, has_all=depth < FULL_DEPTH)
             return {n: _value(part, short, depth + 1, root) for n, part in items}
         case "array":
             least = schema.get("minItems")
@@ -75,6 +76,13 @@ def _value(schema: Any, short: str, depth: int, root: Schema) -> Any:
     return _text(schema, short)
 
 
+def _properties(schema: Schema, *, has_all: bool) -> list[tuple[str, Any]]:
+    properties, required = schema.get("properties"), schema.get("required")
+    needed = required if isinstance(required, list) else []
+    items = properties.items() if isinstance(properties, dict) else ()
+    return [(name, part) for name, part in items if has_all or name in needed]
+
+
 def _choices(schema: Schema, *names: str) -> list[Any]:
     lists = (schema.get(name) for name in names)
     return next((found for found in lists if isinstance(found, list)), [])
@@ -84,10 +92,10 @@ def _resolved(schema: Any, root: Schema) -> Any:
     """Follow references inside the schema, as far as they lead anywhere."""
     for _ in range(MAX_DEPTH):
         reference = schema.get("$ref") if isinstance(schema, dict) else None
-        if not isinstance(reference, str) or not reference.startswith("#/"):
+        if not isinstance(reference, str) or not reference.startswith("#"):
             return schema
         schema = root
-        for name in reference[2:].split("/"):
+        for name in reference.split("/")[1:]:
             schema = schema.get(name) if isinstance(schema, dict) else None
     return schema
 

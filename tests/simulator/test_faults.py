@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 
 import httpx
@@ -165,3 +166,70 @@ async def test_redirect_leads_away(ask: Asker, stream: bool) -> None:
 async def test_hanging_up_without_a_socket_reaches_the_caller(ask: Asker) -> None:
     with pytest.raises(ConnectionAbortedError):
         await ask.response("fault-refuse", str(uuid.uuid4()))
+
+
+async def test_context_of_some_size_takes_what_fits(ask: Asker) -> None:
+    assert (await ask("context-7", QUESTION)).startswith("**42**")
+    refused = await ask.response("context-7", QUESTION * 2)
+    error = refused.json()["error"]
+    assert error["code"] == "context_length_exceeded"
+    assert "maximum context length is 7 tokens" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("model", "text"), [("cut-quiet-0", ""), ("cut-quiet-2", "one two")]
+)
+async def test_cut_comes_after_so_many_tokens(
+    ask: Asker, model: str, text: str
+) -> None:
+    chunks = await ask.chunks(model, "[[say one two three]]")
+    assert joined(chunks) == text
+
+
+async def test_call_of_a_tool_can_be_cut(ask: Asker) -> None:
+    chunks = await ask.chunks("cut-quiet-2", '[[call look {"at": "this"}]]')
+    deltas = [chunk["choices"][0]["delta"]["tool_calls"][0] for chunk in chunks[1:]]
+    assert deltas[0]["function"]["name"] == "look"
+    assert deltas[1]["function"]["arguments"] == '{"at"'
+    assert len(deltas) == 2
+
+
+@pytest.mark.parametrize("model", ["late-30", "trickle-10"])
+@BOTH
+async def test_late_answer_comes_whatever_the_speed(
+    ask: Asker, model: str, stream: bool
+) -> None:
+    loop = asyncio.get_running_loop()
+    start = loop.time()
+    response = await ask.response(model, "[[say one two three]]", stream=stream)
+    data = events(response.text) if stream else [response.json()]
+    text = joined(data) if stream else data[0]["choices"][0]["message"]["content"]
+    assert text == "one two three"
+    assert loop.time() - start >= (0.01 if not stream else 0.03)
+
+
+@pytest.mark.parametrize(("stream", "mark"), [(False, b" "), (True, b": still here")])
+async def test_line_is_kept_alive_without_an_answer(
+    remote: httpx.AsyncClient, stream: bool, mark: bytes
+) -> None:
+    got = b""
+    asked = body("fault-ping", QUESTION, stream=stream)
+    async with remote.stream("POST", CHAT, json=asked) as response:
+        async for part in response.aiter_bytes():
+            got += part
+            if got.count(mark) >= 3:
+                break
+    assert not got.replace(mark, b"").strip()
+
+
+async def test_flaky_models_remember_apart(ask: Asker) -> None:
+    asked = ["flaky-1", "flaky-2", "flaky-1", "flaky-2", "flaky-2"]
+    statuses = [(await ask.response(name, QUESTION)).status_code for name in asked]
+    assert statuses == [500, 500, 200, 500, 200]
+
+
+async def test_listed_faults_are_found_by_name(client: httpx.AsyncClient) -> None:
+    listed = (await client.get("/v1/models")).json()["data"]
+    named = [m["id"] for m in listed] + ["cut-1", "flaky-3", "late-5", "context-9"]
+    found = [(await client.get(f"/v1/models/{name}")).status_code for name in named]
+    assert set(found) == {200}

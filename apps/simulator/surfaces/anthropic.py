@@ -58,6 +58,11 @@ PING = event({"type": "ping"}, "ping")
 class AnthropicSurface:
     """`/v1/messages`, and `/v1/models` for who names a version of this API."""
 
+    def is_meant(self, call: Call) -> bool:
+        """Say whether the call is one of this protocol's own."""
+        is_own_path = call.path == f"{BASE_PATH}/messages"
+        return is_own_path or VERSION_HEADER in call.headers
+
     def place(self, call: Call) -> Place:
         """Return what the address stands for."""
         prefix = f"{BASE_PATH}/models"

@@ -69,6 +69,9 @@ class Framing(Protocol):
 class Surface(Protocol):
     """One wire protocol."""
 
+    def is_meant(self, call: Call) -> bool:
+        """Say whether the call is one of this protocol's own."""
+
     def place(self, call: Call) -> Place:
         """Return what the address stands for."""
 

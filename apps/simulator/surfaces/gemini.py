@@ -25,12 +25,12 @@ from apps.simulator.surfaces.base import (
     page_size,
 )
 
-BASE_PATH = "/v1beta"
-METHOD = re.compile(
-    rf"{BASE_PATH}/models/(?P<name>[^/:]+):(?P<verb>generateContent|"
-    r"streamGenerateContent)"
+PATH = re.compile(
+    r"/v1(?:beta)?/models(?:/(?P<name>[^/:]+)"
+    r"(?P<verb>:generateContent|:streamGenerateContent)?)?"
 )
-STREAM = "streamGenerateContent"
+STREAM = ":streamGenerateContent"
+KEY_HEADER = "x-goog-api-key"
 REASONS = {
     "stop": "STOP",
     "length": "MAX_TOKENS",
@@ -67,26 +67,31 @@ BROKEN = b'data: {"candidates": [{"content": \r\n\r\n'
 
 
 class GeminiSurface:
-    """`/v1beta/models` and the methods of each model."""
+    """`/v1beta/models` and the methods of each model; `/v1` is the same."""
+
+    def is_meant(self, call: Call) -> bool:
+        """Say whether the call is one of this protocol's own."""
+        is_own_path = call.path.startswith("/v1beta/") or call.path.endswith(
+            (":generateContent", STREAM)
+        )
+        return is_own_path or KEY_HEADER in call.headers
 
     def place(self, call: Call) -> Place:
         """Return what the address stands for."""
-        prefix = f"{BASE_PATH}/models"
-        if match := METHOD.fullmatch(call.path):
+        match = PATH.fullmatch(call.path)
+        if match is None:
+            return Place("unknown")
+        if match["verb"]:
             return Place("chat", match["name"])
-        if call.path == prefix:
-            return Place("models")
-        if call.path.startswith(f"{prefix}/"):
-            return Place("model", call.path.removeprefix(f"{prefix}/"))
-        return Place("unknown")
+        return Place("model", match["name"]) if match["name"] else Place("models")
 
     def key(self, call: Call) -> str:
         """Return the key of its own header or in the address."""
-        return call.headers.get("x-goog-api-key", "") or call.query.get("key", "")
+        return call.headers.get(KEY_HEADER, "") or call.query.get("key", "")
 
     def read(self, call: Call, place: Place, body: bytes) -> ChatRequest:
         """Return the request in `body`. Raises: BadRequest."""
-        is_streamed = call.path.endswith(f":{STREAM}")
+        is_streamed = call.path.endswith(STREAM)
         if is_streamed and call.query.get("alt") != "sse":
             raise BadRequest("a stream comes only as events here", "alt")
         return gemini_request.read(body, place.name, is_streamed=is_streamed)

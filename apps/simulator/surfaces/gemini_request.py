@@ -25,6 +25,8 @@ from apps.simulator.request import (
 )
 from apps.simulator.surfaces import fields
 
+SNAKE = re.compile(r"_([a-z])")
+URL_SAFE = str.maketrans("-_", "+/")
 WORD = re.compile(r"\w+")
 FIELDS = frozenset(
     WORD.findall(
@@ -45,7 +47,7 @@ MODES = {"AUTO": "auto", "VALIDATED": "auto", "ANY": "required", "NONE": "none"}
 
 def read(body: bytes, model: str, *, is_streamed: bool) -> ChatRequest:
     """Return the request in `body`. Raises: BadRequest."""
-    data = fields.load(body)
+    data = _camel(fields.load(body))
     _check_names(data, FIELDS, "")
     config = _object(data, "generationConfig")
     contents = fields.objects(data.get("contents"), "contents", may_be_empty=False)
@@ -81,7 +83,12 @@ def _object(data: Mapping[str, Any], name: str) -> dict[str, Any]:
         return {}
     if not isinstance(value, dict):
         raise BadRequest(f"{name} must be an object", name)
-    return value
+    return value if name == "properties" else _camel(value)
+
+
+def _camel(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the object with its own names in camel case: both forms are taken."""
+    return {SNAKE.sub(lambda m: m[1].upper(), k): v for k, v in value.items()}
 
 
 def _check_names(value: Mapping[str, Any], known: frozenset[str], place: str) -> None:
@@ -135,12 +142,14 @@ def _messages(contents: list[Any]) -> tuple[ChatMessage, ...]:
 
 
 def _read_part(turn: _Turn, part: dict[str, Any], is_model: bool, place: str) -> None:
-    match part:
+    named = _camel(part).items()
+    match {name: _camel(v) if isinstance(v, dict) else v for name, v in named}:
         case {"thought": True}:
             pass  # a model's own thoughts come back; they change nothing here
         case {"text": str(text)}:
             turn.texts.append(text)
-        case {"inlineData": {"mimeType": media_type, "data": data}}:
+        case {"inlineData": {"mimeType": media_type, "data": str(data)}}:
+            data = data.translate(URL_SAFE)
             turn.pictures.append(fields.picture_in(media_type, data, place))
         case {"fileData": {"fileUri": uri}}:
             turn.pictures.append(fields.picture_at(uri, f"{place}.file_data.file_uri"))
@@ -187,10 +196,11 @@ def _tools(data: dict[str, Any]) -> tuple[str, tuple[Tool, ...]]:
         declaration
         for number, group in enumerate(fields.objects(data.get("tools"), "tools"))
         for declaration in fields.objects(
-            group.get("functionDeclarations"), f"tools[{number}].function_declarations"
+            _camel(group).get("functionDeclarations"),
+            f"tools[{number}].function_declarations",
         )
     ]
-    tools = tuple(_tool(item, n) for n, item in enumerate(declared))
+    tools = tuple(_tool(_camel(item), n) for n, item in enumerate(declared))
     config = _object(_object(data, "toolConfig"), "functionCallingConfig")
     mode = config.get("mode", "AUTO")
     if mode not in MODES:
@@ -234,7 +244,7 @@ def _check_schema(schema: Any, place: str) -> None:
         return
     if not isinstance(schema, dict):
         raise BadRequest("a schema is an object", place)
-    _check_names(schema, SCHEMA_FIELDS, place)
+    _check_names(_camel(schema), SCHEMA_FIELDS, place)
     for name, part in _object(schema, "properties").items():
         _check_schema(part, f"{place}.properties[{name}]")
     _check_schema(schema.get("items"), f"{place}.items")

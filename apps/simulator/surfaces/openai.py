@@ -46,6 +46,10 @@ HEADERS: dict[Kind, tuple[tuple[bytes, bytes], ...]] = {
 class OpenAISurface:
     """`/v1/chat/completions` and `/v1/models`."""
 
+    def is_meant(self, call: Call) -> bool:
+        """Say yes: what no other protocol claims is this one's."""
+        return True
+
     def place(self, call: Call) -> Place:
         """Return what the address stands for."""
         prefix = f"{BASE_PATH}/models"

@@ -1,0 +1,214 @@
+"""Workers that call tools: when, with what, and what they make of the results."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.simulator.asking import CHAT, Asker
+
+CITY = {"type": "string", "description": "A city"}
+UNIT = {"type": "string", "enum": ["celsius", "fahrenheit"]}
+NEEDS_CITY = {
+    "type": "object",
+    "properties": {"city": CITY, "unit": UNIT},
+    "required": ["city"],
+}
+SUM = {
+    "type": "object",
+    "properties": {"expression": {"type": "string"}},
+    "required": ["expression"],
+}
+
+
+def tool(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "parameters": parameters}}
+
+
+TOOLS = [tool("get_weather", NEEDS_CITY), tool("calculator", SUM)]
+
+
+async def choice(ask: Asker, text: str, **options: Any) -> Any:
+    model = options.pop("model", "sim-atlas")
+    response = await ask.response(model, text, tools=TOOLS, **options)
+    assert response.status_code == 200, response.text
+    return response.json()["choices"][0]
+
+
+def calls(answer: Any) -> list[tuple[str, Any]]:
+    functions = [c["function"] for c in answer["message"].get("tool_calls", ())]
+    return [(f["name"], json.loads(f["arguments"])) for f in functions]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("What is the weather in Paris?", [("get_weather", {"city": "Paris"})]),
+        (
+            "Tell me the weather in New York and Rome in celsius.",
+            [
+                ("get_weather", {"city": "New York", "unit": "celsius"}),
+                ("get_weather", {"city": "Rome", "unit": "celsius"}),
+            ],
+        ),
+        ("Ask the calculator: 17 * 23", [("calculator", {"expression": "17 * 23"})]),
+        (
+            "Call get_weather with city=Oslo and the calculator for 1 + 1",
+            [
+                ("get_weather", {"city": "Oslo"}),
+                ("calculator", {"expression": "1 + 1"}),
+            ],
+        ),
+        ('[[call get_weather {"city": "X"}]]', [("get_weather", {"city": "X"})]),
+    ],
+)
+async def test_tool_that_is_meant_is_called(
+    ask: Asker, text: str, expected: list[Any]
+) -> None:
+    answer = await choice(ask, text)
+    assert calls(answer) == expected
+    assert answer["finish_reason"] == "tool_calls"
+    assert answer["message"]["content"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("What is 6*7?", {}),
+        ("What is the weather in Paris?", {"tool_choice": "none"}),
+        ("[[call unknown {}]] What is 6*7?", {}),
+    ],
+)
+async def test_no_tool_is_called_without_need(
+    ask: Asker, text: str, options: dict[str, Any]
+) -> None:
+    answer = await choice(ask, text, **options)
+    assert calls(answer) == []
+    assert answer["finish_reason"] == "stop"
+
+
+async def test_named_tool_must_be_called_and_gets_the_answer(ask: Asker) -> None:
+    named = {"type": "function", "function": {"name": "calculator"}}
+    answer = await choice(ask, "What is 6*7?", tool_choice=named)
+    assert calls(answer) == [("calculator", {"expression": "42"})]
+
+
+async def test_required_choice_calls_some_tool(ask: Asker) -> None:
+    answer = await choice(ask, "Hello!", tool_choice="required")
+    assert [name for name, _ in calls(answer)] == ["get_weather"]
+
+
+async def test_one_call_at_a_time_if_asked_for(ask: Asker) -> None:
+    text = "What is the weather in Paris and Rome?"
+    answer = await choice(ask, text, parallel_tool_calls=False)
+    assert calls(answer) == [("get_weather", {"city": "Paris"})]
+
+
+async def test_calls_of_one_answer_have_ids_of_their_own(ask: Asker) -> None:
+    answer = await choice(ask, "What is the weather in Paris and Rome?")
+    ids = [call["id"] for call in answer["message"]["tool_calls"]]
+    assert len(set(ids)) == 2
+
+
+async def test_stream_tells_name_first_and_arguments_in_pieces(ask: Asker) -> None:
+    text = "What is the weather in Paris and Rome?"
+    chunks = await ask.chunks("sim-atlas", text, tools=TOOLS)
+    deltas = [c["choices"][0]["delta"] for c in chunks[1:-2]]
+    pieces = [piece for delta in deltas for piece in delta["tool_calls"]]
+    named = [p for p in pieces if "id" in p]
+    joined = {
+        index: "".join(
+            p["function"]["arguments"] for p in pieces if p["index"] == index
+        )
+        for index in (0, 1)
+    }
+    assert [p["function"]["name"] for p in named] == ["get_weather"] * 2
+    assert joined == {0: '{"city":"Paris"}', 1: '{"city":"Rome"}'}
+    assert len(pieces) > 4
+
+
+async def test_results_make_the_answer(client: httpx.AsyncClient, ask: Asker) -> None:
+    text = "What is the weather in Paris and Rome?"
+    asked = (await choice(ask, text))["message"]
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": degrees}
+        for call, degrees in zip(asked["tool_calls"], ("18 °C", "24 °C"), strict=True)
+    ]
+    messages = [{"role": "user", "content": text}, asked, *results]
+    body = {"model": "sim-atlas", "messages": messages, "tools": TOOLS}
+    answer = (await client.post(CHAT, json=body)).json()["choices"][0]
+    assert "- `get_weather`: **18 °C**" in answer["message"]["content"]
+    assert "**24 °C**" in answer["message"]["content"]
+    assert answer["finish_reason"] == "stop"
+
+
+CALL = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [
+        {
+            "id": "a",
+            "type": "function",
+            "function": {"name": "get_weather", "arguments": "{}"},
+        }
+    ],
+}
+RESULT = {"role": "tool", "tool_call_id": "a", "content": "18"}
+USER = {"role": "user", "content": "hi"}
+
+
+@pytest.mark.parametrize(
+    ("messages", "param"),
+    [
+        ([USER, CALL], "messages"),
+        ([USER, CALL, USER], "messages[2]"),
+        ([USER, RESULT], "messages[1]"),
+        ([USER, CALL, {**RESULT, "tool_call_id": "b"}], "messages[2]"),
+        ([USER, CALL, RESULT, RESULT], "messages[3]"),
+        ([USER, CALL, {"role": "tool", "content": "18"}], "messages[2].tool_call_id"),
+        ([{**CALL, "role": "user"}], "messages[0].tool_calls"),
+    ],
+)
+async def test_calls_and_results_must_match(
+    client: httpx.AsyncClient, messages: list[Any], param: str
+) -> None:
+    response = await client.post(CHAT, json={"model": "echo", "messages": messages})
+    assert response.status_code == 400
+    assert response.json()["error"]["param"] == param
+
+
+@pytest.mark.parametrize(
+    ("options", "param"),
+    [
+        ({"tools": [{"type": "search"}]}, "tools[0].type"),
+        ({"tools": [tool("", {})]}, "tools[0].function.name"),
+        ({"tool_choice": "required"}, "tool_choice"),
+        (
+            {"tools": TOOLS, "tool_choice": {"function": {"name": "other"}}},
+            "tool_choice",
+        ),
+        ({"tools": TOOLS, "tool_choice": "sometimes"}, "tool_choice"),
+    ],
+)
+async def test_tools_in_another_shape_are_refused(
+    ask: Asker, options: dict[str, Any], param: str
+) -> None:
+    response = await ask.response("echo", "hi", **options)
+    assert response.status_code == 400
+    assert response.json()["error"]["param"] == param
+
+
+async def test_token_limit_cuts_a_call(ask: Asker) -> None:
+    answer = await choice(ask, "What is the weather in Paris?", max_tokens=2)
+    function = answer["message"]["tool_calls"][0]["function"]
+    assert answer["finish_reason"] == "length"
+    assert function == {"name": "get_weather", "arguments": '{"cit'}
+
+
+async def test_model_without_tools_refuses_them(ask: Asker) -> None:
+    refused = await ask.response("text-only", "hi", tools=TOOLS)
+    answered = await ask.response("text-only", "What is 6*7?")
+    assert (refused.status_code, answered.status_code) == (400, 200)
