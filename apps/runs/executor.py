@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 
 from apps.audit.types import Actor
 from apps.audit.writer import close_writer
-from apps.core.errors import ConductorError, Overloaded
+from apps.core.errors import Conflict, ConductorError, Overloaded
 from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.llm.chat import ChatClient
@@ -73,9 +73,12 @@ class Executor:
     ) -> Execution:
         """Accept an order and begin; `run_id` must never have been used before.
 
-        Raises: NotFound, InvalidInput, NotAllowed, BudgetExceeded, Overloaded.
+        Raises: NotFound, InvalidInput, NotAllowed, BudgetExceeded, Overloaded;
+        Conflict if `run_id` is executing.
         """
         self._refuse_when_full()
+        if run_id in self._live:
+            raise Conflict(f"run {str(run_id)!r} is executing already")
         resolved = await self._resolve(order)
         check_suited(order, resolved)
         allowance = await self._treasurer.allow(order, resolved)

@@ -16,6 +16,8 @@ KEPT = 200
 ENOUGH = 20
 """With fewer a 95th percentile would be the slowest call."""
 QUANTILE = 0.95
+MOST = 10_000
+"""Endpoints that are known; the longest known is forgotten for a new one."""
 
 
 class Latencies:
@@ -28,6 +30,8 @@ class Latencies:
         """Note that a call's first item came after this long."""
         calls = self._began.get((key, is_streamed))
         if calls is None:
+            if len(self._began) >= MOST:
+                del self._began[next(iter(self._began))]
             calls = self._began[key, is_streamed] = deque(maxlen=KEPT)
         calls.append(after_s)
 

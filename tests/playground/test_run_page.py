@@ -121,6 +121,7 @@ def test_page_shows_calls_of_tools_as_text(bob, with_tools):
     assert "calls 1 tool of the caller" in page
     assert "&lt;b&gt;MVCC&lt;/b&gt;" in page and "<b>MVCC" not in page
     assert "has been erased" not in page
+    assert "Tools of the caller: <code>look_up</code>" in page
 
 
 @pytest.mark.parametrize(

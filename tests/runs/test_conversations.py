@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from apps.core.errors import InvalidInput, NotFound
+from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.engine.ports import CallParams, Message
@@ -196,6 +196,8 @@ def test_record_of_a_run_under_way_and_of_a_stopped_one(stage, recruit):
         await live.finished()
 
     on_loop(begin())
+    with pytest.raises(Conflict):
+        on_loop(begin())
     record = run_record(cast.team.id, run_id)
     assert (record.state, record.summary, record.error) == ("running", None, None)
     assert record.context == {"request_id": "r-1"}

@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 
+from apps.runs import latencies as module
 from apps.runs.latencies import ENOUGH, KEPT, Latencies
 
 KEY = (uuid.uuid4(), "http://host/v1", "model")
@@ -63,3 +64,11 @@ def test_an_endpoint_that_hangs_does_not_push_the_mark_up(hung: int):
     for _ in range(hung):
         latencies.left(KEY, is_streamed=True, after_s=60.0)
     assert p95(latencies) == 1.0
+
+
+def test_longest_known_endpoint_makes_room(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "MOST", 2)
+    latencies = seen(*[1.0] * ENOUGH)
+    for key in (OTHER, (uuid.uuid4(), "http://host/v1", "model")):
+        latencies.began(key, is_streamed=True, after_s=1.0)
+    assert p95(latencies) is None
