@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.accounts.models import Delivery
+from apps.console.tried import TestLine, test_line
 from apps.pools.models import (
     Conductor,
     Credential,
@@ -22,47 +23,15 @@ from apps.pools.models import (
 from apps.pools.selectors import (
     conductor_list,
     conductor_values,
-    last_test,
     pool_list,
     pool_version_changes,
     pool_versions,
     worker_list,
     worker_values,
 )
-from apps.pools.types import Change, TestResult, WorkerHealth
+from apps.pools.types import Change, WorkerHealth
 from apps.runs.selectors import worker_healths
 from apps.web import formats
-
-ADVICE = {
-    "connect": "Check the address, and that the server is running and reachable.",
-    "first_byte_timeout": "The server is busy or loading the model. Try again, or "
-    "allow more time under “More”.",
-    "idle_timeout": "The answer fell silent. Try again, or allow more time.",
-    "total_timeout": "The whole answer took too long. Try again, or allow more time.",
-    "rate_limited": "The provider wants fewer calls. Wait a moment and try again.",
-    "server_error": "The provider has trouble of its own. Try again later.",
-    "incomplete": "The answer broke off. Try again; if it repeats, ask the provider.",
-    "bad_response": "This is not what a server of that protocol says. Check the "
-    "protocol and the address: it ends with the version path, such as /v1.",
-    "unauthorized": "The provider refused the key. Choose or paste another one.",
-    "quota": "The provider's account is out of credit.",
-    "not_found": "No such model or path there. Check the address and the model.",
-    "bad_request": "The provider refused the request. Another name for the output "
-    "limit, under “More”, often helps.",
-    "context_length": "The model's context is too small for a test of a few words.",
-}
-"""What to do, by the typed error of a test."""
-
-
-@dataclass(frozen=True, slots=True)
-class TestLine:
-    """The last test of a model, and what to do about it."""
-
-    __test__ = False
-
-    result: TestResult
-    advice: str
-    """Empty: nothing, or nothing we know of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +210,6 @@ def tier_line(pool: Pool, tier: Tier) -> TierLine:
         planner=_planner_words(pool, tier),
         limits=", ".join(_limit_words(tier)),
     )
-
-
-def test_line(model: Worker | Conductor) -> TestLine | None:
-    """Return the last test of a model for people; None: it was never tested."""
-    result = last_test(model)
-    if result is None:
-        return None
-    return TestLine(result, ADVICE.get(result.error_code, ""))
 
 
 def _rows(team_id: uuid.UUID, workers: list[Worker]) -> list[WorkerRow]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -138,7 +138,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """How one short call to a model went."""
+    """How a test of a model went."""
 
     ok: bool
     latency_ms: int
@@ -152,7 +152,10 @@ class TestResult:
     message: str
     """What went wrong, for people."""
     tested_at: datetime
-    """When the call ended."""
+    """When the calls ended."""
+    abilities: Mapping[str, bool] = field(default_factory=dict)
+    """What a model that answered can do, as it showed, by names of the worker's fields
+    (a conductor's begun reasoning is `accepts_prefill`). Left out: not found out."""
 
 
 class HealthState(StrEnum):

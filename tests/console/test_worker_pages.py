@@ -190,6 +190,25 @@ def test_save_and_test_shows_what_the_model_said(cast, alice, simulator_url):
     assert "The worker fast is there." in page
 
 
+def test_test_says_what_a_model_can_do_and_what_is_not_marked(
+    cast, alice, simulator_url
+):
+    sent = worker_input(base_url=simulator_url, model="sim-delta", test="1")
+    text = words(alice.post(NEW, sent, follow=True).content.decode())
+    assert "Takes images, takes tools, continues answers." in text
+    assert "It takes images, but that is not marked" in text
+    assert "It continues answers, but that is not marked" in text
+    assert "It takes tools, but" not in text
+
+
+def test_test_says_what_is_marked_and_not_so(cast, alice, simulator_url):
+    marked = {"base_url": simulator_url, "model": "text-only", "accepts_images": "on"}
+    text = words(
+        alice.post(NEW, worker_input(**marked, test="1"), follow=True).content.decode()
+    )
+    assert "It takes no images, but is marked as if it did" in text
+
+
 def test_failing_test_names_the_error_and_what_to_do(cast, alice, simulator_url):
     worker = WorkerFactory.create(
         team=cast.team, base_url=simulator_url, model="no-such-model"

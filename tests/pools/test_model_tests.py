@@ -11,6 +11,7 @@ import pytest
 from django.db import connection
 
 from apps.core.errors import NotFound
+from apps.pools.abilities import PROBES
 from apps.pools.models import Credential, Worker
 from apps.pools.selectors import access_worker, last_test, pool_snapshot, worker_health
 from apps.pools.services import (
@@ -46,6 +47,65 @@ def test_model_that_answers_passes(cast: Cast, simulator_url: str):
     assert result.answer
     assert result.model == "sim-delta"
     assert 0 <= result.latency_ms < 60_000
+
+
+@pytest.mark.parametrize(
+    ("protocol", "path"), [("openai", "v1"), ("anthropic", "v1"), ("gemini", "v1beta")]
+)
+def test_model_shows_its_abilities_over_every_protocol(
+    cast: Cast, simulator_url: str, protocol: str, path: str
+):
+    base_url = simulator_url.replace("/v1", f"/{path}")
+    worker = make_worker(
+        cast.team, base_url=base_url, model="sim-delta", protocol=protocol
+    )
+    result = tried(worker)
+    assert (result.ok, result.message, result.model) == (True, "", "sim-delta")
+    assert "42" in result.answer
+    assert result.abilities == dict.fromkeys(PROBES, True)
+    assert entries(cast.team)[-1].data["abilities"] == result.abilities
+
+
+def test_wrong_protocol_is_a_result(cast: Cast, simulator_url: str):
+    for protocol in ("gemini", "anthropic"):
+        worker = make_worker(
+            cast.team,
+            name=protocol,
+            base_url=f"{simulator_url}/x",
+            protocol=protocol,
+            model="sim-delta",
+        )
+        assert (tried(worker).ok, tried(worker).error_code) == (False, "not_found")
+
+
+def test_conductor_shows_only_whether_it_goes_on(cast: Cast, simulator_url: str):
+    """A begun reasoning is all a conductor needs to be able to continue."""
+    for uses_prefill, shown in ((False, {}), (True, {"accepts_prefill": True})):
+        row = make_conductor(
+            cast.team,
+            name=f"c-{uses_prefill}",
+            base_url=simulator_url,
+            model="sim-delta",
+            uses_prefill=uses_prefill,
+        )
+        result = conductor_test(team_id=cast.team.id, conductor_id=row.id, actor=ACTOR)
+        assert result.abilities == shown
+
+
+def test_model_that_fails_is_asked_nothing_more(cast: Cast, simulator_url: str):
+    worker = make_worker(cast.team, base_url=simulator_url, model="fault-500")
+    assert tried(worker).abilities == {}
+
+
+def test_result_of_before_abilities_is_read(cast: Cast, simulator_url: str):
+    worker = make_worker(cast.team, base_url=simulator_url, model="sim-delta")
+    tried(worker)
+    worker.refresh_from_db()
+    assert worker.last_test is not None
+    del worker.last_test["abilities"]
+    kept = last_test(worker)
+    assert kept is not None
+    assert kept.abilities == {}
 
 
 def test_result_is_kept_and_recorded(cast: Cast, simulator_url: str):

@@ -25,6 +25,29 @@ def test_models_are_listed_by_name(cast: Cast, simulator_url: str):
     assert names == sorted(names)
 
 
+@pytest.mark.parametrize(
+    ("protocol", "path"), [("anthropic", "v1"), ("gemini", "v1beta")]
+)
+def test_models_are_listed_over_every_protocol(
+    cast: Cast, simulator_url: str, protocol: str, path: str
+):
+    base_url = simulator_url.replace("/v1", f"/{path}")
+    names = models_fetch(team_id=cast.team.id, base_url=base_url, protocol=protocol)
+    assert "sim-delta" in names
+
+
+def test_key_is_sent_as_each_protocol_wants_it(cast: Cast):
+    with serving(create_app(speed=0, api_key=CANARY), ws="none") as url:
+        for protocol, path in (("anthropic", "v1"), ("gemini", "v1beta")):
+            names = models_fetch(
+                team_id=cast.team.id,
+                base_url=f"{url}/{path}",
+                protocol=protocol,
+                secret=CANARY,
+            )
+            assert "sim-delta" in names
+
+
 def test_key_may_be_given_or_stored(cast: Cast):
     with serving(create_app(speed=0, api_key=CANARY), ws="none") as url:
         base_url = f"{url}/v1"
@@ -57,6 +80,7 @@ def test_stored_key_goes_to_its_own_host_alone(cast: Cast, simulator_url: str):
         ({"secret": ""}, "secret"),
         ({"secret": f"{CANARY}\nhost: x"}, "secret"),
         ({"credential_id": uuid.uuid4()}, "credential_id"),
+        ({"protocol": "telepathy"}, "protocol"),
     ],
 )
 def test_bad_value_is_told_by_its_field(
@@ -94,9 +118,10 @@ def test_preset_begins_a_worker(cast: Cast, preset):
         cast.team,
         name=preset.id,
         base_url=preset.base_url,
+        protocol=preset.protocol,
         max_tokens_field=preset.max_tokens_field,
     )
-    assert worker.base_url == preset.base_url
+    assert (worker.base_url, worker.protocol) == (preset.base_url, preset.protocol)
     assert preset.needs_key == preset.base_url.startswith("https://")
 
 

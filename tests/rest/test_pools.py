@@ -198,6 +198,15 @@ def test_a_worker_is_tested_for_real(alice, cast, things, pool):
     assert actions(cast.team)[-1] == "worker.tested"
 
 
+def test_a_test_tells_what_a_worker_can_do(alice, simulator_url):
+    body = {**WORKER, "base_url": simulator_url, "model": "sim-delta"}
+    place = f"workers/{alice.post('workers/', body).json()['id']}/"
+    names = ("accepts_images", "accepts_tools", "accepts_prefill")
+    told = alice.post(f"{place}test/").json()
+    assert told["abilities"] == dict.fromkeys(names, True)
+    assert alice.get(place).json()["last_test"] == told
+
+
 def test_a_worker_that_does_not_answer_says_why(alice, cast):
     worker = WorkerFactory.create(team=cast.team)
     answer = alice.post(f"workers/{worker.id}/test/")
@@ -214,6 +223,14 @@ def test_a_provider_is_asked_for_its_models(alice, cast, simulator_url):
 @pytest.mark.parametrize(
     ("url", "status"), [(BASE_URL, 422), ("http://10.0.0.1/v1", 400)]
 )
+def test_a_provider_is_asked_in_its_protocol(alice, simulator_url):
+    body = {
+        "base_url": simulator_url.replace("/v1", "/v1beta"),
+        "protocol": "gemini",
+    }
+    assert "sim-delta" in alice.post("workers/models/", body).json()["models"]
+
+
 def test_a_provider_that_cannot_be_asked_is_told(alice, cast, url, status):
     fault(alice.post("workers/models/", {"base_url": url}), status)
 

@@ -252,7 +252,7 @@ def _tier_fields(tier: TierName) -> Iterator[tuple[str, forms.Field]]:
         forms.BooleanField(
             label="Ask a second worker when the first is slow",
             required=False,
-            help_text="Slow: no word after the time in which 95 % of its answers begin. "
+            help_text="Slow: silent for longer than 95 % of its answers take to begin. "
             "The quicker one goes on; the other call costs, too.",
         ),
     )

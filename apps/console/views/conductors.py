@@ -21,7 +21,8 @@ from apps.console.asking import is_part, models_found, new_key
 from apps.console.forms.models import ConductorForm, conductor_initial
 from apps.console.frame import change_and_tell, console_page, require, try_change
 from apps.console.hiring import save_with_key
-from apps.console.pool_rows import conductor_rows, test_line
+from apps.console.pool_rows import conductor_rows
+from apps.console.tried import test_line
 from apps.pools.models import Conductor
 from apps.pools.selectors import access_conductor, credential_list
 from apps.pools.services import (

@@ -27,7 +27,8 @@ from apps.console.asking import (
 from apps.console.forms.models import NEW_POOL, WorkerForm, worker_initial
 from apps.console.frame import change_and_tell, console_page, require, try_change
 from apps.console.hiring import save_with_key, worker_hire
-from apps.console.pool_rows import test_line, worker_row, worker_rows
+from apps.console.pool_rows import worker_row, worker_rows
+from apps.console.tried import test_line
 from apps.pools.models import Worker
 from apps.pools.selectors import (
     access_worker,

@@ -1,4 +1,4 @@
-"""Trying a model out: one short call, and the models a provider lists.
+"""Trying a model out: a few short calls, and the models a provider lists.
 
 No transaction is open while a provider is awaited, and no connection to the database is
 held. Call these from a thread without a running event loop.
@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -24,7 +23,8 @@ from apps.llm.chat import ChatClient
 from apps.llm.errors import LlmError
 from apps.llm.http import HttpTransport, open_transport
 from apps.llm.models import list_models
-from apps.llm.types import ChatRequest, Endpoint, Finish, Timeouts
+from apps.llm.types import ChatRequest, Endpoint, Timeouts
+from apps.pools.abilities import MAX_ANSWER_TOKENS, PROBES, abilities_shown, ask
 from apps.pools.checks import Faults, address_fault, credential_of
 from apps.pools.credentials import credential_open
 from apps.pools.errors import ProviderFailed
@@ -39,15 +39,15 @@ from apps.pools.selectors import (
 from apps.pools.types import TestResult
 
 QUESTION = "What is 17 + 25?"
-MAX_ANSWER_TOKENS = 256
-"""Room for a model that thinks before it says one word."""
 MAX_TEST_S = 60
 """Somebody waits for it in front of a page."""
+MAX_PROBE_S = 30
+"""The same, for what a model can do: all at once, after it has answered."""
 MAX_LISTING_S = 20
 MAX_SHOWN = 200
 """Characters of an answer that are kept."""
-
-ModelT = TypeVar("ModelT", Worker, Conductor)
+RECORDED = ("ok", "latency_ms", "model", "error_code", "message", "abilities")
+"""What the ledger holds of a test: all but what the model said."""
 
 
 def worker_test(
@@ -55,16 +55,24 @@ def worker_test(
 ) -> TestResult:
     """Ask a worker one short question, and keep and record how it went.
 
-    What goes wrong at the provider is in the result. Raises: NotFound.
+    One that answers gets another for each of its abilities. What goes wrong at the
+    provider is in the result. Raises: NotFound.
     """
-    return _test(access_worker(team_id, worker_id), "worker.tested", actor)
+    row = access_worker(team_id, worker_id)
+    return _test(row, "worker.tested", actor, tuple(PROBES))
 
 
 def conductor_test(
     *, team_id: uuid.UUID, conductor_id: uuid.UUID, actor: Actor
 ) -> TestResult:
-    """Ask a conductor one short question; like `worker_test`. Raises: NotFound."""
-    return _test(access_conductor(team_id, conductor_id), "conductor.tested", actor)
+    """Ask a conductor one short question, and keep and record how it went.
+
+    One whose reasoning is begun for it must show that it goes on from there.
+    Raises: NotFound.
+    """
+    row = access_conductor(team_id, conductor_id)
+    probes = ("accepts_prefill",) if row.uses_prefill else ()
+    return _test(row, "conductor.tested", actor, probes)
 
 
 def models_fetch(
@@ -113,13 +121,12 @@ def models_fetch(
         raise ProviderFailed(exc.message, fault=exc.fault) from None
 
 
-def _test(row: Worker | Conductor, action: str, actor: Actor) -> TestResult:
-    result = _try(row)
+def _test(
+    row: Worker | Conductor, action: str, actor: Actor, probes: Sequence[str]
+) -> TestResult:
+    result = _try(row, probes)
     values = {**asdict(result), "tested_at": result.tested_at.isoformat()}
-    data = {
-        key: values[key]
-        for key in ("ok", "latency_ms", "model", "error_code", "message")
-    }
+    data = {key: values[key] for key in RECORDED}
     draft = EntryDraft(
         action=action,
         subject_type=action.partition(".")[0],
@@ -136,39 +143,36 @@ def _test(row: Worker | Conductor, action: str, actor: Actor) -> TestResult:
     return result
 
 
-def _try(row: Worker | Conductor) -> TestResult:
+def _try(row: Worker | Conductor, probes: Sequence[str]) -> TestResult:
     began = time.monotonic()
-
-    def ended(**facts: Any) -> TestResult:
-        blank = {
-            "ok": False,
-            "answer": "",
-            "model": "",
-            "error_code": "",
-            "message": "",
-        }
-        latency_ms = round((time.monotonic() - began) * 1000)
-        return TestResult(
-            latency_ms=latency_ms, tested_at=timezone.now(), **{**blank, **facts}
-        )
-
     try:
-        endpoint = _patient(endpoint_of(row))
+        endpoint = endpoint_of(row)
         _release_connection()
-        limit = min(MAX_ANSWER_TOKENS, row.max_output_tokens)
-        answer, model = asyncio.run(_ask(endpoint, limit))
+        return asyncio.run(_ask(endpoint, row.max_output_tokens, probes))
     except LlmError as exc:
-        return ended(error_code=exc.fault, message=exc.message)
+        code, message = exc.fault, exc.message
     except ConductorError as exc:  # the credential does not open, or not for this host
-        return ended(error_code=exc.code, message=exc.message)
-    return ended(ok=True, answer=answer, model=model)
+        code, message = exc.code, exc.message
+    return TestResult(
+        ok=False,
+        latency_ms=_since(began),
+        answer="",
+        model="",
+        error_code=code,
+        message=message,
+        tested_at=timezone.now(),
+    )
 
 
-def _patient(endpoint: Endpoint) -> Endpoint:
+def _since(began: float) -> int:
+    return round((time.monotonic() - began) * 1000)
+
+
+def _patient(endpoint: Endpoint, total_s: float) -> Endpoint:
     """Return the endpoint with the patience of somebody who waits for a page."""
     limits = endpoint.timeouts
     return replace(
-        endpoint, timeouts=replace(limits, total_s=min(limits.total_s, MAX_TEST_S))
+        endpoint, timeouts=replace(limits, total_s=min(limits.total_s, total_s))
     )
 
 
@@ -178,22 +182,32 @@ def _release_connection() -> None:
         connection.close()
 
 
-async def _ask(endpoint: Endpoint, max_tokens: int) -> tuple[str, str]:
+async def _ask(
+    endpoint: Endpoint, max_output_tokens: int, probes: Sequence[str]
+) -> TestResult:
+    """Ask the question, then what `probes` want to know. Raises: LlmError."""
     request = ChatRequest(
-        [{"role": "user", "content": QUESTION}], max_tokens=max_tokens
+        [{"role": "user", "content": QUESTION}],
+        max_tokens=min(MAX_ANSWER_TOKENS, max_output_tokens),
     )
-    answer, model = "", ""
-    async with (
-        _transport() as transport,
-        # Streamed, as runs call it.
-        aclosing(ChatClient(transport).stream(endpoint, request)) as stream,
-    ):
-        async for item in stream:
-            if isinstance(item, Finish):
-                model = item.model
-            else:
-                answer += item.text
-    return _shown(answer), _shown(model)
+    began = time.monotonic()
+    async with _transport() as transport:
+        client = ChatClient(transport)
+        answer = await ask(client, _patient(endpoint, MAX_TEST_S), request)
+        latency_ms = _since(began)
+        abilities = await abilities_shown(
+            client, _patient(endpoint, MAX_PROBE_S), probes
+        )
+    return TestResult(
+        ok=True,
+        latency_ms=latency_ms,
+        answer=_shown(answer.text),
+        model=_shown(answer.model),
+        error_code="",
+        message="",
+        tested_at=timezone.now(),
+        abilities=abilities,
+    )
 
 
 async def _list(endpoint: Endpoint) -> list[str]:

@@ -118,7 +118,7 @@ class PriceOutput(Output):
 
 
 class ModelTestOutput(Output):
-    """How one short call to a model went."""
+    """How a test of a model went."""
 
     ok = serializers.BooleanField()
     latency_ms = serializers.IntegerField()
@@ -127,6 +127,11 @@ class ModelTestOutput(Output):
     error_code = serializers.CharField(help_text="Empty: none.")
     message = serializers.CharField(help_text="What went wrong, if anything.")
     tested_at = Time()
+    abilities = serializers.DictField(
+        child=serializers.BooleanField(),
+        help_text="What it can do, as it showed, by names of a worker's fields. Left "
+        "out: not found out.",
+    )
 
 
 class EndpointOutput(Output):
@@ -154,4 +159,9 @@ TEST_EXAMPLE: dict[str, Any] = {
     "error_code": "",
     "message": "",
     "tested_at": "2026-11-21T15:53:16.000000Z",
+    "abilities": {
+        "accepts_images": False,
+        "accepts_tools": True,
+        "accepts_prefill": False,
+    },
 }

@@ -212,9 +212,10 @@ class WorkerTest(RestView):
         "worker_test", "Test a worker", answer=ModelTestOutput, example=TEST_EXAMPLE
     )
     def post(self, request: Request, worker_id: uuid.UUID) -> Response:
-        """Ask a worker one short question, which costs what it costs.
+        """Ask a worker a few short questions, which cost what they cost.
 
-        What goes wrong at the provider is in the answer.
+        One that answers must show what it can do, too. What goes wrong at the provider
+        is in the answer.
         """
         result = worker_test(
             team_id=self.asker.team_id, worker_id=worker_id, actor=self.asker.actor

@@ -1,0 +1,77 @@
+"""What the last test of a model says, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from apps.pools.models import Conductor, Worker
+from apps.pools.selectors import last_test
+from apps.pools.types import TestResult
+
+ADVICE = {
+    "connect": "Check the address, and that the server is running and reachable.",
+    "first_byte_timeout": "The server is busy or loading the model. Try again, or "
+    "allow more time under “More”.",
+    "idle_timeout": "The answer fell silent. Try again, or allow more time.",
+    "total_timeout": "The whole answer took too long. Try again, or allow more time.",
+    "rate_limited": "The provider wants fewer calls. Wait a moment and try again.",
+    "server_error": "The provider has trouble of its own. Try again later.",
+    "incomplete": "The answer broke off. Try again; if it repeats, ask the provider.",
+    "bad_response": "This is not what a server of that protocol says. Check the "
+    "protocol and the address: it ends with the version path, such as /v1.",
+    "unauthorized": "The provider refused the key. Choose or paste another one.",
+    "quota": "The provider's account is out of credit.",
+    "not_found": "No such model or path there. Check the address and the model.",
+    "bad_request": "The provider refused the request. Another name for the output "
+    "limit, under “More”, often helps.",
+    "context_length": "The model's context is too small for a test of a few words.",
+}
+"""What to do, by the typed error of a test."""
+
+
+WORDS = {
+    "accepts_images": ("takes images", "takes no images"),
+    "accepts_tools": ("takes tools", "takes no tools"),
+    "accepts_prefill": ("continues answers", "does not continue answers"),
+}
+"""By ability: what is said of a model that has it, and of one that lacks it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestLine:
+    """The last test of a model, and what to do about it."""
+
+    __test__ = False
+
+    result: TestResult
+    advice: str
+    """Empty: nothing, or nothing we know of."""
+    shown: str
+    """What it can do, as it showed. Empty: that was not tried."""
+    remarks: tuple[str, ...]
+    """Where that is not what is set."""
+
+
+def test_line(model: Worker | Conductor) -> TestLine | None:
+    """Return the last test of a model for people; None: it was never tested."""
+    result = last_test(model)
+    if result is None:
+        return None
+    shown = [WORDS[name][not has] for name, has in result.abilities.items()]
+    return TestLine(
+        result=result,
+        advice=ADVICE.get(result.error_code, ""),
+        shown=", ".join(shown),
+        remarks=tuple(_remarks(model, result)),
+    )
+
+
+def _remarks(model: Worker | Conductor, result: TestResult) -> Iterator[str]:
+    for name, has in result.abilities.items():
+        is_set = getattr(model, name) if isinstance(model, Worker) else True
+        yes, no = WORDS[name]
+        if has and not is_set:
+            yield f"It {yes}, but that is not marked, so no run counts on it."
+        elif is_set and not has:
+            yield f"It {no}, but is marked as if it did: runs that count on it fail."
