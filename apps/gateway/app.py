@@ -28,9 +28,9 @@ from apps.gateway.errors import (
 )
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
+from apps.gateway.pump import StreamTiming
 from apps.gateway.responses.routes import response_handlers
 from apps.gateway.starting import Starter
-from apps.gateway.stream import StreamTiming
 
 COMPLETIONS = "/v1/chat/completions"
 EXPOSED_HEADERS = (

@@ -15,9 +15,12 @@ from apps.gateway.documents import completion_document, cost_text, created_of
 from apps.gateway.errors import ClientGone, failure_of_run
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
+from apps.gateway.pump import Pump, StreamTiming
 from apps.gateway.sharing import Started
 from apps.gateway.starting import DIRECT_PREFIX, Starter
-from apps.gateway.stream import AnswerStream, StreamTiming
+from apps.gateway.step_events import wants_events
+from apps.gateway.stream import CompletionTeller
+from apps.gateway.tool_calls import SentCalls
 from apps.runs.types import RunSummary
 
 
@@ -34,40 +37,37 @@ class ChatCompletions:
     async def post(self, exchange: Exchange) -> None:
         """Answer a chat completion, whole or streamed."""
         holder = await authenticate(exchange, self._backend)
+        has_events = wants_events(exchange)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
         request = parse_chat_request(raw, max_prompt_bytes=settings.MAX_PROMPT_BYTES)
         started = await self._starter.start(exchange, holder, request.asked, raw)
         try:
             if request.asked.is_streamed:
-                await self._stream(exchange, holder, request, started)
+                teller = _teller(request, holder, started, has_events=has_events)
+                await Pump(exchange, started, teller, self._timing).run()
             else:
                 await _answer(exchange, request, started)
         except ClientGone:
             started.leave()
             raise
 
-    async def _stream(
-        self,
-        exchange: Exchange,
-        holder: KeyHolder,
-        request: ChatRequest,
-        started: Started,
-    ) -> None:
-        model = request.asked.model
-        writer = ChunkWriter(
-            completion_id=f"chatcmpl-{started.run_id.hex}",
-            created=created_of(started.run_id),
-            model=model,
-        )
-        stream = AnswerStream(
-            exchange,
-            started,
-            writer,
-            wants_usage=request.wants_usage or holder.always_include_usage,
-            shows_progress=not model.startswith(DIRECT_PREFIX),
-            timing=self._timing,
-        )
-        await stream.run()
+
+def _teller(
+    request: ChatRequest, holder: KeyHolder, started: Started, *, has_events: bool
+) -> CompletionTeller:
+    model = request.asked.model
+    writer = ChunkWriter(
+        completion_id=f"chatcmpl-{started.run_id.hex}",
+        created=created_of(started.run_id),
+        model=model,
+    )
+    return CompletionTeller(
+        writer,
+        SentCalls(started.run_id),
+        wants_usage=request.wants_usage or holder.always_include_usage,
+        has_events=has_events,
+        shows_progress=not model.startswith(DIRECT_PREFIX),
+    )
 
 
 async def _answer(exchange: Exchange, request: ChatRequest, started: Started) -> None:

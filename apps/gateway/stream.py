@@ -1,34 +1,27 @@
-"""Streams one run to one client, at the client's pace.
+"""Tells a run as the chunks of a streamed chat completion.
 
-Guarantees: the first chunk goes out as soon as the run is on record; no silence longer
-than the heartbeat; what arrives while the client is slow is joined, so at most one
-answer is held; the texts sent add up to the recorded answer or the stream ends with an
+Guarantees: the texts sent add up to the recorded answer or the stream ends with an
 error; exactly one finish reason, and `[DONE]` after complete answers only.
 """
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass
 from itertools import chain, groupby
 from operator import itemgetter
+
+import orjson
 
 from apps.engine.events import RunCompleted
 from apps.engine.ports import Progress, ToolCallDelta
 from apps.gateway.chunks import DONE, ChunkWriter
 from apps.gateway.documents import conductor_document, finish_reason, usage_document
-from apps.gateway.errors import (
-    CLIENT_STALLED,
-    Failure,
-    failure_of_run,
-)
-from apps.gateway.exchange import Exchange
+from apps.gateway.errors import Failure, failure_of_run
 from apps.gateway.progress import ProgressLines
-from apps.gateway.sharing import Started
+from apps.gateway.step_events import step_event
 from apps.gateway.tool_calls import SentCalls, with_ids
 from apps.runs.types import RunSummary, Signal
 
-ANSWER, PROGRESS, CALLS = "answer", "progress", "calls"
+ANSWER, PROGRESS, CALLS, EVENT = "answer", "progress", "calls", "event"
 Piece = tuple[str, str | tuple[ToolCallDelta, ...]]
 """A kind, and a text; for CALLS pieces of tool calls."""
 DIVERGED = Failure(
@@ -36,160 +29,86 @@ DIVERGED = Failure(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StreamTiming:
-    """How patient a stream is."""
-
-    heartbeat_s: float = 10.0
-    """Longest silence; clients and proxies give up from 15 s on."""
-    stall_s: float = 120.0
-    """A client that takes nothing for so long no longer holds a run."""
-
-
-class AnswerStream:
-    """A run on its way to a client."""
+class CompletionTeller:
+    """Makes chunks of the signals of one run. Satisfies `pump.Teller`."""
 
     def __init__(
         self,
-        exchange: Exchange,
-        started: Started,
         writer: ChunkWriter,
+        calls: SentCalls,
         *,
         wants_usage: bool,
+        has_events: bool,
         shows_progress: bool,
-        timing: StreamTiming,
     ) -> None:
-        self._exchange = exchange
-        self._started = started
-        self._run = started.run
         self._writer = writer
         self._wants_usage = wants_usage
+        self._has_events = has_events
         self._lines = ProgressLines() if shows_progress else None
-        self._timing = timing
-        self._loop = asyncio.get_running_loop()
-        self._changed = asyncio.Event()
-        self._on_record = asyncio.Event()
         self._pending: list[Piece] = []
         self._sent: list[str] = []
-        self._sent_calls = SentCalls(started.run_id)
-        self._is_heartbeat_due = False
-        self._is_sending = False
-        self._sent_at = self._loop.time()
+        self._sent_calls = calls
 
-    async def run(self) -> None:
-        """Send everything from the first chunk to the last."""
-        self._run.listen(self._hear)
-        finished = asyncio.ensure_future(self._run.finished())
-        finished.add_done_callback(lambda _: self._changed.set())
-        finished.add_done_callback(lambda _: self._on_record.set())
-        watcher = asyncio.ensure_future(
-            self._exchange.watch_disconnect(self._started.leave)
-        )
-        self._timer = self._loop.call_later(self._timing.heartbeat_s, self._tick)
-        try:
-            # The first byte says that there is a run: not before it is on record.
-            await self._on_record.wait()
-            if finished.done():
-                finished.result()  # raises if the run never got that far
-            await self._exchange.start_stream()
-            await self._send(self._writer.role())
-            while not finished.done():
-                await self._changed.wait()
-                self._changed.clear()
-                if body := self._take():
-                    await self._send(body)
-            await self._finish(finished.result())
-        finally:
-            self._timer.cancel()
-            watcher.cancel()
-            finished.cancel()
-            self._run.unlisten(self._hear)
+    def opening(self) -> bytes:
+        """Return the chunk that opens the answer."""
+        return self._writer.role()
 
-    # --- in: the run's signals -------------------------------------------------------
+    def heartbeat(self) -> bytes:
+        """Return the chunk that changes nothing."""
+        return self._writer.empty()
 
-    def _hear(self, signal: Signal) -> None:
-        if isinstance(signal, Progress):
-            if not signal.is_answer or not (signal.text or signal.tool_calls):
-                return
-            if signal.text:
-                self._pending.append((ANSWER, signal.text))
-            if signal.tool_calls:
-                self._pending.append((CALLS, signal.tool_calls))
-        else:
-            self._on_record.set()
-            line = self._lines.line(signal) if self._lines else ""
-            if not line:
-                return
-            self._pending.append((PROGRESS, line))
-        self._changed.set()
+    def hear(self, signal: Signal) -> bool:
+        """Take a signal; return True if it is told."""
+        if not isinstance(signal, Progress):
+            before = len(self._pending)
+            if self._has_events and (event := step_event(signal)):
+                self._pending.append((EVENT, event))
+            if self._lines and (line := self._lines.line(signal)):
+                self._pending.append((PROGRESS, line))
+            return len(self._pending) > before
+        if not signal.is_answer or not (signal.text or signal.tool_calls):
+            return False
+        if signal.text:
+            self._pending.append((ANSWER, signal.text))
+        if signal.tool_calls:
+            self._pending.append((CALLS, signal.tool_calls))
+        return True
 
-    def _tick(self) -> None:
-        now = self._loop.time()
-        if self._is_sending:
-            if now - self._sent_at >= self._timing.stall_s:
-                self._started.leave(CLIENT_STALLED)
-            next_at = now + self._timing.heartbeat_s
-        else:
-            next_at = self._sent_at + self._timing.heartbeat_s
-            if next_at <= now:
-                self._is_heartbeat_due = True
-                self._changed.set()
-                next_at = now + self._timing.heartbeat_s
-        self._timer = self._loop.call_at(next_at, self._tick)
-
-    # --- out: chunks -----------------------------------------------------------------
-
-    def _take(self) -> bytes:
+    def take(self) -> bytes:
         """Return what is pending as chunks, neighbours of one kind joined."""
-        is_due, self._is_heartbeat_due = self._is_heartbeat_due, False
         pending, self._pending = self._pending, []
         if len(pending) == 1:
             return self._chunk(*pending[0])
-        if not pending:
-            return self._writer.empty() if is_due else b""
         return b"".join(
             self._chunk(kind, _joined([piece for _, piece in pieces]))
             for kind, pieces in groupby(pending, key=itemgetter(0))
         )
+
+    def ending(self, summary: RunSummary) -> bytes:
+        """Return the rest of the answer and how it ended."""
+        rest = self.take()
+        end = summary.end
+        if not isinstance(end, RunCompleted):
+            return rest + _error(failure_of_run(end))
+        missing = unsent_text(end.answer, "".join(self._sent))
+        calls = self._sent_calls.missing(with_ids(end.tool_calls, summary.run_id))
+        if missing is None or calls is None:
+            return rest + _error(DIVERGED)
+        if missing:
+            rest += self._writer.content(missing)
+        if calls:
+            rest += self._writer.tool_calls(calls)
+        return rest + self._closing_chunks(summary, end) + DONE
 
     def _chunk(self, kind: str, piece: str | tuple[ToolCallDelta, ...]) -> bytes:
         if not isinstance(piece, str):
             return self._writer.tool_calls(self._sent_calls.pieces(piece))
         if kind is PROGRESS:
             return self._writer.reasoning(piece)
+        if kind is EVENT:
+            return piece.encode()
         self._sent.append(piece)
         return self._writer.content(piece)
-
-    async def _send(self, body: bytes) -> None:
-        self._sent_at = self._loop.time()
-        self._is_sending = True
-        await self._exchange.send_piece(body)
-        self._is_sending = False
-        self._sent_at = self._loop.time()
-
-    async def _finish(self, summary: RunSummary) -> None:
-        end = summary.end
-        rest = self._take() if self._pending else b""
-        if not isinstance(end, RunCompleted):
-            await self._fail(rest, failure_of_run(end))
-            return
-        missing = unsent_text(end.answer, "".join(self._sent))
-        calls = self._sent_calls.missing(with_ids(end.tool_calls, summary.run_id))
-        if missing is None or calls is None:
-            await self._fail(rest, DIVERGED)
-            return
-        if missing:
-            rest += self._writer.content(missing)
-        if calls:
-            rest += self._writer.tool_calls(calls)
-        await self._exchange.send_piece(
-            rest + self._closing_chunks(summary, end) + DONE, is_last=True
-        )
-
-    async def _fail(self, rest: bytes, failure: Failure) -> None:
-        if rest:
-            await self._send(rest)
-        await self._exchange.send_failure(failure)
 
     def _closing_chunks(self, summary: RunSummary, end: RunCompleted) -> bytes:
         reason = finish_reason(end)
@@ -198,6 +117,11 @@ class AnswerStream:
             return self._writer.finish(reason, conductor)
         usage = self._writer.usage(usage_document(summary), conductor)
         return self._writer.finish(reason, None) + usage
+
+
+def _error(failure: Failure) -> bytes:
+    # Without `[DONE]`: that marker promises a complete answer.
+    return b"data: " + orjson.dumps(failure.body()) + b"\n\n"
 
 
 def _joined(

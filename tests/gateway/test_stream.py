@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
+import orjson
 import pytest
 from openai._streaming import SSEBytesDecoder, SSEDecoder
 from openai.types.chat import ChatCompletionChunk
@@ -12,8 +13,9 @@ from openai.types.chat import ChatCompletionChunk
 from apps.core.errors import Overloaded
 from apps.engine.events import RunCancelled
 from apps.engine.ports import Progress
-from apps.gateway.stream import StreamTiming, unsent_text
-from tests.gateway.conftest import Client
+from apps.gateway.pump import StreamTiming
+from apps.gateway.stream import unsent_text
+from tests.gateway.conftest import CHAT, Client, chat_body
 from tests.gateway.fakes import (
     RUN_ID,
     USAGE,
@@ -276,3 +278,46 @@ def _decoder() -> SSEBytesDecoder:
 def _halves(body: bytes) -> Iterator[bytes]:
     yield body[: len(body) // 2]
     yield body[len(body) // 2 :]
+
+
+# --- named events --------------------------------------------------------------------
+
+
+async def test_named_events_come_only_when_asked_for(client: Client) -> None:
+    client.run.plays(plan(), step_started(0, "scout"), answer_piece("42"), completed())
+    body = orjson.dumps(chat_body(stream=True))
+    headers = {"x-conductor-events": "true"}
+    answer = await client.ask("POST", CHAT, body, headers=headers)
+    named = [
+        block.split(b"\n") for block in answer.body.split(b"\n\n") if b"event:" in block
+    ]
+    assert [name for name, _ in named] == [
+        b"event: plan.accepted",
+        b"event: step.started",
+    ]
+    facts = orjson.loads(named[1][1].removeprefix(b"data: "))
+    assert facts == {"round": 0, "step": 0, "attempt": 1, "worker": "scout"}
+
+
+async def test_named_events_tell_no_text(client: Client) -> None:
+    client.run.plays(plan(), step_completed(0, "scout"), completed())
+    body = orjson.dumps(chat_body(model="worker/scout", stream=True))
+    headers = {"x-conductor-events": "true"}
+    answer = await client.ask("POST", CHAT, body, headers=headers)
+    assert b"event: step.completed" in answer.body
+    assert b"Find the facts" not in answer.body
+
+
+@pytest.mark.parametrize("value", ["", "false"])
+async def test_named_events_can_be_declined(client: Client, value: str) -> None:
+    client.run.plays(plan(), completed())
+    body = orjson.dumps(chat_body(stream=True))
+    headers = {"x-conductor-events": value}
+    answer = await client.ask("POST", CHAT, body, headers=headers)
+    assert b"event:" not in answer.body
+
+
+async def test_odd_wish_for_named_events_is_refused(client: Client) -> None:
+    headers = {"x-conductor-events": "all"}
+    answer = await client.ask("POST", CHAT, b"{}", headers=headers)
+    assert answer.error["param"] == "X-Conductor-Events"

@@ -24,6 +24,7 @@ from apps.gateway.errors import (
 )
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
+from apps.gateway.pump import Pump, StreamTiming
 from apps.gateway.responses.documents import (
     Origin,
     ended_document,
@@ -33,12 +34,10 @@ from apps.gateway.responses.documents import (
 from apps.gateway.responses.history import History
 from apps.gateway.responses.ids import response_id, run_of_response
 from apps.gateway.responses.input_items import input_page, read_paging
-from apps.gateway.responses.pump import Pump
 from apps.gateway.responses.request import parse_request
 from apps.gateway.responses.stream import ResponseTeller
 from apps.gateway.sharing import Started
 from apps.gateway.starting import Asked, Starter
-from apps.gateway.stream import StreamTiming
 from apps.runs.types import RunRecord
 
 TRUE_WORDS = frozenset({"true", "1", "True"})
@@ -88,7 +87,7 @@ class Responses:
                 "starting_after: a stream is told from its beginning only",
                 param="starting_after",
             )
-        if query.get("stream") in TRUE_WORDS:
+        if query.get("stream") in TRUE_WORDS and exchange.scope["method"] == "GET":
             await self._tell_again(exchange, holder, record, origin)
         elif record.summary is None:
             await exchange.send_json(200, running_document(origin))

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
+from apps.gateway.pump import StreamTiming
 from apps.gateway.responses.endpoints import Responses
 from apps.gateway.starting import Starter
-from apps.gateway.stream import StreamTiming
 
 RESPONSES = "/v1/responses"
 ONE = f"{RESPONSES}/{{response_id}}"

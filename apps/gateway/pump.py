@@ -8,14 +8,24 @@ joins it; a client that takes nothing for long leaves the run.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Protocol
 
 from apps.engine.ports import Progress
 from apps.gateway.errors import CLIENT_STALLED
 from apps.gateway.exchange import Exchange
 from apps.gateway.sharing import Started
-from apps.gateway.stream import StreamTiming
 from apps.runs.types import RunSummary, Signal
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTiming:
+    """How patient a stream is."""
+
+    heartbeat_s: float = 10.0
+    """Longest silence; clients and proxies give up from 15 s on."""
+    stall_s: float = 120.0
+    """A client that takes nothing for so long no longer holds a run."""
 
 
 class Teller(Protocol):
