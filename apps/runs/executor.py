@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 
 from apps.audit.types import Actor
 from apps.audit.writer import close_writer
-from apps.core.errors import Conflict, ConductorError, Overloaded
+from apps.core.errors import ConductorError, Conflict, Overloaded
 from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.llm.chat import ChatClient
@@ -77,8 +77,6 @@ class Executor:
         Conflict if `run_id` is executing.
         """
         self._refuse_when_full()
-        if run_id in self._live:
-            raise Conflict(f"run {str(run_id)!r} is executing already")
         resolved = await self._resolve(order)
         check_suited(order, resolved)
         allowance = await self._treasurer.allow(order, resolved)
@@ -164,6 +162,8 @@ class Executor:
         allowance: Allowance | None,
         history: Sequence[ev.Event] = (),
     ) -> Execution:
+        if run_id in self._live:
+            raise Conflict(f"run {str(run_id)!r} is executing already")
         execution = Execution(run_id, order, resolved, allowance, history)
         self.broadcaster.attach(execution)
         caller = EndpointCaller(
