@@ -37,6 +37,7 @@ UNUSABLE = {
 class Reference:
     """An item of an earlier response, named instead of repeated."""
 
+    name: str
     kind: str
     """A prefix of `responses.ids`."""
     run_id: uuid.UUID
@@ -159,7 +160,7 @@ def _read_reference(item: Mapping[str, Any], where: str) -> Reference | None:
     if source is None:
         raise unknown_item(name, where)
     kind, run_id, index = source
-    return None if kind == REASONING else Reference(kind, run_id, index, where)
+    return None if kind == REASONING else Reference(name, kind, run_id, index, where)
 
 
 def unknown_item(name: str, where: str) -> InvalidInput:

@@ -7,6 +7,7 @@ scope `runs:read`. Whatever a key may not see is not there.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping, Sequence
 
 from apps.accounts.models import Scope
 from apps.accounts.types import KeyHolder
@@ -14,13 +15,15 @@ from apps.core.errors import InvalidInput, NotFound
 from apps.engine.events import RunCompleted
 from apps.engine.ports import Message, Messages
 from apps.gateway.ports import Backend
-from apps.gateway.responses.entries import Reference, unknown_item
-from apps.gateway.responses.ids import MESSAGE, item_id, response_id
+from apps.gateway.responses.entries import Entry, Reference, unknown_item
+from apps.gateway.responses.ids import MESSAGE, response_id
 from apps.gateway.responses.request import ResponseRequest, unknown_previous
 from apps.gateway.tool_calls import with_ids
 from apps.runs.types import RunRecord
 
 READ_SCOPE = Scope.READ.value
+MAX_SOURCES = 20
+"""Earlier responses whose items one request may refer to; each is read by itself."""
 
 
 class History:
@@ -48,9 +51,10 @@ class History:
             messages.append({"role": "system", "content": request.instructions})
         if request.previous is not None:
             messages += await self._before(holder, request.previous)
+        sources = await self._sources(holder, request.entries)
         for entry in request.entries:
             if isinstance(entry, Reference):
-                entry = await self._item(holder, entry)
+                entry = referred(entry, sources)
             add_entry(messages, entry)
         return tuple(messages)
 
@@ -61,19 +65,38 @@ class History:
             raise unknown_previous(response_id(run_id)) from exc
         return [*said_before(record), answer_of(record)]
 
-    async def _item(self, holder: KeyHolder, reference: Reference) -> Message:
-        name = item_id(reference.kind, reference.run_id, reference.index)
-        try:
-            answer = answer_of(await self.record(holder, reference.run_id))
-        except NotFound as exc:
-            raise unknown_item(name, reference.where) from exc
-        if reference.kind == MESSAGE:
-            return {"role": "assistant", "content": answer["content"]}
-        calls = answer.get("tool_calls", [])
-        if reference.index >= len(calls):
-            raise unknown_item(name, reference.where)
-        call = calls[reference.index]
-        return {"role": "assistant", "content": "", "tool_calls": [call]}
+    async def _sources(
+        self, holder: KeyHolder, entries: Sequence[Entry]
+    ) -> dict[uuid.UUID, Message]:
+        """Return what those responses said whose items are referred to."""
+        places = {
+            entry.run_id: entry for entry in entries if isinstance(entry, Reference)
+        }
+        if len(places) > MAX_SOURCES:
+            raise InvalidInput(
+                f"input: items of {len(places)} responses are referred to, at most "
+                f"{MAX_SOURCES} are allowed",
+                param="input",
+            )
+        sources = {}
+        for run_id, reference in places.items():
+            try:
+                sources[run_id] = answer_of(await self.record(holder, run_id))
+            except (NotFound, InvalidInput) as exc:
+                raise unknown_item(reference.name, reference.where) from exc
+        return sources
+
+
+def referred(reference: Reference, sources: Mapping[uuid.UUID, Message]) -> Message:
+    """Return the item that is referred to. Raises: InvalidInput if there is none."""
+    answer = sources[reference.run_id]
+    if reference.kind == MESSAGE:
+        return {"role": "assistant", "content": answer["content"]}
+    calls = answer.get("tool_calls", [])
+    if reference.index >= len(calls):
+        raise unknown_item(reference.name, reference.where)
+    call = calls[reference.index]
+    return {"role": "assistant", "content": "", "tool_calls": [call]}
 
 
 def said_before(record: RunRecord) -> Messages:

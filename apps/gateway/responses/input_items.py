@@ -33,7 +33,8 @@ class Paging:
 def read_paging(query: Mapping[str, str]) -> Paging:
     """Return the page a query asks for. Raises: InvalidInput naming the field."""
     text = query.get("limit", str(DEFAULT_LIMIT))
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MAX_LIMIT):
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(MAX_LIMIT))
+    if not is_number or not 1 <= int(text) <= MAX_LIMIT:
         raise InvalidInput(
             f"limit: expected a number from 1 to {MAX_LIMIT}", param="limit"
         )

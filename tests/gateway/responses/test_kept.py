@@ -317,7 +317,16 @@ async def test_items_may_be_named_instead_of_repeated(api: Api) -> None:
     assert (answer.status, api.messages) == (200, CONVERSATION)
 
 
-@pytest.mark.parametrize("name", ["fc_{}01", "fc_{}00"])
+async def test_items_of_too_many_responses_are_refused(api: Api) -> None:
+    names = [f"msg_{uuid.UUID(int=n).hex}00" for n in range(21)]
+    items = [{"type": "item_reference", "id": name} for name in names]
+    answer = await api.ask(input=[QUESTION, *items])
+    assert (answer.status, answer.error["param"]) == (400, "input")
+
+
+@pytest.mark.parametrize(
+    "name", ["fc_{}01", "fc_{}00", "msg_01890000000070008000000000000abc00"]
+)
 async def test_unknown_item_is_named(api: Api, name: str) -> None:
     end: RunCompleted = completed("42")
     api.keep(record(end), OTHER_RUN)
