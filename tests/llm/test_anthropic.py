@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -37,10 +38,15 @@ WEATHER = {"type": "function", "function": {"name": "weather", "parameters": SCH
 NOW = {"type": "function", "function": {"name": "now", "description": "The time"}}
 
 
-def body(*messages: dict[str, Any], is_stream: bool = False, **fields: Any) -> Any:
+def body(
+    *messages: dict[str, Any],
+    endpoint: Endpoint = ENDPOINT,
+    is_stream: bool = False,
+    **fields: Any,
+) -> Any:
     request = ChatRequest(messages or (USER,), **fields)
     return orjson.loads(
-        Anthropic().request_body(ENDPOINT, request, is_stream=is_stream)
+        Anthropic().request_body(endpoint, request, is_stream=is_stream)
     )
 
 
@@ -82,6 +88,30 @@ def test_every_field_with_a_word_goes_on_the_wire():
 
 def test_top_p_goes_alone():
     assert body(top_p=0.5)["top_p"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("model", "is_sampled"),
+    [
+        ("claude-3-opus-20240229", True),
+        ("claude-3-5-sonnet-20241022", True),
+        ("claude-opus-4-20250514", True),
+        ("claude-sonnet-4-5-20250929", True),
+        ("claude-opus-4-6", True),
+        ("claude-instant-1.2", True),
+        ("sim-delta", True),
+        ("claude-opus-4-7", False),
+        ("claude-opus-4-8-20260401", False),
+        ("claude-sonnet-5", False),
+        ("claude-sonnet-5-20260601", False),
+        ("claude-haiku-5-5", False),
+        ("anthropic/claude-opus-5", False),
+    ],
+)
+def test_later_claudes_are_not_told_how_to_sample(model: str, is_sampled: bool):
+    endpoint = replace(ENDPOINT, model=model)
+    assert ("temperature" in body(endpoint=endpoint, temperature=0.5)) is is_sampled
+    assert ("top_p" in body(endpoint=endpoint, top_p=0.5)) is is_sampled
 
 
 def test_addresses_and_headers():

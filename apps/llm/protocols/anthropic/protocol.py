@@ -1,7 +1,7 @@
 """How a request is written in Anthropic's messages protocol.
 
-What the protocol has no word for is left out: `seed`, and `top_p` beside a
-`temperature`, which newer models refuse together.
+What cannot be said is left out: `seed`; `top_p` beside a `temperature`, which some
+Claudes refuse together; both of them for later Claudes, which refuse either.
 Source: Anthropic API reference, "Messages" (version 2023-06-01).
 """
 
@@ -41,6 +41,11 @@ MODELS_PER_PAGE = 1000
 """The most that is allowed; there are some dozens."""
 WHY = "Gives the final answer. Call it once, with the whole answer."
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
+_CLAUDE = re.compile(r"\bclaude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2})(?!\d))?")
+"""Major and minor version in a name: `claude-3-5-sonnet-…`, `claude-opus-4-7`. What
+follows in more digits is a date."""
+UNSAMPLED = (4, 7)
+"""From this Claude on `temperature` and `top_p` are refused."""
 _MODES = {"auto": "auto", "none": "none", "required": "any"}
 
 
@@ -78,7 +83,7 @@ class Anthropic:
             "system": system or None,
             "stop_sequences": list(request.stop) or None,
             "stream": True if is_stream else None,
-            **_sampling(request),
+            **_sampling(endpoint, request),
             **(answering or _tool_fields(request, conversation)),
         }
         return encode(without_nones(fields))
@@ -99,7 +104,10 @@ class Anthropic:
         return [row.get("id") for row in objects_in(rows)]
 
 
-def _sampling(request: ChatRequest) -> dict[str, float]:
+def _sampling(endpoint: Endpoint, request: ChatRequest) -> dict[str, float]:
+    version = _CLAUDE.search(endpoint.model)
+    if version and (int(version[1]), int(version[2] or 0)) >= UNSAMPLED:
+        return {}
     if request.temperature is not None:
         return {"temperature": min(request.temperature, MAX_TEMPERATURE)}
     return {} if request.top_p is None else {"top_p": request.top_p}
