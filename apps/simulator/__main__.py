@@ -29,7 +29,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m apps.simulator",
-        description="Serve simulated models over an OpenAI-compatible API.",
+        description="Serve simulated models as OpenAI, Anthropic and Gemini do.",
     )
     parser.add_argument("--port", type=int, default=8100)
     parser.add_argument("--host", default="127.0.0.1")

@@ -146,3 +146,30 @@ async def test_speed_multiplies_the_pace_of_tokens() -> None:
     async with httpx.AsyncClient(transport=transport, base_url="http://sim") as client:
         response = await Asker(client).response("tokens-6-1", "hi", stream=True)
     assert 0.04 < response.elapsed.total_seconds() < 2
+
+
+CONVERSATION = (
+    "Be brief.\n\nUser: What is 1 + 1?\n\nAssistant: 2\n\n"
+    "User: What is the capital of France?"
+)
+
+
+async def test_last_turn_of_a_conversation_is_answered(ask: Asker) -> None:
+    asked = worker_message(CONVERSATION, "Answer the question directly.")
+    assert (await ask("sim-atlas", asked)).startswith("**Paris**")
+
+
+async def test_question_below_instructions_is_answered(ask: Asker) -> None:
+    asked = worker_message("Be brief.\n\nWhat is 6*7?", "Answer the question.")
+    assert (await ask("sim-atlas", asked)).startswith("**42**")
+
+
+async def test_question_in_a_plan_is_what_tools_are_called_for(ask: Asker) -> None:
+    needs = {"type": "object", "properties": {"city": {"type": "string"}}}
+    function = {"name": "get_weather", "parameters": needs}
+    asked = worker_message("What is the weather in Oslo?", "Answer the question.")
+    response = await ask.response(
+        "sim-atlas", asked, tools=[{"type": "function", "function": function}]
+    )
+    message = response.json()["choices"][0]["message"]
+    assert message["tool_calls"][0]["function"]["arguments"] == '{"city":"Oslo"}'
