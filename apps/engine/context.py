@@ -106,7 +106,7 @@ def cut_messages(
     return whole if kept is None else step.messages(kept, question_of(kept))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Step:
     task: Task
     plan: Plan

@@ -2,11 +2,16 @@
 
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from apps.engine import events as ev
 from apps.engine.conduct import conduct
 from apps.engine.errors import CallFailed, CallFault
 from apps.engine.limits import Limits
-from apps.engine.ports import Pool, PoolWorker, Task
+from apps.engine.plan import Plan, PlannedStep
+from apps.engine.ports import CallParams, Message, Pool, PoolWorker, Task
+from apps.engine.suitability import unsuited
 from apps.engine.testing import (
     ScriptedCaller,
     ScriptedPlanner,
@@ -61,3 +66,72 @@ def test_there_is_no_answer_to_keep_in_the_first_round():
     ]
     assert faults == ["empty_plan"] * 3
     assert planners == ["fallback"] and end.action == "run.completed"
+
+
+# --- for every plan and every pool ---------------------------------------------------
+
+NAMES = "abc"
+IMAGE: Message = {
+    "role": "user",
+    "content": [{"type": "image_url", "image_url": {"url": "https://example.org/1"}}],
+}
+TOOL = {"type": "function", "function": {"name": "add"}}
+
+
+@st.composite
+def plans(draw):
+    steps = []
+    for index in range(draw(st.integers(1, 5))):
+        access = draw(st.sets(st.integers(0, index - 1))) if index else set()
+        worker = draw(st.sampled_from(NAMES))
+        steps.append(PlannedStep(f"part {index}", worker, tuple(sorted(access))))
+    return Plan(tuple(steps))
+
+
+tasks = st.builds(
+    lambda tools, messages: Task(
+        "[image 1]", CallParams(tools=tools), messages=messages
+    ),
+    st.sampled_from([(), (TOOL,)]),
+    st.sampled_from([(), (IMAGE,)]),
+)
+
+
+@st.composite
+def pools(draw):
+    made = [
+        PoolWorker(
+            name,
+            accepts_images=draw(st.booleans()),
+            accepts_tools=draw(st.booleans()),
+            context_tokens=draw(st.none() | st.integers(50, 3000)),
+        )
+        for name in NAMES
+    ]
+    substitutes = draw(st.permutations(NAMES))[: draw(st.integers(0, 3))]
+    return Pool(
+        tuple(made), draw(st.sampled_from(NAMES)), substitutes=tuple(substitutes)
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(plans(), pools(), tasks)
+def test_nobody_is_asked_what_they_cannot_do(plan, pool, task):
+    ports: Any = make_ports(planner=ScriptedPlanner(plan))
+    end = run_virtual(conduct(task, pool, ports, Limits(max_replans=0)))
+    [accepted] = [e for e in ports.recorder.events if isinstance(e, ev.PlanAccepted)]
+    last = len(accepted.workers) - 1
+
+    def reason(name: str, index: int) -> str:
+        return unsuited(task, pool.worker(name), is_last=index == last)
+
+    started = [e for e in ports.recorder.events if isinstance(e, ev.StepStarted)]
+    assert not any(reason(e.worker, e.step) for e in started)
+    planned = [step.worker for step in plan.steps]
+    is_good = not any(
+        unsuited(task, pool.worker(name), is_last=index == len(planned) - 1)
+        for index, name in enumerate(planned)
+    )
+    assert (accepted.planner == "scripted") == is_good
+    somebody = any(not unsuited(task, w, is_last=True) for w in pool.workers)
+    assert (end.action == "run.completed") == somebody
