@@ -1,53 +1,26 @@
-"""Runs that several requests wait for: those that came with one `Idempotency-Key`.
+"""A request's place at a run, which it may share with others.
 
-In one process requests meet here, so a run is told to all of them as it happens, and it
-is given up when the last of them has left. Between processes and afterwards the claim
-in the database and the ledger stand for it.
+A shared run is told to all who wait for it, from its beginning on, and given up when
+the last of them has left.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import re
 import uuid
-from collections.abc import Awaitable, Callable
 
-from apps.core.errors import ConductorError, InvalidInput, NotFound, Overloaded
-from apps.core.ids import new_id
+from apps.core.errors import NotFound, Overloaded
 from apps.engine.events import RunCancelled
 from apps.engine.ports import Progress
 from apps.gateway.errors import CLIENT_CLOSED, CLIENT_STALLED
-from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
-from apps.runs.errors import IdempotencyConflict
-from apps.runs.types import Listener, LiveRun, RunOrder, RunRecord, RunSummary, Signal
+from apps.runs.types import Listener, LiveRun, RunRecord, RunSummary, Signal
 
-logger = logging.getLogger(__name__)
-HEADER = "Idempotency-Key"
-SANE_KEY = re.compile(rb"[\x21-\x7e]{1,255}")
 CLIENT_LEFT = frozenset({CLIENT_CLOSED, CLIENT_STALLED})
-INTERRUPTED = "interrupted"
-"""Code of the error of a run that another process will go on with."""
-TRIES = 5
 POLL_S = 0.5
 """How often a run of another process is looked at."""
 UNSEEN_S = 60.0
 """How long a run of another process may take to get on record."""
-Begin = Callable[[RunOrder, uuid.UUID | None], Awaitable[LiveRun]]
-"""Starts a run, under an id if one is given."""
-
-
-def idempotency_key(exchange: Exchange) -> str | None:
-    """Return the request's idempotency key, if it has one. Raises: InvalidInput."""
-    raw = exchange.headers.get(b"idempotency-key")
-    if raw is None:
-        return None
-    if not SANE_KEY.fullmatch(raw):
-        raise InvalidInput(
-            f"{HEADER}: expected 1 to 255 visible ASCII characters", param=HEADER
-        )
-    return raw.decode("ascii")
 
 
 class Started:
@@ -232,134 +205,3 @@ def _not_given_up(summary: RunSummary) -> RunSummary:
 def was_given_up(summary: RunSummary) -> bool:
     """Say whether a run was stopped because its client had left."""
     return isinstance(summary.end, RunCancelled) and summary.end.reason in CLIENT_LEFT
-
-
-class _Entry:
-    """A key in use in this process."""
-
-    def __init__(self, digest: bytes) -> None:
-        self.digest = digest
-        self.opened: asyncio.Future[SharedRun | RunRecord] = asyncio.Future()
-        self.settled = asyncio.Event()
-        """Set once the key is free, or stands for a run that has ended."""
-
-    def fail(self, exc: BaseException) -> None:
-        """Tell those who wait that there is no run."""
-        if not isinstance(exc, Exception):
-            exc = Overloaded("the first request was given up; ask again")
-        self.opened.set_exception(exc)
-        self.opened.exception()  # seen, even if nobody waits
-        self.settled.set()
-
-
-class KeyedRuns:
-    """The runs of requests with an idempotency key, by team and key."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._entries: dict[tuple[uuid.UUID, str], _Entry] = {}
-        self._settling: set[asyncio.Task[None]] = set()
-
-    async def start(
-        self, order: RunOrder, key: str, digest: bytes, begin: Begin
-    ) -> Started:
-        """Return the run that the key stands for, begun if there is none yet.
-
-        Raises: IdempotencyConflict; what `begin` raises.
-        """
-        while True:
-            entry = self._entries.get((order.team_id, key))
-            if entry is None:
-                return await self._open(order, key, digest, begin)
-            if entry.digest != digest:
-                raise IdempotencyConflict(
-                    f"this {HEADER} belongs to a request with another body"
-                )
-            found = await asyncio.shield(entry.opened)
-            if isinstance(found, RunRecord):
-                return Started(record=found, is_joined=True)
-            if not found.is_given_up:
-                return found.join(is_first=False)
-            await entry.settled.wait()
-
-    async def _open(
-        self, order: RunOrder, key: str, digest: bytes, begin: Begin
-    ) -> Started:
-        place = (order.team_id, key)
-        entry = self._entries[place] = _Entry(digest)
-        try:
-            found, is_first = await self._find_or_begin(order, key, digest, begin)
-        except BaseException as exc:
-            del self._entries[place]
-            entry.fail(exc)
-            raise
-        entry.opened.set_result(found)
-        if isinstance(found, RunRecord):
-            del self._entries[place]
-            return Started(record=found, is_joined=True)
-        task = asyncio.create_task(self._settle(place, entry, found))
-        self._settling.add(task)
-        task.add_done_callback(self._forget)
-        return found.join(is_first=is_first)
-
-    async def _find_or_begin(
-        self, order: RunOrder, key: str, digest: bytes, begin: Begin
-    ) -> tuple[SharedRun | RunRecord, bool]:
-        team_id = order.team_id
-        for _ in range(TRIES):
-            run_id = new_id()
-            holder = await self._backend.claim(team_id, key, digest, run_id)
-            if holder == run_id:
-                return await self._begin(order, key, run_id, begin), True
-            found = await self._held(team_id, holder)
-            if found is not None:
-                return found, False
-            await self._backend.release(team_id, key, holder)
-        raise Overloaded(f"this {HEADER} changes hands too quickly", retry_after_s=1)
-
-    async def _begin(
-        self, order: RunOrder, key: str, run_id: uuid.UUID, begin: Begin
-    ) -> SharedRun:
-        try:
-            return SharedRun(await begin(order, run_id))
-        except BaseException:
-            await self._backend.release(order.team_id, key, run_id)
-            raise
-
-    async def _held(
-        self, team_id: uuid.UUID, run_id: uuid.UUID
-    ) -> SharedRun | RunRecord | None:
-        """Return the run that holds a key; None if it gave up, so the key is free."""
-        if live := self._backend.find_run(team_id, run_id):
-            return SharedRun(live)
-        try:
-            record = await self._backend.run_record(team_id, run_id)
-        except NotFound:  # claimed this moment, by another process
-            record = None
-        if record is None or record.summary is None:
-            distant = DistantRun(self._backend, team_id, run_id)
-            return SharedRun(distant, is_ours=False)
-        return None if was_given_up(record.summary) else record
-
-    async def _settle(
-        self, place: tuple[uuid.UUID, str], entry: _Entry, shared: SharedRun
-    ) -> None:
-        try:
-            if not await _keeps_key(shared):
-                await self._backend.release(*place, shared.id)
-        finally:
-            del self._entries[place]
-            entry.settled.set()
-
-    def _forget(self, task: asyncio.Task[None]) -> None:
-        self._settling.discard(task)
-        if not task.cancelled() and (failure := task.exception()) is not None:
-            logger.error("an idempotency key was not settled", exc_info=failure)
-
-
-async def _keeps_key(shared: SharedRun) -> bool:
-    try:
-        summary = await shared.finished()
-    except ConductorError as error:
-        return error.code == INTERRUPTED or not shared.is_ours
-    return not was_given_up(summary)

@@ -16,8 +16,9 @@ from apps.budgets.rates import TokenMeter
 from apps.engine.ports import CallParams, Messages
 from apps.gateway.access import DIRECT_SCOPE, RUN_SCOPE, pass_rates, require_scope
 from apps.gateway.exchange import Exchange
+from apps.gateway.idempotency import Begin, KeyedRuns, idempotency_key
 from apps.gateway.ports import Backend
-from apps.gateway.sharing import Begin, KeyedRuns, Started, idempotency_key
+from apps.gateway.sharing import Started
 from apps.gateway.tool_calls import continued_run
 from apps.runs.types import NOT_NARROWED, Delivery, Narrowing, RunOrder
 
