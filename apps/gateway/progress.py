@@ -6,6 +6,7 @@ the beginning of a subtask.
 
 from __future__ import annotations
 
+from apps.engine.errors import CallFault
 from apps.engine.events import (
     Event,
     PlanAccepted,
@@ -36,6 +37,8 @@ class ProgressLines:
             case StepCompleted():
                 seconds = event.latency_ms / 1000
                 text = f"{self._place(event)} {event.worker}: done in {seconds:.1f} s"
+            case StepAttemptFailed(fault=CallFault.CANCELLED):
+                text = f"{self._place(event)} {event.worker}: stopped"
             case StepAttemptFailed():
                 text = f"{self._place(event)} {event.worker}: failed, {event.fault}"
             case _:
@@ -51,7 +54,7 @@ class ProgressLines:
         plan = self._plans.get(event.round)
         if plan is None or event.step >= len(plan.subtasks):
             return self._place(event)
-        return f"{self._place(event)} {_shorten(plan.subtasks[event.step])}"
+        return f"{self._place(event)} {shorten(plan.subtasks[event.step])}"
 
 
 def _plan_line(plan: PlanAccepted) -> str:
@@ -61,6 +64,7 @@ def _plan_line(plan: PlanAccepted) -> str:
     return f"{which}: {steps} ({', '.join(plan.workers)})"
 
 
-def _shorten(text: str) -> str:
+def shorten(text: str) -> str:
+    """Return the beginning of a subtask, on one line."""
     line = " ".join(text[: MAX_SUBTASK * 4].split())
     return line if len(line) <= MAX_SUBTASK else line[: MAX_SUBTASK - 1].rstrip() + "…"

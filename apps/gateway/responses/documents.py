@@ -20,6 +20,7 @@ from apps.engine.ports import CallParams, Messages
 from apps.engine.usage import Usage
 from apps.gateway.documents import conductor_document, created_of, finish_reason
 from apps.gateway.errors import Failure, failure_of_run
+from apps.gateway.progress import shorten
 from apps.gateway.responses.ids import (
     CALL,
     MESSAGE,
@@ -190,7 +191,7 @@ def steps_text(steps: Sequence[StepSummary]) -> str:
 def _step_line(step: StepSummary, total: int) -> str:
     took = f"done in {step.latency_ms / 1000:.1f} s"
     end = STEP_ENDS.get(step.state, took)
-    what = f" {step.subtask}" if step.subtask else ""
+    what = f" {shorten(step.subtask)}" if step.subtask else ""
     return f"[{step.index + 1}/{total}]{what} → {step.worker}: {end}\n"
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from openai.types.responses import Response
 
+from apps.gateway.responses.documents import steps_text
 from apps.gateway.responses.ids import response_id
-from tests.gateway.fakes import RUN_ID, completed, failed
+from tests.gateway.fakes import RUN_ID, STEP, completed, failed
 from tests.gateway.responses.conftest import ID, WEATHER, Api, calls_json
 
 
@@ -68,6 +71,13 @@ async def test_steps_are_told_as_reasoning(api: Api) -> None:
     assert reasoning["summary"][0]["text"] == (
         "[1/1] Write it. → writer: done in 0.9 s\n"
     )
+
+
+def test_only_the_beginning_of_a_subtask_is_told() -> None:
+    step = replace(STEP, subtask="User: What\n\nis " + "it? " * 30)
+    (line,) = steps_text([step]).splitlines()
+    assert line.startswith("[1/1] User: What is it? it?")
+    assert line.endswith("… → writer: done in 0.9 s")
 
 
 async def test_direct_call_tells_no_steps(api: Api) -> None:
