@@ -7,7 +7,7 @@ each. Source of the habits and of the output format: arXiv 2512.04388.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import orjson
@@ -45,7 +45,7 @@ def plan(task: ConductorTask, seed: int) -> Draft:
     if task.rounds and not task.has_failed:
         return Draft("The previous answer stands; another round would add nothing.", ())
     chooser = Chooser(_candidates(task), seed, task.question)
-    draft = _shaped(task, chooser)
+    draft = _callable(task, chooser, _shaped(task, chooser))
     if task.rejections:
         opening = "My last plan was refused, so this one keeps to the rules. "
     elif task.has_failed:
@@ -56,8 +56,21 @@ def plan(task: ConductorTask, seed: int) -> Draft:
 
 
 def _candidates(task: ConductorTask) -> tuple[ListedModel, ...]:
-    healthy = tuple(m for m in task.models if m.id not in task.avoided)
-    return healthy or task.models
+    able = tuple(m for m in task.models if not task.seeing or m.id in task.seeing)
+    healthy = tuple(m for m in able if m.id not in task.avoided)
+    return healthy or able or task.models
+
+
+def _callable(task: ConductorTask, chooser: Chooser, draft: Draft) -> Draft:
+    """Give the last step to a model that can call the user's functions."""
+    *before, last = draft.steps
+    if not task.calling or last.model in task.calling:
+        return draft
+    unable = tuple(m.id for m in task.models if m.id not in task.calling)
+    model = chooser.best(Need.GENERAL, excluded=unable)
+    note = f" Model {model} comes last, because it can call functions."
+    steps = (*before, replace(last, model=model))
+    return Draft(draft.reasoning + note, steps)
 
 
 def _shaped(task: ConductorTask, chooser: Chooser) -> Draft:

@@ -34,6 +34,8 @@ FAILED_STEP = re.compile(r"^Step (\d{1,3}): failed", re.IGNORECASE | re.MULTILIN
 PLANNED_IDS = re.compile(r"^\W*model_id\s*=\s*\[([\d, ]*)\]", re.MULTILINE)
 PLANNED_WORKER = re.compile(r'"worker":\s*(\d{1,6})')
 MODEL_NUMBER = re.compile(r"\bModel (\d{1,6})\b")
+SEEING = re.compile(r"\bOnly ((?:Model \d{1,6}(?:, )?)+) can see images\b")
+CALLING = re.compile(r"\bOnly ((?:Model \d{1,6}(?:, )?)+) can call functions\b")
 DEFAULT_MAX_STEPS = 5
 NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 
@@ -62,6 +64,10 @@ class ConductorTask:
     """Plans of this round that were refused."""
     avoided: frozenset[int] = frozenset()
     """Models that failed in an earlier round or that a rejection names."""
+    seeing: frozenset[int] = frozenset()
+    """Models that alone can see the question's images; empty: all or no matter."""
+    calling: frozenset[int] = frozenset()
+    """Models that alone can call the user's functions; empty: all or no matter."""
 
 
 def read(request: ChatRequest) -> ConductorTask:
@@ -82,6 +88,15 @@ def read(request: ChatRequest) -> ConductorTask:
         has_failed=bool(rounds) and bool(failed[-1] or NO_ANSWER.search(rounds[-1])),
         rejections=sum(r["marker"].lower() != "it cannot be used" for r in rejections),
         avoided=frozenset(refused.union(*failed)),
+        seeing=_able(SEEING, text),
+        calling=_able(CALLING, text),
+    )
+
+
+def _able(sentence: re.Pattern[str], text: str) -> frozenset[int]:
+    found = sentence.findall(text)
+    return (
+        frozenset(map(int, MODEL_NUMBER.findall(found[-1]))) if found else frozenset()
     )
 
 

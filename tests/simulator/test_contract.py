@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -10,6 +11,8 @@ from apps.engine.context import worker_messages
 from apps.engine.plan import Plan
 from apps.engine.ports import (
     CallParams,
+    ImagePart,
+    Message,
     Messages,
     PlanRequest,
     Pool,
@@ -127,3 +130,24 @@ async def _second_round(
     outcomes = tuple(StepOutcome(step, state, "what came") for step in plan.steps)
     rounds = (RoundOutcome(plan, outcomes, answer),)
     return PlanRequest(Task(SUM), POOL, 5, rounds=rounds, may_keep=bool(answer))
+
+
+@pytest.mark.parametrize("question", [SUM, "What does get_weather say of Oslo?"])
+async def test_only_those_who_can_are_planned_for(ask: Asker, question: str) -> None:
+    able = ("sim-birch", "sim-flint")
+    workers = tuple(
+        replace(w, accepts_images=w.name in able, accepts_tools=w.name == "sim-flint")
+        for w in POOL.workers
+    )
+    pool = replace(POOL, workers=workers, fallback="sim-flint")
+    image: ImagePart = {"type": "image_url", "image_url": {"url": "https://a.b/c.png"}}
+    function = {"name": "get_weather", "parameters": {"type": "object"}}
+    params = CallParams(tools=({"type": "function", "function": function},))
+    conversation: Messages = (Message(role="user", content=[image]),)
+    task = Task(question, params=params, messages=conversation)
+    plan = await LanguageModelPlanner().plan(
+        PlanRequest(task, pool, 5), Conductor(ask).ask
+    )
+    assert plan is not None
+    assert {step.worker for step in plan.steps} <= set(able)
+    assert plan.steps[-1].worker == "sim-flint"
