@@ -1,8 +1,8 @@
 """Named events between the chunks of a stream, for clients that ask for them.
 
 `event: step.completed` with the facts of the entry as data: names, numbers and times,
-the same as in the ledger (docs/events.md), and no text of a prompt or an answer. Only
-with the header `X-Conductor-Events: true`, because some clients crash on named events.
+the same as in the ledger (docs/events.md); no text of a prompt or an answer, and none
+of what a provider says when it fails. Only with the header `X-Conductor-Events: true`, because some clients crash on named events.
 """
 
 from __future__ import annotations
@@ -34,5 +34,6 @@ def step_event(event: Event) -> str:
     """Return a named event of the stream; empty for what has no place in one."""
     if not event.action.startswith(KINDS):
         return ""
-    facts = orjson.dumps(encode(event).data).decode()
-    return f"event: {event.action}\ndata: {facts}\n\n"
+    facts = encode(event).data
+    facts.pop("message", None)
+    return f"event: {event.action}\ndata: {orjson.dumps(facts).decode()}\n\n"

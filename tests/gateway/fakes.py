@@ -191,6 +191,8 @@ def summary(
         planner="conductor",
         orchestration_usage=Usage(20, 5),
         orchestration_cost=Cost(34),
+        worker="writer",
+        has_estimated_usage=True,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,9 +12,10 @@ from pytest_django import DjangoAssertNumQueries
 
 from apps.accounts.models import Team
 from apps.accounts.services import api_key_cache_clear
-from apps.core.errors import NotAuthenticated
+from apps.core.errors import NotAuthenticated, NotFound
 from apps.gateway.adapters import DjangoBackend
 from apps.pools.models import Worker
+from apps.runs.errors import IdempotencyConflict
 from tests.factories import PoolFactory, TeamFactory, issue_key
 
 # The bridge closes connections, which would end the transaction of a usual test.
@@ -93,3 +95,26 @@ def test_a_pool_without_a_worker_for_the_key_is_not_told(team: Team) -> None:
     PoolFactory(team=team, name="side", workers=("omega",), is_default=False)
     names = names_for(team, allowed_workers=["omega"])
     assert names == ("side/mini", "side/ultra")
+
+
+def test_a_key_stands_for_one_run_until_it_is_released(team: Team) -> None:
+    backend = DjangoBackend()
+    claim, release = async_to_sync(backend.claim), async_to_sync(backend.release)
+    first, second = uuid.uuid4(), uuid.uuid4()
+    assert claim(team.id, "key", b"1" * 32, first) == first
+    assert claim(team.id, "key", b"1" * 32, second) == first
+    with pytest.raises(IdempotencyConflict):
+        claim(team.id, "key", b"2" * 32, second)
+    release(team.id, "key", second)
+    assert claim(team.id, "key", b"1" * 32, second) == first
+    release(team.id, "key", first)
+    assert claim(team.id, "key", b"2" * 32, second) == second
+
+
+def test_a_run_that_is_not_there_is_not_found(team: Team) -> None:
+    backend = DjangoBackend()
+    run_id = uuid.uuid4()
+    assert backend.find_run(team.id, run_id) is None
+    assert async_to_sync(backend.asking_worker)(team.id, run_id) == ""
+    with pytest.raises(NotFound):
+        async_to_sync(backend.run_record)(team.id, run_id)

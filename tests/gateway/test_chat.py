@@ -47,6 +47,22 @@ async def test_conductor_object_tells_steps_and_cost(client: Client) -> None:
     assert told["steps"][0]["cost_usd"] == "0.001200"
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_conductor_object_names_who_really_answered(
+    client: Client, stream: bool
+) -> None:
+    client.run.plays(completed())
+    answer = await client.chat(stream=stream)
+    told = (answer.chunks[-1] if stream else answer.json)["conductor"]
+    assert (told["worker"], told["has_estimated_usage"]) == ("writer", True)
+
+
+async def test_time_of_an_answer_is_that_of_its_run(client: Client) -> None:
+    client.run.plays(completed())
+    created = (await client.chat()).json["created"]
+    assert created == RUN_ID.int // 2**80 // 1000
+
+
 async def test_headers_name_request_run_and_cost(client: Client) -> None:
     client.run.plays(completed())
     headers = (await client.chat()).headers

@@ -7,6 +7,7 @@ from dataclasses import replace
 from apps.engine.events import PlanKept, StepAttemptFailed
 from apps.engine.usage import Usage
 from apps.gateway.progress import ProgressLines
+from apps.gateway.step_events import step_event
 from tests.gateway.fakes import plan, step_completed, step_started
 
 
@@ -36,6 +37,18 @@ def test_end_of_a_step_tells_seconds() -> None:
 def test_failed_attempt_tells_the_fault() -> None:
     event = StepAttemptFailed(0, 1, 1, "writer", "connect", "secret", Usage(), None, 1)
     assert ProgressLines().line(event) == "[2] writer: failed, connect\n"
+
+
+def test_call_that_we_closed_was_stopped() -> None:
+    event = StepAttemptFailed(0, 1, 1, "writer", "cancelled", "", Usage(), None, 1)
+    assert ProgressLines().line(event) == "[2] writer: stopped\n"
+
+
+def test_named_event_of_a_failure_tells_the_fault_alone() -> None:
+    event = StepAttemptFailed(0, 1, 1, "writer", "connect", "secret", Usage(), None, 1)
+    told = step_event(event)
+    assert told.startswith("event: step.attempt_failed\ndata: {")
+    assert '"fault":"connect"' in told and "secret" not in told
 
 
 def test_long_subtask_is_cut_to_one_line() -> None:
