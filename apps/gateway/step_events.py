@@ -2,7 +2,8 @@
 
 `event: step.completed` with the facts of the entry as data: names, numbers and times,
 the same as in the ledger (docs/events.md); no text of a prompt or an answer, and none
-of what a provider says when it fails. Only with the header `X-Conductor-Events: true`, because some clients crash on named events.
+of what a provider says when it fails. Only with the header `X-Conductor-Events: true`,
+because some clients crash on named events.
 """
 
 from __future__ import annotations
