@@ -37,8 +37,6 @@ class Race:
                 self._lanes.append(self._group.create_task(first))
         except BaseExceptionGroup as exc:
             raise exc.exceptions[0] from None
-        finally:
-            self._disarm()
 
     def called(self) -> None:
         """Note that a call has left: the first one's patience begins."""
@@ -54,7 +52,8 @@ class Race:
         lane = asyncio.current_task()
         if self._leader is None:
             self._leader = lane
-            self._disarm()
+            if self._timer is not None:
+                self._timer.cancel()
             for other in self._lanes:
                 if other is not lane:
                     other.cancel()
@@ -62,9 +61,5 @@ class Race:
             raise CallFailed(CallFault.CANCELLED, "another worker was quicker")
 
     def _start_rival(self) -> None:
-        if not self._lanes[0].done():
+        if not self._lanes[0].done():  # else whoever asked decides what is next
             self._lanes.append(self._group.create_task(self._rival()))
-
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()

@@ -1,9 +1,11 @@
 """Promises that hold for every plan, every timing, every fault and every crash."""
 
 import asyncio
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from apps.engine import events as ev
@@ -19,16 +21,32 @@ from apps.engine.testing import (
     ScriptedPlanner,
     make_ports,
     run_virtual,
+    spoken,
 )
 from apps.engine.usage import Price, Usage
 
 NAMES = "abcd"
 PRICE = Price(1_000_000, 2_000_000)
 POOL = Pool(
-    tuple(PoolWorker(n, PRICE, max_output_tokens=50) for n in NAMES), "d", PRICE
+    tuple(
+        PoolWorker(
+            name,
+            PRICE,
+            max_output_tokens=50,
+            accepts_prefill=name in "bc",
+            hedge_after_s=1.0,
+        )
+        for name in NAMES
+    ),
+    "d",
+    PRICE,
+    substitutes=("c", "b"),
 )
 TASK = Task("the question")
 many = settings(max_examples=150, deadline=None)
+tasks = st.sampled_from([TASK, Task("the question", is_streamed=True)])
+bounds = st.builds(Limits, is_hedged=st.booleans())
+call_faults = st.sampled_from([f for f in CallFault if f is not CallFault.CANCELLED])
 
 
 @st.composite
@@ -41,43 +59,55 @@ def plans(draw, max_steps=5):
     return Plan(tuple(steps), "because")
 
 
+def paced(delays):
+    return lambda call, number: delays[
+        (NAMES.find(call.worker) + 3 * number) % len(delays)
+    ]
+
+
 @st.composite
 def worlds(draw):
-    """Random delays and faults, a fixed function of worker and call number."""
+    """Random delays and faults, a fixed function of worker and call number.
+
+    A fault comes at once or in the middle of an answer.
+    """
     delays = draw(st.lists(st.floats(0.001, 5), min_size=7, max_size=7))
     faults = draw(
         st.dictionaries(
             st.tuples(st.sampled_from(NAMES), st.integers(0, 3)),
-            st.sampled_from([f for f in CallFault if f is not CallFault.CANCELLED]),
+            st.tuples(call_faults, st.booleans()),
             max_size=4,
         )
     )
 
     def answer(call, number):
-        fault = faults.get((call.worker, number))
-        if fault is not None:
-            return CallFailed(fault, "for a test")
-        return f"{call.worker} on {call.messages[0]['content'][-20:]}"
+        text = f"{call.worker} on {str(call.messages[0]['content'])[-20:]}"
+        if (call.worker, number) not in faults:
+            return text
+        fault, is_late = faults[call.worker, number]
+        failed = CallFailed(fault, "for a test")
+        return spoken(text[:5], text[5:9], end=failed) if is_late else failed
 
-    def delay_s(call, number):
-        return delays[(NAMES.find(call.worker) + 3 * number) % len(delays)]
-
-    return lambda: ScriptedCaller(answer, delay_s)
+    return lambda: ScriptedCaller(answer, paced(delays))
 
 
-def conducted(plan, caller, limits=None, history=(), **ports):
+def conducted(plan, caller, limits=None, history=(), task=TASK, **ports):
     made: Any = make_ports(planner=ScriptedPlanner(plan), caller=caller, **ports)
-    run = conduct(TASK, POOL, made, limits or Limits(), history=history)
-    return run_virtual(run), made.recorder.events
+    run = conduct(task, POOL, made, limits or Limits(), history=history)
+    return run_virtual(run), made
+
+
+def events_of(ports, *kinds):
+    return [e for e in ports.recorder.events if isinstance(e, kinds)]
 
 
 @many
-@given(plans(), worlds())
-def test_order_respects_access_and_nothing_completes_twice(plan, world):
-    _, events = conducted(plan, world())
+@given(plans(), worlds(), tasks, bounds)
+def test_order_respects_access_and_nothing_completes_twice(plan, world, task, limits):
+    _, ports = conducted(plan, world(), limits, task=task)
     ended: set[tuple[int, int]] = set()
     completed = []
-    for event in events:
+    for event in ports.recorder.events:
         if isinstance(event, ev.StepStarted):
             access = plan.steps[event.step].access
             assert {(event.round, i) for i in access} <= ended
@@ -90,28 +120,93 @@ def test_order_respects_access_and_nothing_completes_twice(plan, world):
 
 
 @many
-@given(plans(), worlds())
-def test_every_started_call_has_one_recorded_outcome(plan, world):
+@given(plans(), worlds(), tasks, bounds)
+def test_every_started_call_has_one_recorded_outcome(plan, world, task, limits):
     caller = world()
-    _, events = conducted(plan, caller)
-    started = [e for e in events if isinstance(e, ev.StepStarted)]
-    ended = [
-        e for e in events if isinstance(e, ev.StepCompleted | ev.StepAttemptFailed)
-    ]
+    _, ports = conducted(plan, caller, limits, task=task)
+    started = events_of(ports, ev.StepStarted)
+    ended = events_of(ports, ev.StepCompleted, ev.StepAttemptFailed)
     place = [(e.round, e.step, e.attempt) for e in started]
     assert sorted(place) == sorted((e.round, e.step, e.attempt) for e in ended)
-    assert len(place) == len(set(place)) == len(caller.calls)
+    assert len(place) == len(set(place))
+    never_left = len(place) - len(caller.calls)
+    closed = [e for e in ended if getattr(e, "fault", "") == CallFault.CANCELLED]
+    assert 0 <= never_left <= len(closed)
+    assert limits.is_hedged or not closed
 
 
 @many
-@given(plans(), worlds())
-def test_totals_are_the_sum_of_the_parts(plan, world):
-    end, events = conducted(plan, world())
-    parts = [
-        e for e in events if isinstance(e, ev.StepCompleted | ev.StepAttemptFailed)
-    ]
+@given(plans(), worlds(), tasks, bounds)
+def test_totals_are_the_sum_of_the_parts(plan, world, task, limits):
+    end, ports = conducted(plan, world(), limits, task=task)
+    parts = events_of(ports, ev.StepCompleted, ev.StepAttemptFailed)
     assert end.usage == sum((p.usage for p in parts), start=Usage())
     assert end.cost_micros == sum(p.cost_micros or 0 for p in parts)
+
+
+@many
+@given(plans(), worlds(), tasks, bounds)
+def test_a_step_makes_no_more_calls_than_it_may(plan, world, task, limits):
+    _, ports = conducted(plan, world(), limits, task=task)
+    made = Counter((e.round, e.step) for e in events_of(ports, ev.StepStarted))
+    for event in events_of(ports, ev.StepAttemptFailed):
+        made[event.round, event.step] -= event.fault == CallFault.CIRCUIT_OPEN
+    assert all(calls <= limits.max_attempts for calls in made.values())
+
+
+@many
+@given(plans(), worlds(), bounds)
+def test_what_was_sent_is_the_answer_or_its_beginning_is_disowned(plan, world, limits):
+    task = Task("the question", is_streamed=True)
+    end, ports = conducted(plan, world(), limits, task=task)
+    sent = ports.progress.answer
+    if end.action == "run.completed":
+        assert end.answer == sent
+    elif sent:
+        assert end.code == "stream_interrupted"
+
+
+@many
+@given(
+    st.permutations(NAMES),
+    st.fixed_dictionaries({n: st.none() | call_faults for n in NAMES}),
+    st.booleans(),
+    tasks,
+    bounds,
+)
+def test_a_right_answer_if_one_of_three_candidates_is_healthy(
+    names, health, is_late, task, limits
+):
+    """Health: the fault that a worker always has, None for a healthy one.
+
+    A race may cost one of the attempts.
+    """
+    own = {CallFault.INVALID_OUTPUT, CallFault.DIVERGED}  # no provider says so
+    assume(not own & {*health.values()})
+
+    def answer(call, number):
+        fault = health[call.worker]
+        begun = str(call.messages[-1]["content"]) if call.is_continued else ""
+        text = "the right answer"[len(begun) :]
+        if fault is None:
+            return text
+        failed = CallFailed(fault, "for a test")
+        is_called = is_late and fault is not CallFault.CIRCUIT_OPEN
+        return spoken(text[:5], end=failed) if is_called else failed
+
+    first, fallback, *others = names
+    pool = replace(POOL, fallback=fallback, substitutes=tuple(others))
+    ports: Any = make_ports(
+        planner=ScriptedPlanner(Plan((PlannedStep("x", first),))),
+        caller=ScriptedCaller(answer, lambda call, number: 3.0),
+    )
+    limits = replace(limits, max_replans=0)
+    end: Any = run_virtual(conduct(task, pool, ports, limits))
+    awake = [n for n in names if health[n] is not CallFault.CIRCUIT_OPEN]
+    sure = limits.max_attempts - limits.is_hedged
+    if None in [health[n] for n in awake[:sure]]:
+        assert end.answer == "the right answer"
+        assert task is TASK or ports.progress.answer == end.answer
 
 
 @many
@@ -128,11 +223,14 @@ def test_totals_are_the_sum_of_the_parts(plan, world):
         wall_time_s=st.floats(0.5, 8),
         max_replans=st.integers(0, 1),
         retry_base_s=st.just(0.1),
+        step_time_s=st.floats(0.5, 8),
+        is_hedged=st.booleans(),
     ),
+    tasks,
 )
-def test_limits_are_never_crossed(plan, world, limits):
-    caller = world()
-    end, _ = conducted(plan, caller, limits, recorder=MemoryRecorder(delay_s=0))
+def test_limits_are_never_crossed(plan, world, limits, task):
+    caller, recorder = world(), MemoryRecorder(delay_s=0)
+    end, _ = conducted(plan, caller, limits, task=task, recorder=recorder)
     assert caller.max_in_flight <= limits.max_parallel
     assert len(caller.calls) <= limits.max_calls
     assert end.usage.total_tokens <= (limits.max_tokens or 10**9)
@@ -141,58 +239,85 @@ def test_limits_are_never_crossed(plan, world, limits):
 
 
 @many
-@given(plans(), worlds(), st.data())
-def test_a_run_resumed_from_any_prefix_repeats_no_completed_step(plan, world, data):
-    _, events = conducted(plan, world())
+@given(plans(), worlds(), st.floats(0.5, 6), tasks, st.booleans())
+def test_a_step_ends_within_its_time(plan, world, step_time_s, task, is_hedged):
+    times: dict[tuple[int, int], list[float]] = {}
+
+    class Timed(MemoryRecorder):
+        async def record(self, *events):
+            for event in events:
+                if isinstance(event, ev.StepStarted | ev.StepCompleted | ev.StepFailed):
+                    now = asyncio.get_running_loop().time()
+                    times.setdefault((event.round, event.step), []).append(now)
+            await super().record(*events)
+
+    limits = Limits(step_time_s=step_time_s, is_hedged=is_hedged)
+    conducted(plan, world(), limits, task=task, recorder=Timed(delay_s=0))
+    assert all(at[-1] - at[0] <= step_time_s + 0.001 for at in times.values())
+
+
+@many
+@given(plans(), worlds(), tasks, bounds, st.data())
+def test_a_run_resumed_from_any_prefix_repeats_no_completed_step(
+    plan, world, task, limits, data
+):
+    _, ports = conducted(plan, world(), limits, task=task)
+    events = ports.recorder.events
     cut = data.draw(st.integers(0, len(events)))
     prefix = tuple(decode(encode(e)) for e in events[:cut])
-    end, rest = conducted(plan, world(), history=prefix)
+    end, again = conducted(plan, world(), limits, prefix, task)
     done = {(e.round, e.step) for e in prefix if isinstance(e, ev.StepCompleted)}
-    redone = {(e.round, e.step) for e in rest if isinstance(e, ev.StepStarted)}
+    redone = {(e.round, e.step) for e in events_of(again, ev.StepStarted)}
     assert not done & redone
     assert end.action in {"run.completed", "run.failed"}
 
 
 @many
-@given(plans(), st.data())
-def test_a_run_resumed_from_any_prefix_ends_in_the_same_answer(plan, data):
-    caller = ScriptedCaller(lambda c, n: str(c.messages[0]["content"])[-30:])
-    end, events = conducted(plan, caller)
+@given(plans(), tasks, bounds, st.lists(st.floats(0.001, 5), min_size=7), st.data())
+def test_a_run_resumed_from_any_prefix_ends_in_the_same_answer(
+    plan, task, limits, delays, data
+):
+    def caller():
+        return ScriptedCaller(
+            lambda c, n: str(c.messages[0]["content"])[-30:], paced(delays)
+        )
+
+    end, ports = conducted(plan, caller(), limits, task=task)
+    events = ports.recorder.events
     cut = data.draw(st.integers(0, len(events) - 1))
-    again = ScriptedCaller(lambda c, n: str(c.messages[0]["content"])[-30:])
-    end_again, rest = conducted(plan, again, history=tuple(events[:cut]))
+    end_again, again = conducted(plan, caller(), limits, tuple(events[:cut]), task)
     assert end_again.answer == end.answer
-    unknown = [e.unknown_calls for e in rest if isinstance(e, ev.RunResumed)]
+    unknown = [e.unknown_calls for e in events_of(again, ev.RunResumed)]
     assert len(events[:cut]) == 0 or len(unknown) == 1
     assert end_again.has_unknown_cost == bool(unknown and unknown[0])
 
 
 def test_a_run_that_has_ended_is_not_run_again():
     plan = Plan((PlannedStep("x", "a"),))
-    end, events = conducted(plan, ScriptedCaller())
+    end, ports = conducted(plan, ScriptedCaller())
     caller = ScriptedCaller()
-    again, rest = conducted(plan, caller, history=tuple(events))
-    assert (again, rest, caller.calls) == (end, [], [])
+    again, rest = conducted(plan, caller, history=tuple(ports.recorder.events))
+    assert (again, rest.recorder.events, caller.calls) == (end, [], [])
 
 
-async def stopped_and_resumed(plan, after_s):
+async def stopped_and_resumed(plan, limits, after_s):
     recorder = MemoryRecorder()
     ports = make_ports(
         planner=ScriptedPlanner(plan), recorder=recorder, stop_reason=lambda: None
     )
-    task = asyncio.create_task(conduct(TASK, POOL, ports, Limits()))
+    task = asyncio.create_task(conduct(TASK, POOL, ports, limits))
     await asyncio.sleep(after_s)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     fresh: Any = make_ports(planner=ScriptedPlanner(plan))
-    end = await conduct(TASK, POOL, fresh, Limits(), history=tuple(recorder.events))
+    end = await conduct(TASK, POOL, fresh, limits, history=tuple(recorder.events))
     return recorder.events, fresh.recorder.events, end
 
 
 @many
-@given(plans(), st.floats(0, 0.6))
-def test_a_stopped_process_loses_no_completed_step(plan, after_s):
-    before, after, end = run_virtual(stopped_and_resumed(plan, after_s))
+@given(plans(), bounds, st.floats(0, 0.6))
+def test_a_stopped_process_loses_no_completed_step(plan, limits, after_s):
+    before, after, end = run_virtual(stopped_and_resumed(plan, limits, after_s))
     done = {e.step for e in before if isinstance(e, ev.StepCompleted)}
     assert not done & {e.step for e in after if isinstance(e, ev.StepStarted)}
     assert end.answer

@@ -222,7 +222,7 @@ def test_unseen_delivery_asks_anew_and_tells_nothing_of_it():
 
 # --- for all texts, cuts and workers ---------------------------------------------
 
-many = settings(max_examples=300, deadline=None)
+many = settings(max_examples=150, deadline=None)
 words = st.sampled_from(["a", "b", " ", "\n", "<", "<thin", "<think>x y</think>"])
 texts = st.lists(words, min_size=1, max_size=12).map("".join).filter(strip_thinking)
 
