@@ -17,6 +17,11 @@ def user(content: Any) -> list[dict[str, Any]]:
     return [{"role": "user", "content": content}]
 
 
+def schema(given: Any) -> dict[str, Any]:
+    """Return the response format of a schema."""
+    return {"type": "json_schema", "json_schema": {"name": "shape", "schema": given}}
+
+
 TEXT = {"type": "text", "text": "Look."}
 IMAGE = {"type": "image_url", "image_url": {"url": "data:,"}}
 BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
@@ -77,6 +82,19 @@ BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
         {"response_format": {"type": "json_schema"}},
         "response_format.json_schema",
     ),
+    (
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "a b"}}},
+        "response_format.json_schema.name",
+    ),
+    (
+        {"response_format": schema({"type": "nonsense"})},
+        "response_format.json_schema.schema",
+    ),
+    (
+        {"response_format": schema({"$ref": "https://elsewhere.example/schema"})},
+        "response_format.json_schema.schema",
+    ),
+    ({"response_format": schema([])}, "response_format.json_schema.schema"),
 ]
 
 
