@@ -122,6 +122,22 @@ async def test_unknown_response_is_not_found(api: Api, name: str) -> None:
     assert (answer.status, answer.error["param"]) == (404, "response_id")
 
 
+async def test_background_request_sent_again_gets_the_ended_response(api: Api) -> None:
+    headers = {"idempotency-key": "once"}
+    body = b'{"model":"conductor-mini","input":"a","background":true}'
+    first = await api.client.ask("POST", "/v1/responses", body, headers=headers)
+    run_id = api.client.run.id
+    api.keep(record(completed("42")), run_id)
+    api.client.run.say(completed("42"))
+    del api.client.app
+    second = await api.client.ask("POST", "/v1/responses", body, headers=headers)
+    assert first.json["status"] == "in_progress"
+    assert (second.json["id"], second.json["status"]) == (
+        response_id(run_id),
+        "completed",
+    )
+
+
 # --- whose it is ---------------------------------------------------------------------
 
 
@@ -203,6 +219,20 @@ async def test_input_is_listed_newest_first(api: Api) -> None:
     ]
     assert page["data"][2]["content"][0]["type"] == "output_text"
     assert (page["first_id"], page["has_more"]) == (page["data"][0]["id"], False)
+
+
+async def test_input_is_told_in_the_words_of_this_protocol(api: Api) -> None:
+    image = {"type": "image_url", "image_url": {"url": "https://x/y.png"}}
+    parts = [{"type": "text", "text": "Look."}, image]
+    messages: Any = (
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": parts},
+    )
+    api.keep(record(completed(), messages=messages))
+    system, user = (await api.get(f"{ID}/input_items?order=asc")).json["data"]
+    assert system["content"] == [{"type": "input_text", "text": "Be brief."}]
+    told = {"type": "input_image", "image_url": "https://x/y.png", "detail": "auto"}
+    assert user["content"] == [{"type": "input_text", "text": "Look."}, told]
 
 
 async def test_input_comes_in_pages(api: Api) -> None:
