@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import orjson
+from django.conf import settings
 from django.db import models as fields
 from django.utils import timezone
 
@@ -42,7 +43,7 @@ REFUSED = {
     "empty": (chat("conductor-mini", ""), 400),
     "white space": (chat("conductor-mini", " \n\t\u2003"), 400),
     "one megabyte": (chat("conductor-mini", MEGABYTE), 400),
-    "five megabytes": (chat("conductor-mini", MEGABYTE * 5), 413),
+    "too large": (chat("conductor-mini", "a" * settings.MAX_REQUEST_BYTES), 413),
     "not UTF-8": (RAW % b"\xff\xfe\xfa", 400),
     "lone surrogate": (RAW % rb"a\ud800b", 400),
     "NUL": (RAW % rb"a\u0000b", 400),
