@@ -215,14 +215,6 @@ def test_a_worker_that_does_not_answer_says_why(alice, cast):
     assert answer.json()["message"]
 
 
-def test_a_provider_is_asked_for_its_models(alice, cast, simulator_url):
-    answer = alice.post("workers/models/", {"base_url": simulator_url})
-    assert "sim-delta" in answer.json()["models"]
-
-
-@pytest.mark.parametrize(
-    ("url", "status"), [(BASE_URL, 422), ("http://10.0.0.1/v1", 400)]
-)
 def test_a_provider_is_asked_in_its_protocol(alice, simulator_url):
     body = {
         "base_url": simulator_url.replace("/v1", "/v1beta"),
@@ -231,6 +223,14 @@ def test_a_provider_is_asked_in_its_protocol(alice, simulator_url):
     assert "sim-delta" in alice.post("workers/models/", body).json()["models"]
 
 
+def test_a_provider_is_asked_for_its_models(alice, cast, simulator_url):
+    answer = alice.post("workers/models/", {"base_url": simulator_url})
+    assert "sim-delta" in answer.json()["models"]
+
+
+@pytest.mark.parametrize(
+    ("url", "status"), [(BASE_URL, 422), ("http://10.0.0.1/v1", 400)]
+)
 def test_a_provider_that_cannot_be_asked_is_told(alice, cast, url, status):
     fault(alice.post("workers/models/", {"base_url": url}), status)
 
