@@ -63,6 +63,8 @@ class History:
             record = await self.record(holder, run_id)
         except NotFound as exc:
             raise unknown_previous(response_id(run_id)) from exc
+        if not record.prompt:  # its texts were erased
+            raise unknown_previous(response_id(run_id))
         return [*said_before(record), answer_of(record)]
 
     async def _sources(

@@ -22,11 +22,17 @@ class Item(ABC):
 
     def __init__(self, events: EventWriter, item_id: str, output_index: int) -> None:
         self.id = item_id
-        self.text = ""
-        """What has been sent of it."""
         self.status = IN_PROGRESS
         self._events = events
+        self._pieces: list[str] = []
         self._place: Document = {"item_id": item_id, "output_index": output_index}
+
+    @property
+    def text(self) -> str:
+        """Return what has been sent of it."""
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return "".join(self._pieces)
 
     @abstractmethod
     def document(self) -> Document:
@@ -43,7 +49,7 @@ class Item(ABC):
 
     def add(self, text: str) -> bytes:
         """Return the event that adds `text`."""
-        self.text += text
+        self._pieces.append(text)
         return self._say(self.delta_event, delta=text)
 
     def end(self, status: str = COMPLETED) -> bytes:
@@ -111,7 +117,7 @@ class Message(Item):
         )
 
     def add(self, text: str) -> bytes:
-        self.text += text
+        self._pieces.append(text)
         return self._say(self.delta_event, delta=text, logprobs=[])
 
     def _place_of_part(self) -> Document:

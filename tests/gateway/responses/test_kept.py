@@ -332,6 +332,15 @@ async def test_response_without_an_answer_has_no_continuation(
     assert (answer.status, answer.error["param"]) == (400, "previous_response_id")
 
 
+async def test_erased_conversation_is_not_there(api: Api) -> None:
+    api.keep(record(completed(""), prompt=""), OTHER_RUN)
+    answer = await api.ask(previous_response_id=response_id(OTHER_RUN))
+    assert (answer.status, answer.error["code"]) == (
+        400,
+        "previous_response_not_found",
+    )
+
+
 async def test_items_may_be_named_instead_of_repeated(api: Api) -> None:
     end = completed("I look.", tool_calls=calls_json(("weather", "{}")))
     api.keep(record(end), OTHER_RUN)
