@@ -216,6 +216,8 @@ class RunStory:
     tool_calls: tuple[ShownCall, ...] = ()
     """What the answer wants called."""
     finish_reason: str = ""
+    is_conversation: bool = False
+    """There is more to the question than the prompt: turns, images or tools."""
     images: tuple[str, ...] = ()
     """What stands for the images of the question."""
     tools: tuple[str, ...] = ()

@@ -88,6 +88,7 @@ class _Teller:
         story.pool, story.pool_version = event.pool, event.pool_version
         story.limits, story.created_at = event.limits, self._at
         params: dict[str, Any] = orjson.loads(event.params or "{}")
+        story.is_conversation = bool(params.get("messages") or params.get("tools"))
         story.images = shown_images(params.get("messages", ()))
         story.tools = tuple(
             tool["function"]["name"] for tool in params.get("tools", ())

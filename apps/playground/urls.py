@@ -15,6 +15,7 @@ urlpatterns = [
     path("runs/<uuid:run_id>/", views.run_detail, name="run_detail"),
     path("runs/<uuid:run_id>/body/", views.run_body, name="run_body"),
     path("runs/<uuid:run_id>/cancel/", views.run_cancel_view, name="run_cancel"),
+    path("runs/<uuid:run_id>/rerun/", views.run_rerun_view, name="run_rerun"),
     path("runs/<uuid:run_id>/compare/", views.run_compare, name="run_compare"),
     path("runs/<uuid:run_id>/verify/", views.run_verify, name="run_verify"),
     path("runs/<uuid:run_id>/export.jsonl", views.run_export, name="run_export"),

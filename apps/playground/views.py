@@ -37,8 +37,14 @@ from apps.playground.story import Call, RunStory
 from apps.playground.verdict import verdict_of
 from apps.pools.models import TierName
 from apps.runs.models import Run
-from apps.runs.selectors import access_run, run_estimate, run_events, run_list
-from apps.runs.services import run_cancel, run_submit
+from apps.runs.selectors import (
+    access_run,
+    run_estimate,
+    run_events,
+    run_list,
+    run_record,
+)
+from apps.runs.services import run_cancel, run_rerun, run_submit
 from apps.runs.types import RunOrder
 from apps.web.access import (
     TeamRequest,
@@ -198,6 +204,19 @@ def run_cancel_view(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase
     if wants_json(request):
         return JsonResponse({"is_stopped": is_stopped})
     return redirect("playground:run_detail", run.id)
+
+
+@require_POST
+@team_view
+def run_rerun_view(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
+    """Ask the same again, with all that came with the prompt."""
+    require_runner(request)
+    run = access_run(team_id=request.team.id, run_id=run_id)
+    meter = _pass_rates(request, run_record(request.team.id, run.id).prompt)
+    actor, user_id = request.actor, request.user.id
+    return redirect(
+        "playground:run_detail", run_rerun(run, actor, user_id, meter=meter)
+    )
 
 
 @require_POST

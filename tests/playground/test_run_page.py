@@ -39,7 +39,7 @@ def test_anonymous_signs_in_first(client, run, name):
     assert response["Location"].startswith("/accounts/login/")
 
 
-@pytest.mark.parametrize("name", ["run_verify", "run_cancel"])
+@pytest.mark.parametrize("name", ["run_verify", "run_cancel", "run_rerun"])
 def test_outsider_cannot_act_on_the_run(mallory, run, name):
     assert mallory.post(address(name, run)).status_code == 404
 
@@ -155,3 +155,18 @@ def test_context_shows_every_message_by_its_parts(bob, with_tools):
 def test_page_says_what_became_of_every_attempt(bob, team, story, words):
     run = record_run(team, stories.ALL[story]())
     assert words in bob.get(address("run_detail", run)).content.decode()
+
+
+def test_viewer_cannot_run_it_again(vera, with_tools):
+    assert vera.post(address("run_rerun", with_tools)).status_code == 403
+    page = vera.get(address("run_detail", with_tools)).content.decode()
+    assert address("run_rerun", with_tools) not in page
+
+
+def test_conversation_is_run_again_whole_and_a_prompt_from_the_playground(
+    bob, with_tools, run
+):
+    conversation = bob.get(address("run_detail", with_tools)).content.decode()
+    assert f'action="{address("run_rerun", with_tools)}"' in conversation
+    plain = bob.get(address("run_detail", run)).content.decode()
+    assert f"?from={run.id}" in plain and "/rerun/" not in plain

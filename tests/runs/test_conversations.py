@@ -26,7 +26,7 @@ from apps.runs.services import run_find, run_rerun, run_start_on_record
 from apps.runs.types import RunError
 from tests.conftest import Site
 from tests.factories import ACTOR
-from tests.runs.asking import planned
+from tests.runs.asking import Stage, planned
 from tests.runs.starting import on_loop, order, run
 
 LOOK = {
@@ -145,6 +145,19 @@ def test_rerun_asks_the_whole_conversation_again(site: Site):
     on_loop_end(site, again.id)
     assert created_of(again).params == created_of(first).params
     assert PNG in created_of(again).params
+
+
+def test_page_asks_the_whole_conversation_again(stage: Stage):
+    site = stage.site
+    wanted = order(site.cast, ASKED, model="worker/sim-delta", params=PARAMS)
+    first = access(site, run(wanted).summary.run_id)
+    answer = stage.browser.post(f"/runs/{first.id}/rerun/")
+    assert answer.status_code == 302
+    again = Run.objects.for_team(site.cast.team.id).exclude(id=first.id).get()
+    on_loop_end(site, again.id)
+    assert answer["Location"] == f"/runs/{again.id}/"
+    assert created_of(again).params == created_of(first).params
+    assert again.user_id == site.cast.bob.id
 
 
 def on_loop_end(site: Site, run_id: uuid.UUID) -> None:
