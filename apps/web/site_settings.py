@@ -20,6 +20,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "DEBUG",
         "ALLOWED_HOSTS",
         "CSRF_TRUSTED_ORIGINS",
+        "CORS_ORIGINS",
         "CONDUCTOR_URL",
         "SECURE_SSL_REDIRECT",
     ),
@@ -40,7 +41,13 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "EMAIL_HOST_USER",
         "EMAIL_USE_TLS",
     ),
-    "Sizes": ("MAX_PROMPT_BYTES", "MAX_REQUEST_BYTES", "MAX_LIVE_RUNS"),
+    "Sizes": (
+        "MAX_PROMPT_BYTES",
+        "MAX_REQUEST_BYTES",
+        "MAX_IMAGES",
+        "MAX_IMAGE_BYTES",
+        "MAX_LIVE_RUNS",
+    ),
     "Calls to models": (
         "STEP_TIME_S",
         "MODEL_NETWORKS",

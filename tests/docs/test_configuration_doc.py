@@ -8,7 +8,14 @@ from collections.abc import Iterator
 
 from tests.docs.reading import page
 
-READERS = {"read_text", "read_bool", "read_choice", "read_int", "read_list"}
+READERS = {
+    "read_text",
+    "read_bool",
+    "read_choice",
+    "read_int",
+    "read_list",
+    "read_origins",
+}
 DOC = page("docs/configuration.md")
 LISTED = re.findall(r"^\| `([A-Z_]+)` \|", DOC, re.M)
 
