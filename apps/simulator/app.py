@@ -144,7 +144,8 @@ class Simulator:
 def _call(scope: Scope) -> Call:
     query = scope.get("query_string", b"").decode("latin-1")
     headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
-    return Call(scope["method"], scope["path"], dict(parse_qsl(query)), headers)
+    fields = dict(parse_qsl(query)) if query else {}
+    return Call(scope["method"], scope["path"], fields, headers)
 
 
 def _bad(exc: BadRequest) -> Problem:

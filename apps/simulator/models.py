@@ -3,8 +3,9 @@
 Besides workers and conductor there are models for exact tests and benchmarks: `echo`,
 `instant`, `delay-<ms>`, `tokens-<n>-<per_s>`, `scripted`, `scripted-conductor`,
 `thinker` (thinks aloud before it answers, and finds half of the prompt in a cache),
-`filtered` (the provider holds back the rest) and `refuser` (it declines). Every one of
-them goes on from an answer that has begun; workers also call tools and look at images.
+`filtered` (the provider holds back the rest) and `refuser` (it declines). All of them
+go on from an answer that has begun, only `forgetful` begins anew; workers also call
+tools and look at images.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ def find(name: str) -> Model | None:
 def ask(model: Model, request: ChatRequest, seed: int) -> Reply:
     """Return what `model` replies, from where the answer has begun."""
     whole = model(request, seed)
-    return continued(whole, request.begun) if request.begun else whole
+    if not request.begun or model is _forgetful:
+        return whole
+    return continued(whole, request.begun)
 
 
 def answer_well(request: ChatRequest, seed: int) -> Reply:
@@ -204,6 +207,10 @@ def _thinker(request: ChatRequest, seed: int) -> Reply:
     return replace(_perfect(request, seed), reasoning=thoughts, cached_share=0.5)
 
 
+def _forgetful(request: ChatRequest, seed: int) -> Reply:
+    return _perfect(replace(request, begun=""), seed)
+
+
 def _refuser(_request: ChatRequest, _seed: int) -> Reply:
     return Reply((), refusal=cut("I'm sorry, I cannot help with that."))
 
@@ -242,6 +249,7 @@ FIXED: dict[str, Model] = {
     "thinker": _thinker,
     "filtered": _filtered,
     "refuser": _refuser,
+    "forgetful": _forgetful,
 }
 NAMES = (*FIXED, *(worker.name for worker in WORKERS))
 """Models with a fixed name; `delay-…` and `tokens-…` stand for many."""

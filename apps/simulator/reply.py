@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from apps.simulator.request import ChatMessage, ChatRequest, ToolCall
 
@@ -20,13 +20,12 @@ FinishReason = Literal["stop", "length", "tool_calls", "filtered"]
 """Why an answer ended; `filtered` if the provider held the rest back."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One token on its way."""
+class Part(NamedTuple):
+    """One token on its way. A tuple, because there is one of it for every token."""
 
     kind: Literal["reasoning", "text", "refusal", "call"]
     text: str
-    index: int = 0
+    call_index: int = 0
     """Of a call: its place among the answer's calls."""
     call: ToolCall | None = None
     """The whole call, with each of its parts."""

@@ -59,6 +59,11 @@ async def test_strange_beginning_is_left_as_it_is(client: httpx.AsyncClient) -> 
     assert rest.startswith("\n\n**395**")
 
 
+async def test_forgetful_model_begins_anew(client: httpx.AsyncClient) -> None:
+    whole = await goes_on(client, "forgetful", "**39")
+    assert whole.startswith("**395**")
+
+
 async def test_complete_answer_has_nothing_left(client: httpx.AsyncClient) -> None:
     assert await goes_on(client, "instant", "ok") == ""
 

@@ -129,7 +129,9 @@ async def test_quiet_cut_lacks_the_end_marker(
 
 
 @EVERY
-@pytest.mark.parametrize("model", ["fault-silent", "fault-stall", "fault-idle"])
+@pytest.mark.parametrize(
+    "model", ["fault-silent", "fault-stall", "fault-idle", "idle-1"]
+)
 @BOTH
 async def test_silence_lasts_until_the_client_leaves(
     remote: httpx.AsyncClient, dialect: Dialect, model: str, stream: bool

@@ -75,6 +75,33 @@ async def test_tool_that_is_meant_is_called(
 
 
 @pytest.mark.parametrize(
+    ("name", "schema", "text", "expected"),
+    [
+        ("days", {"type": "integer"}, "Run report for 7 days", 7),
+        ("days", {"type": "number"}, "Run report, days: 2.5", 2.5),
+        ("days", {"type": "integer"}, "Run report, days=soon", 0),
+        ("days", {"type": "integer"}, "Run report", 0),
+        ("title", {"type": "string"}, "Run report 'On bees'", "On bees"),
+        ("query", {"type": "string"}, 'Run report about "bees"', "bees"),
+        ("query", {"type": "string"}, "Run report", "Run report"),
+        ("expression", {"type": "string"}, "Run report", "Run report"),
+        ("unit", {"enum": ["day", "week"]}, "Run report by WEEK", "week"),
+        ("unit", {"enum": ["day", "week"]}, "Run report", "day"),
+        ("deep", {"type": "boolean"}, "Run report", False),
+        ("tags", {"type": "array", "items": {"type": "null"}}, "Run report", [None]),
+    ],
+)
+async def test_argument_comes_from_the_question(
+    ask: Asker, name: str, schema: dict[str, Any], text: str, expected: Any
+) -> None:
+    properties = {name: schema, "left": {"type": "integer", "enum": [10**9]}}
+    parameters = {"type": "object", "properties": properties, "required": [name]}
+    response = await ask.response("sim-atlas", text, tools=[tool("report", parameters)])
+    answer = response.json()["choices"][0]
+    assert calls(answer) == [("report", {name: expected})]
+
+
+@pytest.mark.parametrize(
     ("text", "options"),
     [
         ("What is 6*7?", {}),

@@ -153,7 +153,7 @@ class _Framing:
 
     def frame(self, part: Part) -> bytes:
         """Return one token, after the events that close and open blocks."""
-        wanted = f"call {part.index}" if part.kind == "call" else part.kind
+        wanted = f"call {part.call_index}" if part.kind == "call" else part.kind
         before = b"" if wanted == self._open else self._switch(wanted, part)
         match part.kind:
             case "call":
@@ -207,7 +207,7 @@ class _Framing:
         self._block += 1
         self._open = wanted
         if part.call is not None:
-            block = self._call(part.index, part.call)
+            block = self._call(part.call_index, part.call)
         elif part.kind == "reasoning":
             block = {"type": "thinking", "thinking": "", "signature": ""}
         else:

@@ -125,9 +125,9 @@ class _Framing:
             return self._delta({"reasoning_content": part.text})
         if part.kind == "refusal":
             return self._delta({"refusal": part.text})
-        piece: dict[str, Any] = {"index": part.index}
+        piece: dict[str, Any] = {"index": part.call_index}
         if part.is_first and part.call is not None:
-            whole = self._call(part.index, part.call)
+            whole = self._call(part.call_index, part.call)
             piece.update(whole, function={**whole["function"], "arguments": ""})
         else:
             piece["function"] = {"arguments": part.text}
