@@ -41,6 +41,7 @@ class ChatCompletions:
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
         request = parse_chat_request(raw, max_prompt_bytes=settings.MAX_PROMPT_BYTES)
         started = await self._starter.start(exchange, holder, request.asked, raw)
+        del raw  # may be megabytes of images
         try:
             if request.asked.is_streamed:
                 teller = _teller(request, holder, started, has_events=has_events)

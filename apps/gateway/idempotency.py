@@ -166,8 +166,12 @@ class KeyedRuns:
 
 
 async def _keeps_key(shared: SharedRun) -> bool:
-    try:
-        summary = await shared.finished()
-    except ConductorError as error:
+    await asyncio.wait({shared.end})
+    if shared.end.cancelled():  # not looked at any more, so it is another process's
+        return True
+    error = shared.end.exception()
+    if isinstance(error, ConductorError):
         return error.code == INTERRUPTED or not shared.is_ours
-    return not was_given_up(summary)
+    if error is not None:
+        raise error
+    return not was_given_up(shared.end.result())

@@ -12,7 +12,7 @@ import uuid
 from apps.core.errors import NotFound, Overloaded
 from apps.engine.events import RunCancelled
 from apps.engine.ports import Progress
-from apps.gateway.errors import CLIENT_CLOSED, CLIENT_STALLED
+from apps.gateway.errors import CLIENT_CLOSED, CLIENT_STALLED, ClientGone
 from apps.gateway.ports import Backend
 from apps.runs.types import Listener, LiveRun, RunRecord, RunSummary, Signal
 
@@ -82,7 +82,7 @@ class SharedRun:
         self._tape: list[Signal] = []
         self._listeners: list[Listener] = []
         self.is_given_up = False
-        """True: everybody has left, so it is being cancelled."""
+        """True: everybody has left, so nobody may join any more."""
         live.listen(self._hear)
         self.end = asyncio.ensure_future(live.finished())
         """Done when the run is."""
@@ -103,11 +103,18 @@ class SharedRun:
         return Started(self, is_joined=not is_first, shared=self)
 
     def leave(self, reason: str) -> None:
-        """Give a place up; the run is cancelled with the last one."""
+        """Give a place up; the run is cancelled with the last one.
+
+        One of another process goes on, and is looked at no more.
+        """
         self._waiting -= 1
-        if self._waiting <= 0 and self._is_ours:
-            self.is_given_up = True
+        if self._waiting > 0:
+            return
+        self.is_given_up = True
+        if self._is_ours:
             self._live.cancel(reason)
+        else:
+            self.end.cancel()
 
     def listen(self, listener: Listener) -> None:
         """Call `listener` for each signal from the run's beginning on."""
@@ -124,8 +131,17 @@ class SharedRun:
         self._live.cancel(reason)
 
     async def finished(self) -> RunSummary:
-        """Return when the last event is durable. Raises: what the run's own does."""
-        return await asyncio.shield(self.end)
+        """Return when the last event is durable.
+
+        Raises: what the run's own does; ClientGone if nobody waits any more.
+        """
+        try:
+            return await asyncio.shield(self.end)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self.end.cancelled() and not (task and task.cancelling()):
+                raise ClientGone from None
+            raise
 
     def _hear(self, signal: Signal) -> None:
         if not isinstance(signal, Progress) or signal.is_answer:

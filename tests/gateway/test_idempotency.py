@@ -287,6 +287,23 @@ async def test_a_run_of_another_process_is_waited_for(
 
 
 @pytest.mark.usefixtures("_quick")
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_run_of_another_process_is_not_waited_for_in_vain(
+    client: Client, stream: bool
+) -> None:
+    claimed(client, stream=stream)
+    client.backend.records[TEAM_ID, RUN_ID] = record(None)
+    first, second = (open_keyed(client, stream=stream) for _ in range(2))
+    first.leave()
+    second.leave()
+    await client.done()
+    assert list(client.backend.claims) == [PLACE]
+    client.backend.records[TEAM_ID, RUN_ID] = record(completed("It is 42."))
+    again = await ask_keyed(client, stream=stream)
+    assert b"It is 42." in again.body
+
+
+@pytest.mark.usefixtures("_quick")
 async def test_a_run_that_another_process_gives_up_may_be_asked_again(
     client: Client,
 ) -> None:
