@@ -18,10 +18,10 @@ from apps.engine.ports import (
     Progress,
 )
 from apps.engine.replay import Round, StepResult
-from apps.engine.rescue import Joint, Voice, continued_params
+from apps.engine.rescue import Speaker, Voice, continued_params
 from apps.engine.run import Run
 from apps.engine.structured import problem_of
-from apps.engine.text import ThinkFilter, strip_thinking
+from apps.engine.text import strip_thinking
 from apps.engine.tool_calls import tool_calls_json
 
 
@@ -217,37 +217,21 @@ class _View:
     ) -> None:
         self._run = place.run
         self._place = (place.number, place.index, attempt)
-        self._voice = voice
-        self._filter = ThinkFilter(has_begun=asked.is_continued)
-        self._joint: Joint | None = None
+        self._speaker: Speaker | None = None
         if voice is not None:
-            self._joint = voice.joint(is_continued=asked.is_continued)
+            is_continued = asked.is_continued
+            self._speaker = Speaker(voice, self._place, is_continued=is_continued)
 
     def show(self, delta: Delta) -> None:
         if self._run.task.is_watched and (delta.text or delta.reasoning):
             emit = self._run.ports.progress.emit
             emit(Progress(*self._place, delta.text, delta.reasoning))
-        if self._voice is None or self._joint is None:
-            return
-        if delta.text:
-            self._say(self._filter.feed(delta.text))
-        if delta.tool_calls:
-            self._joint.finish()
-            self._run.has_spoken = True
-            self._voice.call_tools(self._place, delta.tool_calls)
+        if self._speaker is not None:
+            self._speaker.take(delta)
 
     def finish(self) -> None:
-        if self._joint is not None:
-            self._say(self._filter.flush())
-            self._joint.finish()
-
-    def _say(self, text: str) -> None:
-        if self._voice is None or self._joint is None:
-            return
-        new = self._joint.feed(text) if text else ""
-        if new:
-            self._run.has_spoken = True
-            self._voice.say(self._place, new)
+        if self._speaker is not None:
+            self._speaker.finish()
 
 
 def _require_content(attempt: Attempt) -> None:

@@ -46,11 +46,8 @@ class Candidates:
     @property
     def nobody(self) -> str:
         """Return in words why there is no candidate."""
-        planned = self.plan.steps[self.index].worker
-        for worker in self._in_order():
-            if worker.name == planned and (reason := self._unsuited(worker)):
-                return f"no worker of the pool can do it: {planned!r} {reason}"
-        return "no worker of the pool can do it"
+        reasons = [f"{w.name!r} {self._unsuited(w)}" for w in self._in_order()]
+        return "; ".join(["no worker of the pool can do it", *reasons])
 
     def messages(self, worker: PoolWorker) -> Messages:
         """Return what a candidate is sent: whole, or cut to its context."""

@@ -12,12 +12,14 @@ from typing import Protocol
 from apps.engine.errors import CallFailed, CallFault
 from apps.engine.ports import (
     CallParams,
+    Delta,
     Message,
     Messages,
     Progress,
-    ProgressSink,
     ToolCallDelta,
 )
+from apps.engine.run import Run
+from apps.engine.text import ThinkFilter
 
 CHARACTERS_PER_TOKEN = 4
 """What a token of an answer is long on average; only to shorten what may follow."""
@@ -84,14 +86,14 @@ class Continued:
         return
 
 
-@dataclass(slots=True)
 class Voice:
     """What the caller has been told of a live answer, over all calls of its step."""
 
-    progress: ProgressSink
-    has_called_tools: bool = False
-    """True once a piece of a tool call is out: from then on nobody can take over."""
-    _said: list[str] = field(default_factory=list)
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._said: list[str] = []
+        self.has_called_tools = False
+        """True once a piece of a tool call is out: then nobody can take over."""
 
     @property
     def said(self) -> str:
@@ -101,18 +103,51 @@ class Voice:
     def say(self, place: tuple[int, int, int], text: str) -> None:
         """Send the next piece of the answer."""
         self._said.append(text)
-        self.progress.emit(Progress(*place, text, is_answer=True))
+        self._send(Progress(*place, text, is_answer=True))
 
     def call_tools(
         self, place: tuple[int, int, int], pieces: tuple[ToolCallDelta, ...]
     ) -> None:
         """Send pieces of tool calls."""
         self.has_called_tools = True
-        self.progress.emit(Progress(*place, "", is_answer=True, tool_calls=pieces))
+        self._send(Progress(*place, "", is_answer=True, tool_calls=pieces))
 
-    def joint(self, *, is_continued: bool) -> Joint:
-        """Return what fits a new call to what has been said."""
-        return Continued(self.said) if is_continued else Retold(self.said)
+    def _send(self, progress: Progress) -> None:
+        self._run.has_spoken = True
+        self._run.ports.progress.emit(progress)
+
+
+class Speaker:
+    """Lets one call speak: what it thinks, and what was said before, stays unsaid."""
+
+    def __init__(
+        self, voice: Voice, place: tuple[int, int, int], *, is_continued: bool
+    ) -> None:
+        """`place`: number of the round, index of the step, number of the attempt."""
+        self._voice = voice
+        self._place = place
+        self._filter = ThinkFilter(has_begun=is_continued)
+        self._joint: Joint = (Continued if is_continued else Retold)(voice.said)
+
+    def take(self, delta: Delta) -> None:
+        """Say what is new in the next piece. Raises: CallFailed (diverged)."""
+        if delta.text:
+            self._say(self._filter.feed(delta.text))
+        if delta.tool_calls:
+            self._joint.finish()
+            self._voice.call_tools(self._place, delta.tool_calls)
+
+    def finish(self) -> None:
+        """Say what was held back, now that the call is complete.
+
+        Raises: CallFailed (diverged).
+        """
+        self._say(self._filter.flush())
+        self._joint.finish()
+
+    def _say(self, text: str) -> None:
+        if new := self._joint.feed(text):
+            self._voice.say(self._place, new)
 
 
 def continued_messages(messages: Messages, said: str) -> Messages:

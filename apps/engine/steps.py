@@ -40,7 +40,7 @@ class StepRunner:
         self._run = run
         self._place = place = Place(run, number, round_, index)
         is_live = place.is_last and run.streams_round(number)
-        self._voice = Voice(run.ports.progress) if is_live else None
+        self._voice = Voice(run) if is_live else None
         self._attempts = Attempts(place, self._voice)
         self._candidates = Candidates(
             run.task,

@@ -120,6 +120,8 @@ def test_who_takes_no_images_is_not_asked():
     task = Task("q", messages=(IMAGE,))
     blind, seeing = PoolWorker("a"), PoolWorker("b", accepts_images=True)
     assert names_of(task, blind, seeing)[0] == ["b"]
+    names, found = names_of(task, blind)
+    assert (names, "'a' takes no images" in found.nobody) == ([], True)
 
 
 def test_who_calls_no_tools_is_not_asked_for_the_last_step():

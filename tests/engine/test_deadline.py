@@ -53,6 +53,13 @@ def test_a_step_that_takes_too_long_fails_and_its_call_is_closed():
     assert [e.fault for e in of(ports, ev.StepFailed)] == ["total_timeout"]
 
 
+def test_a_timeout_of_somebody_else_is_no_deadline():
+    recorder = MemoryRecorder(fails_at=0, error=TimeoutError("the database"))
+    ports: Any = make_ports(planner=ScriptedPlanner(DIRECT), recorder=recorder)
+    with pytest.raises(TimeoutError, match="the database"):
+        run_virtual(conduct(Task("q"), POOL, ports, Limits()))
+
+
 def test_waits_and_other_workers_count():
     tired = CallFailed(CallFault.RATE_LIMITED, "later", retry_after_s=7.0)
 
