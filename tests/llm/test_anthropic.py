@@ -156,6 +156,13 @@ def test_calls_and_results_go_with_ids_the_protocol_allows():
     assert result["content"] == [{"type": "text", "text": "rain"}]
 
 
+def test_result_may_be_empty():
+    answered = body(USER, ASKED, {**RESULT, "content": ""}, tools=(WEATHER,))
+    assert answered["messages"][-1]["content"] == [
+        {"type": "tool_result", "tool_use_id": "call_1"}
+    ]
+
+
 def test_tools_go_with_a_schema_of_an_object():
     assert body(tools=(WEATHER, NOW))["tools"] == [
         {"name": "weather", "input_schema": SCHEMA},

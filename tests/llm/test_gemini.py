@@ -160,6 +160,20 @@ def test_calls_and_their_results():
     ]
 
 
+def test_images_in_results_stand_beside_them():
+    url = {"url": "data:image/png;base64,aGk="}
+    content = [
+        {"type": "text", "text": "a plot"},
+        {"type": "image_url", "image_url": url},
+    ]
+    shown = {"role": "tool", "tool_call_id": "a", "content": content}
+    *_, answered = body(USER, ASKED, shown, RESULTS[0])["contents"]
+    first, second, image = answered["parts"]
+    assert first["functionResponse"]["response"] == {"output": "a plot"}
+    assert second["functionResponse"]["response"] == {"output": "is b"}
+    assert image == {"inlineData": {"mimeType": "image/png", "data": "aGk="}}
+
+
 @pytest.mark.parametrize(
     ("model", "signatures"),
     [

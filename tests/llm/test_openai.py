@@ -305,6 +305,14 @@ def test_new_id_in_every_piece_is_one_call():
     ) == [("a", "f", '{"x":1}')]
 
 
+def test_new_id_after_loose_ones_is_not_looked_at():
+    assert calls_of(
+        piece('{"x":', "f", index=0, id="a"),
+        piece("1}", "f", index=0, id="b"),
+        piece(" ", "f", index=0, id="c"),
+    ) == [("a", "f", '{"x":1} ')]
+
+
 def test_whole_calls_that_share_an_index_are_several():
     assert calls_of(
         piece("{}", "f", index=0, id="a"), piece("{}", "f", index=0, id="b")

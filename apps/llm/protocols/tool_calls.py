@@ -19,15 +19,27 @@ NO_ARGUMENTS = "{}"
 class ToolCall:
     """One call as far as it has come."""
 
-    __slots__ = ("arguments", "id", "index", "name")
+    __slots__ = ("arguments", "has_loose_ids", "id", "index", "name")
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.id = ""
         self.name = ""
         self.arguments: list[str] = []
+        self.has_loose_ids = False
 
-    def is_whole(self) -> bool:
+    def ends_before(self, id_: str) -> bool:
+        """Say whether a piece with `id_` is of another call, whatever its index.
+
+        Some servers give every parallel call the index 0; others a new id to every
+        piece, which the second piece tells: then ids are not looked at again.
+        """
+        if not id_ or id_ == self.id or self.has_loose_ids:
+            return False
+        self.has_loose_ids = not self._is_whole()
+        return not self.has_loose_ids
+
+    def _is_whole(self) -> bool:
         """Say whether the arguments are a JSON text that has ended."""
         try:
             orjson.loads("".join(self.arguments))

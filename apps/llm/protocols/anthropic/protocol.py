@@ -148,8 +148,8 @@ def _block(part: Part) -> dict[str, Any]:
             return {"type": "tool_use", **use}
         case ToolResult(call_id, parts):
             blocks = [_block(inner) for inner in parts]
-            result = {"tool_use_id": _id(call_id), "content": blocks}
-            return {"type": "tool_result", **result}
+            result = {"type": "tool_result", "tool_use_id": _id(call_id)}
+            return {**result, "content": blocks} if blocks else result
 
 
 def _id(text: str) -> str:

@@ -123,11 +123,17 @@ def _contents(endpoint: Endpoint, conversation: Conversation) -> list[dict[str, 
     names = conversation.tool_names
     contents = []
     for turn in conversation.turns:
-        parts = [_part(part, names) for part in turn.parts]
+        parts = [_part(part, names) for part in (*turn.parts, *_shown(turn))]
         if turn.role == "assistant" and not _UNSIGNED.match(endpoint.model):
             _sign(parts)
         contents.append({"role": _role(turn), "parts": parts})
     return contents
+
+
+def _shown(turn: Turn) -> list[Image]:
+    """Return the images in tools' results: those hold text alone."""
+    results = [part for part in turn.parts if isinstance(part, ToolResult)]
+    return [p for result in results for p in result.parts if isinstance(p, Image)]
 
 
 def _role(turn: Turn) -> str:

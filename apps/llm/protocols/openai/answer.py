@@ -122,7 +122,7 @@ class OpenAiReader:
         if not isinstance(index, int):  # left out: an id begins a call
             index = len(tools.calls) if id_ else len(tools.calls) - 1
         call = self._slots.get(index)
-        if call is None or _begins_another(call, id_):
+        if call is None or call.ends_before(id_):
             call = self._slots[index] = tools.open()
         function = object_in(part, "function")
         name = text_in(function.get("name"))
@@ -134,14 +134,6 @@ class OpenAiReader:
         tools = self._tools or ToolCalls(self._endpoint)
         reason = _settled(self._finish_reason, tools, is_refusal=self._is_refusal)
         return Finish(reason, self._model or self._endpoint.model, self._usage)
-
-
-def _begins_another(call: ToolCall, id_: str) -> bool:
-    """Say whether a piece with `id_` is of another call although the index is equal.
-
-    Some servers give every parallel call the index 0; others a new id to every piece.
-    """
-    return bool(id_) and id_ != call.id and call.is_whole()
 
 
 def _whole_call(tools: ToolCalls, part: dict[str, Any]) -> ToolCallDelta:
