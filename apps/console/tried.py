@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from apps.pools.models import Conductor, Worker
@@ -49,8 +49,10 @@ class TestLine:
     """Empty: nothing, or nothing we know of."""
     shown: str
     """What it can do, as it showed. Empty: that was not tried."""
-    remarks: tuple[str, ...]
-    """Where that is not what is set."""
+    unmarked: str
+    """What of that is not marked, so no run counts on it."""
+    missing: str
+    """What is marked, but showed not to be so."""
 
 
 def test_line(model: Worker | Conductor) -> TestLine | None:
@@ -58,20 +60,20 @@ def test_line(model: Worker | Conductor) -> TestLine | None:
     result = last_test(model)
     if result is None:
         return None
-    shown = [WORDS[name][not has] for name, has in result.abilities.items()]
+    shown = result.abilities
     return TestLine(
         result=result,
         advice=ADVICE.get(result.error_code, ""),
-        shown=", ".join(shown),
-        remarks=tuple(_remarks(model, result)),
+        shown=", ".join(WORDS[name][not has] for name, has in shown.items()),
+        unmarked=_list(n for n, has in shown.items() if has and not _is_set(model, n)),
+        missing=_list(n for n, has in shown.items() if _is_set(model, n) and not has),
     )
 
 
-def _remarks(model: Worker | Conductor, result: TestResult) -> Iterator[str]:
-    for name, has in result.abilities.items():
-        is_set = getattr(model, name) if isinstance(model, Worker) else True
-        yes, no = WORDS[name]
-        if has and not is_set:
-            yield f"It {yes}, but that is not marked, so no run counts on it."
-        elif is_set and not has:
-            yield f"It {no}, but is marked as if it did: runs that count on it fail."
+def _is_set(model: Worker | Conductor, ability: str) -> bool:
+    # A conductor is asked only for what it is set to need.
+    return bool(getattr(model, ability)) if isinstance(model, Worker) else True
+
+
+def _list(abilities: Iterable[str]) -> str:
+    return ", ".join(WORDS[name][0] for name in abilities)

@@ -23,8 +23,8 @@ class PoolAdmin(ReadOnlyAdmin):
 class WorkerAdmin(ReadOnlyAdmin):
     """Lists the workers of all teams."""
 
-    list_display = ("name", "team", "model", "base_url", "is_enabled")
+    list_display = ("name", "team", "model", "protocol", "base_url", "is_enabled")
     list_select_related = ("team",)
-    list_filter = ("is_enabled",)
+    list_filter = ("is_enabled", "protocol")
     search_fields = ("name", "model", "base_url", "team__name")
     exclude = ("credential",)

@@ -196,9 +196,8 @@ def test_test_says_what_a_model_can_do_and_what_is_not_marked(
     sent = worker_input(base_url=simulator_url, model="sim-delta", test="1")
     text = words(alice.post(NEW, sent, follow=True).content.decode())
     assert "Takes images, takes tools, continues answers." in text
-    assert "It takes images, but that is not marked" in text
-    assert "It continues answers, but that is not marked" in text
-    assert "It takes tools, but" not in text
+    assert "no run counts on it: takes images, continues answers." in text
+    assert "Marked, but not so" not in text
 
 
 def test_test_says_what_is_marked_and_not_so(cast, alice, simulator_url):
@@ -206,7 +205,7 @@ def test_test_says_what_is_marked_and_not_so(cast, alice, simulator_url):
     text = words(
         alice.post(NEW, worker_input(**marked, test="1"), follow=True).content.decode()
     )
-    assert "It takes no images, but is marked as if it did" in text
+    assert "Marked, but not so: takes images, takes tools." in text
 
 
 def test_failing_test_names_the_error_and_what_to_do(cast, alice, simulator_url):
