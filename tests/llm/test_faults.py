@@ -178,7 +178,11 @@ def test_googles_errors_are_understood(body: dict[str, Any], fault: str):
 def test_google_says_in_a_detail_how_long_to_wait(
     delay: Any, headers: dict[str, str], seconds: float | None
 ):
-    details = ({}, {"retryDelay": delay}, {"retryDelay": "99s"} if delay == 7 else {})
+    details: tuple[dict[str, Any], ...] = (
+        {},
+        {"retryDelay": delay},
+        {"retryDelay": "99s"} if delay == 7 else {},
+    )
     body = google_error(429, "RESOURCE_EXHAUSTED", *details)
     assert refused(429, body, headers).retry_after_s == seconds
 
