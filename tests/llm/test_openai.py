@@ -73,6 +73,30 @@ def test_endpoint_names_its_own_token_limit():
     assert orjson.loads(body)["max_completion_tokens"] == 9
 
 
+@pytest.mark.parametrize(
+    ("model", "is_sampled"),
+    [
+        ("gpt-4o", True),
+        ("gpt-4.1-mini", True),
+        ("gpt-5-chat-latest", True),
+        ("gpt-oss-120b", True),
+        ("sim-delta", True),
+        ("olmo-2", True),
+        ("gpt-5", False),
+        ("gpt-5-mini", False),
+        ("gpt-5.2-codex", False),
+        ("openai/gpt-5", False),
+        ("o1", False),
+        ("o3-mini", False),
+    ],
+)
+def test_reasoning_models_are_not_told_how_to_sample(model: str, is_sampled: bool):
+    endpoint = Endpoint("w", "https://h", model)
+    request = ChatRequest(MESSAGES, temperature=0.0, top_p=0.5)
+    body = orjson.loads(OpenAi().request_body(endpoint, request, is_stream=False))
+    assert ("temperature" in body) is ("top_p" in body) is is_sampled
+
+
 @pytest.mark.parametrize("content", [object(), "\ud800"])
 def test_request_without_a_form_in_json_is_bad(content: Any):
     with pytest.raises(BadRequest):

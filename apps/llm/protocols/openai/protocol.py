@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,9 @@ from apps.llm.types import ChatRequest, Delta, Endpoint, Finish
 GOES_ON = {"continue_final_message": True, "add_generation_prompt": False}
 """How vLLM and SGLang are asked to go on from the last message. Servers that always do
 (llama.cpp, OpenRouter) pass over the fields; OpenAI's own can't go on at all."""
+_UNSAMPLED = re.compile(r"(?:^|/)(?:o[1-9](?:-|$)|gpt-[5-9](?!.*chat))")
+"""OpenAI's reasoning models, also in a router's words: they refuse every `temperature`
+and `top_p` but the one they have."""
 
 
 class OpenAi:
@@ -42,8 +46,7 @@ class OpenAi:
         }
         optional = {
             endpoint.max_tokens_field: request.max_tokens,
-            "temperature": request.temperature,
-            "top_p": request.top_p,
+            **_sampling(endpoint, request),
             "stop": list(request.stop) or None,
             "seed": request.seed,
             "response_format": request.response_format,
@@ -72,6 +75,14 @@ class OpenAi:
         if not isinstance(rows, list):
             return None
         return [row.get("id") for row in objects_in(rows)]
+
+
+def _sampling(endpoint: Endpoint, request: ChatRequest) -> dict[str, float | None]:
+    if request.temperature is None and request.top_p is None:
+        return {}
+    if _UNSAMPLED.search(endpoint.model):
+        return {}
+    return {"temperature": request.temperature, "top_p": request.top_p}
 
 
 def _tools(request: ChatRequest) -> dict[str, Any]:
