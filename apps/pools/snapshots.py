@@ -1,0 +1,199 @@
+"""A pool as a run needs it, read once and remembered for a moment.
+
+A change of the team's pools forgets what this process remembers; other processes do so
+within `CACHE_SECONDS`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from types import MappingProxyType
+
+from django.conf import settings
+
+from apps.core.errors import NotFound
+from apps.core.recent import Recent
+from apps.llm import types
+from apps.llm.types import Endpoint, Timeouts
+from apps.pools.credentials import credential_open
+from apps.pools.errors import PoolUnusable
+from apps.pools.models import Conductor, Pool, PoolWorker, Price, Tier, Worker
+from apps.pools.types import (
+    ConductorSnapshot,
+    PoolSnapshot,
+    PriceSnapshot,
+    TierSnapshot,
+    WorkerSnapshot,
+)
+from apps.pools.values import price_in_force
+
+_snapshots: Recent[tuple[uuid.UUID, str | None], PoolSnapshot] = Recent()
+"""By team and name of the pool; None: the team's default."""
+
+
+def snapshots_forget(team_id: uuid.UUID) -> None:
+    """Forget what is remembered of a team's pools, after a change."""
+    _snapshots.drop(lambda key, _: key[0] == team_id)
+
+
+def peek_snapshot(team_id: uuid.UUID, name: str | None = None) -> PoolSnapshot | None:
+    """Return a recently read snapshot, without touching the database.
+
+    For the event loop: never blocks. None says nothing about the pool; ask
+    `pool_snapshot` in a thread.
+    """
+    return _snapshots.get((team_id, name))
+
+
+def pool_snapshot(team_id: uuid.UUID, name: str | None = None) -> PoolSnapshot:
+    """Return a pool of the team, the default one if `name` is None. Blocks.
+
+    Raises: NotFound; PoolUnusable if every worker is disabled; CredentialMismatch or
+    SecretUnreadable if a credential cannot be used.
+    """
+    found = peek_snapshot(team_id, name)
+    if found is not None:
+        return found
+    generation = _snapshots.generation
+    snapshot = _read_snapshot(team_id, name)
+    _snapshots.put((team_id, name), snapshot, generation=generation)
+    return snapshot
+
+
+def _read_snapshot(team_id: uuid.UUID, name: str | None) -> PoolSnapshot:
+    pool = _find(team_id, name)
+    places = pool.places.select_related("worker__credential").prefetch_related(
+        "worker__prices"
+    )
+    workers = tuple(_worker(place) for place in places if place.worker.is_enabled)
+    if not workers:
+        raise PoolUnusable(f"every worker of pool {pool.name!r} is disabled")
+    snapshot = PoolSnapshot(
+        id=pool.id,
+        team_id=team_id,
+        name=pool.name,
+        version=pool.version,
+        workers=workers,
+        fallback=_fallback(pool, workers),
+        conductor=None if pool.conductor is None else _conductor(pool.conductor),
+        tiers=MappingProxyType({tier.name: _tier(tier) for tier in pool.tiers.all()}),
+    )
+    same_version = Pool.objects.for_team(team_id).filter(
+        id=pool.id, version=pool.version
+    )
+    if not same_version.exists():
+        # It was changed between our queries: this snapshot may mix two versions.
+        return _read_snapshot(team_id, name)
+    return snapshot
+
+
+def _find(team_id: uuid.UUID, name: str | None) -> Pool:
+    pools = Pool.objects.for_team(team_id).select_related(
+        "fallback", "conductor__credential"
+    )
+    if name is None:
+        pool = pools.filter(is_default=True).first()
+        if pool is None:
+            raise NotFound("this team has no default pool; import one")
+        return pool
+    pool = pools.filter(name=name).first()
+    if pool is None:
+        raise NotFound(f"this team has no pool {name!r}")
+    return pool
+
+
+def _fallback(pool: Pool, workers: tuple[WorkerSnapshot, ...]) -> str:
+    """Return the fallback's name; while it is disabled the first worker stands in."""
+    return pool.fallback.name if pool.fallback.is_enabled else workers[0].name
+
+
+def _worker(place: PoolWorker) -> WorkerSnapshot:
+    worker = place.worker
+    return WorkerSnapshot(
+        id=worker.id,
+        name=worker.name,
+        endpoint=endpoint_of(worker),
+        price=_price(worker.prices.all()),
+        description=worker.description,
+        max_output_tokens=worker.max_output_tokens,
+        context_tokens=worker.context_tokens,
+        accepts_images=worker.accepts_images,
+        accepts_tools=worker.accepts_tools,
+        accepts_prefill=worker.accepts_prefill,
+        may_substitute=place.may_substitute,
+    )
+
+
+def _conductor(conductor: Conductor) -> ConductorSnapshot:
+    warmth = conductor.temperature
+    return ConductorSnapshot(
+        id=conductor.id,
+        name=conductor.name,
+        endpoint=endpoint_of(conductor),
+        price=_price(conductor.prices.all()),
+        mode=conductor.mode,
+        shows_descriptions=conductor.shows_descriptions,
+        uses_prefill=conductor.uses_prefill,
+        max_output_tokens=conductor.max_output_tokens,
+        temperature=None if warmth is None else float(warmth),
+        context_tokens=conductor.context_tokens,
+    )
+
+
+def endpoint_of(model: Worker | Conductor) -> Endpoint:
+    """Return how a model is reached, its key opened.
+
+    Raises: CredentialMismatch, SecretUnreadable.
+    """
+    key = None
+    if model.credential is not None:
+        key = credential_open(model.credential, base_url=model.base_url)
+    return Endpoint(
+        name=model.name,
+        base_url=model.base_url,
+        model=model.model,
+        api_key=key,
+        timeouts=Timeouts(
+            connect_s=model.connect_timeout_s or settings.WORKER_CONNECT_TIMEOUT_S,
+            first_byte_s=model.first_byte_timeout_s
+            or settings.WORKER_FIRST_BYTE_TIMEOUT_S,
+            idle_s=model.idle_timeout_s or settings.WORKER_IDLE_TIMEOUT_S,
+            total_s=model.total_timeout_s or settings.WORKER_TOTAL_TIMEOUT_S,
+        ),
+        max_tokens_field=model.max_tokens_field,
+        protocol=protocol_of(model.protocol),
+    )
+
+
+def protocol_of(word: str) -> types.Protocol:
+    """Return a protocol as calls name it."""
+    match word:
+        case "openai" | "anthropic" | "gemini":
+            return word
+    raise PoolUnusable(f"no call speaks the protocol {word!r}")
+
+
+def _price(prices: Iterable[Price]) -> PriceSnapshot | None:
+    price = price_in_force(prices)
+    if price is None:
+        return None
+    return PriceSnapshot(
+        price.input_micros, price.output_micros, price.cached_input_micros
+    )
+
+
+def _tier(tier: Tier) -> TierSnapshot:
+    return TierSnapshot(
+        name=tier.name,
+        planner=tier.planner,
+        max_steps=tier.max_steps,
+        max_rounds=tier.max_rounds,
+        max_parallel=tier.max_parallel,
+        max_calls=tier.max_calls,
+        max_tokens=tier.max_tokens,
+        max_cost_micros=tier.max_cost_micros,
+        wall_time_s=tier.wall_time_s,
+        delivery=tier.delivery,
+        is_hedged=tier.is_hedged,
+    )
