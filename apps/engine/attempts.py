@@ -93,7 +93,7 @@ class Attempts:
         """
         place = self._place
         number = place.round_.attempts.get(place.index, 0) + 1
-        view = _View(place, number, self._voice, asked)
+        view = _View(place, number, self._voice, asked, watch)
 
         async def announce() -> None:
             if number == 1 and self._run.is_superseded(place.round_):
@@ -101,17 +101,12 @@ class Attempts:
             await self._announce(asked, number)
             watch.called()
 
-        def take(delta: Delta) -> None:
-            if watch.brought is not None:
-                watch.brought()
-            view.show(delta)
-
         try:
             attempt = await self._run.caller.call(
                 self._call(asked),
                 Target(asked.worker.price, asked.worker.max_output_tokens),
                 announce,
-                take,
+                view.show,
             )
             self._check(attempt, asked, view)
         except AttemptFailed as exc:
@@ -213,9 +208,16 @@ class _View:
     """Passes what a call brings on to those who watch, and to the caller."""
 
     def __init__(
-        self, place: Place, attempt: int, voice: Voice | None, asked: Asked
+        self,
+        place: Place,
+        attempt: int,
+        voice: Voice | None,
+        asked: Asked,
+        watch: Watch,
     ) -> None:
-        self._run = place.run
+        self._emit = place.run.ports.progress.emit
+        self._is_watched = place.run.task.is_watched
+        self._brought = watch.brought
         self._place = (place.number, place.index, attempt)
         self._speaker: Speaker | None = None
         if voice is not None:
@@ -223,9 +225,10 @@ class _View:
             self._speaker = Speaker(voice, self._place, is_continued=is_continued)
 
     def show(self, delta: Delta) -> None:
-        if self._run.task.is_watched and (delta.text or delta.reasoning):
-            emit = self._run.ports.progress.emit
-            emit(Progress(*self._place, delta.text, delta.reasoning))
+        if self._brought is not None:
+            self._brought()
+        if self._is_watched and (delta.text or delta.reasoning):
+            self._emit(Progress(*self._place, delta.text, delta.reasoning))
         if self._speaker is not None:
             self._speaker.take(delta)
 

@@ -35,13 +35,22 @@ class Candidates:
     needs_price: bool = False
     """True: the run has a cost limit, and without a price nobody can be held to it."""
     _messages: dict[str, Messages] = field(default_factory=dict)
+    _fitting: dict[str, bool] = field(default_factory=dict)
 
     @cached_property
     def workers(self) -> tuple[PoolWorker, ...]:
         """Return the candidates in the order they are asked."""
-        if self._fitting:
-            return self._fitting
-        return tuple(sorted(self._able(), key=lambda w: -(w.context_tokens or 0)))
+        able = [w for w in self._in_order() if not self._unsuited(w)]
+        fitting = [w for w in able if self._fits(w)]
+        return tuple(fitting or sorted(able, key=lambda w: -(w.context_tokens or 0)))
+
+    @property
+    def first(self) -> PoolWorker | None:
+        """Return who is asked first, mostly without a look at the others."""
+        for worker in self._in_order():
+            if not self._unsuited(worker) and self._fits(worker):
+                return worker
+        return self.workers[0] if self.workers else None
 
     @property
     def nobody(self) -> str:
@@ -51,16 +60,9 @@ class Candidates:
 
     def messages(self, worker: PoolWorker) -> Messages:
         """Return what a candidate is sent: whole, or cut to its context."""
-        if worker in self._fitting:
+        if self._fits(worker):
             return self._whole(worker)
         return cut_messages(self.task, self.plan, self.index, self.responses, worker)
-
-    @cached_property
-    def _fitting(self) -> tuple[PoolWorker, ...]:
-        return tuple(w for w in self._able() if self._fits(w))
-
-    def _able(self) -> list[PoolWorker]:
-        return [w for w in self._in_order() if not self._unsuited(w)]
 
     @property
     def _is_last(self) -> bool:
@@ -81,9 +83,12 @@ class Candidates:
     def _fits(self, worker: PoolWorker) -> bool:
         if worker.context_tokens is None:
             return True
-        params = self.task.params if self._is_last else CallParams()
-        whole = self._whole(worker)
-        return fits(whole, worker, params.max_tokens, tools=params.tools)
+        if worker.name not in self._fitting:
+            params = self.task.params if self._is_last else CallParams()
+            self._fitting[worker.name] = fits(
+                self._whole(worker), worker, params.max_tokens, tools=params.tools
+            )
+        return self._fitting[worker.name]
 
     def _whole(self, worker: PoolWorker) -> Messages:
         if worker.name not in self._messages:
@@ -109,8 +114,6 @@ def next_worker(
     left = attempts_left(failures, max_attempts, closed=closed)
     if left < 1:
         return None
-    if not failures:
-        return candidates[0] if candidates else None
     invalid = sum(tried.fault is CallFault.INVALID_OUTPUT for tried in failures)
     if invalid >= MAX_INVALID:
         return None

@@ -91,6 +91,7 @@ class Voice:
 
     def __init__(self, run: Run) -> None:
         self._run = run
+        self._emit = run.ports.progress.emit
         self._said: list[str] = []
         self.has_called_tools = False
         """True once a piece of a tool call is out: then nobody can take over."""
@@ -102,19 +103,16 @@ class Voice:
 
     def say(self, place: tuple[int, int, int], text: str) -> None:
         """Send the next piece of the answer."""
+        self._run.has_spoken = True
         self._said.append(text)
-        self._send(Progress(*place, text, is_answer=True))
+        self._emit(Progress(*place, text, is_answer=True))
 
     def call_tools(
         self, place: tuple[int, int, int], pieces: tuple[ToolCallDelta, ...]
     ) -> None:
         """Send pieces of tool calls."""
-        self.has_called_tools = True
-        self._send(Progress(*place, "", is_answer=True, tool_calls=pieces))
-
-    def _send(self, progress: Progress) -> None:
-        self._run.has_spoken = True
-        self._run.ports.progress.emit(progress)
+        self._run.has_spoken = self.has_called_tools = True
+        self._emit(Progress(*place, "", is_answer=True, tool_calls=pieces))
 
 
 class Speaker:

@@ -84,12 +84,12 @@ class StepRunner:
     def _next_worker(self) -> PoolWorker | None:
         if self._voice is not None and self._voice.has_called_tools:
             return None  # the caller may be at work on it already
-        return next_worker(
-            self._candidates.workers,
-            self._failures,
-            self._run.limits.max_attempts,
-            closed=self._attempts.closed,
-        )
+        closed = self._attempts.closed
+        if not self._failures and not closed:
+            return self._candidates.first
+        most = self._run.limits.max_attempts
+        workers = self._candidates.workers
+        return next_worker(workers, self._failures, most, closed=closed)
 
     async def _wait(self, worker: PoolWorker) -> None:
         failed = self._failed.get(worker.name)
