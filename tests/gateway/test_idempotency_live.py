@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
+import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,13 +12,16 @@ import httpx
 import pytest
 from openai import APIStatusError, OpenAI
 
+from apps.engine.events import RunCancelled
+from apps.runs.executor import get_executor
 from apps.runs.models import Run, RunState
+from apps.runs.services import run_find
 from tests.conftest import Site
 
 QUESTION = "What is 6 times 7?"
 WORDS = " ".join(f"word{number}" for number in range(40))
 SLOW = f"[[say {WORDS}]]"
-FOREVER = "delay-3600000"
+FOREVER = "late-360000"
 
 
 def body(question: str = QUESTION, **fields: Any) -> dict[str, Any]:
@@ -101,21 +104,18 @@ def test_who_leaves_takes_nothing_from_who_stays(site: Site) -> None:
 def test_the_last_to_leave_ends_the_run_and_frees_the_key(site: Site) -> None:
     site.add_worker(FOREVER)
     asked = body(model=f"worker/{FOREVER}", stream=True)
-
-    async def run_ids() -> list[str]:
-        async with client_of(site) as client:
-            found = []
-            for _ in range(2):
-                began = time.monotonic()
-                async with client.stream("POST", "/chat/completions", json=asked) as a:
-                    found.append(a.headers["x-conductor-run-id"])
-                assert time.monotonic() - began < 2
-            return found
-
-    first, second = asyncio.run(run_ids())
-    assert first != second
-    run = Run.objects.for_team(site.cast.team.id).get(id=first)
-    assert run.state == RunState.CANCELLED
+    headers = {"authorization": f"Bearer {site.key}", "idempotency-key": "k-4"}
+    with httpx.Client(base_url=site.api_url, headers=headers) as client:
+        with client.stream("POST", "/chat/completions", json=asked) as leaving:
+            first = uuid.UUID(leaving.headers["x-conductor-run-id"])
+            live = run_find(first, site.cast.team.id)
+            assert live is not None
+            ending = asyncio.run_coroutine_threadsafe(
+                live.finished(), get_executor().loop
+            )
+        assert isinstance(ending.result(timeout=2).end, RunCancelled)
+        with client.stream("POST", "/chat/completions", json=asked) as again:
+            assert again.headers["x-conductor-run-id"] != str(first)
 
 
 async def until(lines: AsyncIterator[str], text: str) -> None:
