@@ -1,0 +1,162 @@
+"""What becomes of every fault at every place of a run, as docs/faults.md tells it.
+
+`python -m tests.engine.fault_table` prints the page.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from apps.engine import events as ev
+from apps.engine.conduct import conduct
+from apps.engine.errors import CallFailed, CallFault
+from apps.engine.limits import Limits
+from apps.engine.plan import Plan
+from apps.engine.ports import CONDUCTOR, Call, CallEnd, Delta, Pool, PoolWorker, Task
+from apps.engine.testing import (
+    Answer,
+    ScriptedCaller,
+    ScriptedPlanner,
+    make_plan,
+    make_ports,
+    run_virtual,
+)
+from apps.engine.usage import Price
+
+FAULTS = tuple(
+    fault
+    for fault in CallFault
+    if fault not in (CallFault.CANCELLED, CallFault.INVALID_OUTPUT, CallFault.DIVERGED)
+)
+"""Those that a provider can cause; the others are the engine's own."""
+RIGHT = "the right answer"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a run the fault is."""
+
+    title: str
+    plan: Plan
+    worker: str = "a"
+    """Who has the fault, at every call."""
+    is_sent: bool = False
+    """True: half of the answer has gone out by then."""
+    others_say: str = RIGHT
+    prefill: str = ""
+
+
+def _chain(faulty: int) -> Plan:
+    names = ["c", "c", "c"]
+    names[faulty] = "a"
+    return make_plan(*((n, range(i)) for i, n in enumerate(names)))
+
+
+LIVE = make_plan(("a", ()))
+PLACES = (
+    Place("first step", _chain(0)),
+    Place("middle step", _chain(1)),
+    Place("last step", _chain(2)),
+    Place("being sent, the next goes on", LIVE, is_sent=True, prefill="b"),
+    Place("being sent, the next repeats", LIVE, is_sent=True),
+    Place("being sent, the others differ", LIVE, is_sent=True, others_say="No."),
+    Place("conductor", make_plan(("c", ())), CONDUCTOR),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    end: ev.RunCompleted | ev.RunFailed
+    calls: tuple[str, ...]
+    """Who was called at the place of the fault, in order."""
+    sent: str
+    events: tuple[ev.Event, ...]
+
+    @property
+    def cell(self) -> str:
+        """Return it in the words of the table."""
+        who = " ".join(name or "conductor" for name in self.calls)
+        if isinstance(self.end, ev.RunCompleted):
+            return who
+        return f"{who}: `{self.end.code}`"
+
+
+def outcome(place: Place, fault: CallFault) -> Outcome:
+    """Run a question whose worker, or conductor, has `fault` at every call."""
+    pool = Pool(
+        tuple(
+            PoolWorker(n, Price(1, 1), accepts_prefill=n in place.prefill)
+            for n in "abc"
+        ),
+        fallback="b",
+        conductor_price=Price(1, 1),
+        substitutes=("c",),
+    )
+    caller = ScriptedCaller(_answers(place, fault))
+    planner = ScriptedPlanner(place.plan, asks=place.worker == CONDUCTOR)
+    ports: Any = make_ports(planner=planner, caller=caller)
+    task = Task("q", is_streamed=place.is_sent)
+    end: Any = run_virtual(conduct(task, pool, ports, Limits(max_replans=0)))
+    events = tuple(ports.recorder.events)
+    return Outcome(end, _called(place, events), ports.progress.answer, events)
+
+
+def page() -> str:
+    """Return docs/faults.md."""
+    head = ["fault of *a*", *(p.title for p in PLACES)]
+    lines = [INTRODUCTION, _row(head), _row(["---"] * len(head))]
+    for fault in FAULTS:
+        cells = [outcome(place, fault).cell for place in PLACES]
+        lines.append(_row([f"`{fault}`", *cells]))
+    return "\n".join(lines) + "\n"
+
+
+INTRODUCTION = """\
+# What becomes of a fault
+
+Made by the tests: `python -m tests.engine.fault_table > docs/faults.md`. A pool of three workers: *a* has the fault at
+every call, *b* is the pool's fallback and may take over, as may *c*. A cell says who is called for the step, in order.
+A name alone at the end means that this worker gave the right answer and that the run is complete; a code means that
+the run failed, and how. In the last column the conductor has the fault, and *b* then gets the question as it is.
+
+"Being sent" is a live answer of which half has gone out when the fault comes. With verified delivery the column "last
+step" holds. The words for faults are explained in [events.md](events.md#call-faults).
+"""
+
+
+def _answers(place: Place, fault: CallFault) -> Callable[[Call, int], Answer]:
+    half = Delta(RIGHT[: len(RIGHT) // 2])
+
+    def answer(call: Call, number: int) -> Answer:
+        if call.worker == place.worker:
+            failed = CallFailed(fault, f"{fault} for a test")
+            return Answer((half,) if place.is_sent else (), failed)
+        begun = str(call.messages[-1]["content"]) if call.is_continued else ""
+        return Answer((Delta(place.others_say[len(begun) :]),), CallEnd())
+
+    return answer
+
+
+def _called(place: Place, events: tuple[ev.Event, ...]) -> tuple[str, ...]:
+    workers = [step.worker for step in place.plan.steps]
+    faulty = workers.index("a") if "a" in workers else 0
+    names = []
+    for event in events:
+        if isinstance(event, ev.PlanRequested) and place.worker == CONDUCTOR:
+            names.append(CONDUCTOR)
+        if isinstance(event, ev.StepStarted) and event.step == faulty:
+            names.append(event.worker)
+    return tuple(names)
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
