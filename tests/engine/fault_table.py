@@ -45,7 +45,7 @@ class Place:
     """Who has the fault, at every call."""
     is_sent: bool = False
     """True: half of the answer has gone out by then."""
-    others_say: str = RIGHT
+    next_says: str = RIGHT
     prefill: str = ""
 
 
@@ -62,7 +62,7 @@ PLACES = (
     Place("last step", _chain(2)),
     Place("being sent, the next goes on", LIVE, is_sent=True, prefill="b"),
     Place("being sent, the next repeats", LIVE, is_sent=True),
-    Place("being sent, the others differ", LIVE, is_sent=True, others_say="No."),
+    Place("being sent, the next differs", LIVE, is_sent=True, next_says="No."),
     Place("conductor", make_plan(("c", ())), CONDUCTOR),
 )
 
@@ -95,7 +95,6 @@ def outcome(place: Place, fault: CallFault) -> Outcome:
         ),
         fallback="b",
         conductor_price=Price(1, 1),
-        substitutes=("c",),
     )
     caller = ScriptedCaller(_answers(place, fault))
     planner = ScriptedPlanner(place.plan, asks=place.worker == CONDUCTOR)
@@ -119,13 +118,16 @@ def page() -> str:
 INTRODUCTION = """\
 # What becomes of a fault
 
-Made by the tests: `python -m tests.engine.fault_table > docs/faults.md`. A pool of three workers: *a* has the fault at
-every call, *b* is the pool's fallback and may take over, as may *c*. A cell says who is called for the step, in order.
-A name alone at the end means that this worker gave the right answer and that the run is complete; a code means that
-the run failed, and how. In the last column the conductor has the fault, and *b* then gets the question as it is.
+Made by the tests: `python -m tests.engine.fault_table > docs/faults.md`.
 
-"Being sent" is a live answer of which half has gone out when the fault comes. With verified delivery the column "last
-step" holds. The words for faults are explained in [events.md](events.md#call-faults).
+Worker *a* has the fault at every call, worker *b* is the pool's fallback and well. A
+cell says who is called, in order. Without a code, the last one gave the right answer
+and the run is complete; with a code the run failed, and that is how. In the last column
+the conductor has the fault, and *b* gets the question as it is.
+
+"Being sent" is a live answer of which half has gone out when the fault comes. With
+verified delivery the column "last step" holds. [events.md](events.md#call-faults)
+explains the words for faults.
 """
 
 
@@ -137,7 +139,7 @@ def _answers(place: Place, fault: CallFault) -> Callable[[Call, int], Answer]:
             failed = CallFailed(fault, f"{fault} for a test")
             return Answer((half,) if place.is_sent else (), failed)
         begun = str(call.messages[-1]["content"]) if call.is_continued else ""
-        return Answer((Delta(place.others_say[len(begun) :]),), CallEnd())
+        return Answer((Delta(place.next_says[len(begun) :]),), CallEnd())
 
     return answer
 
