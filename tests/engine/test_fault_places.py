@@ -1,18 +1,14 @@
-"""What becomes of every fault at every place of a run, as docs/faults.md tells it.
+"""Every fault at every place of a run ends well or by name, and is settled once."""
 
-`python -m tests.engine.fault_table` prints the page.
-"""
-
-from __future__ import annotations
-
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from apps.engine import events as ev
 from apps.engine.conduct import conduct
-from apps.engine.errors import CallFailed, CallFault
+from apps.engine.errors import TRANSIENT_FAULTS, CallFailed, CallFault
 from apps.engine.limits import Limits
 from apps.engine.plan import Plan
 from apps.engine.ports import CONDUCTOR, Call, CallEnd, Delta, Pool, PoolWorker, Task
@@ -24,7 +20,7 @@ from apps.engine.testing import (
     make_ports,
     run_virtual,
 )
-from apps.engine.usage import Price
+from apps.engine.usage import Price, Usage
 
 FAULTS = tuple(
     fault
@@ -77,14 +73,6 @@ class Outcome:
     sent: str
     events: tuple[ev.Event, ...]
 
-    @property
-    def cell(self) -> str:
-        """Return it in the words of the table."""
-        who = " ".join(name or "conductor" for name in self.calls)
-        if isinstance(self.end, ev.RunCompleted):
-            return who
-        return f"{who}: `{self.end.code}`"
-
 
 def outcome(place: Place, fault: CallFault) -> Outcome:
     """Run a question whose worker, or conductor, has `fault` at every call."""
@@ -103,32 +91,6 @@ def outcome(place: Place, fault: CallFault) -> Outcome:
     end: Any = run_virtual(conduct(task, pool, ports, Limits(max_replans=0)))
     events = tuple(ports.recorder.events)
     return Outcome(end, _called(place, events), ports.progress.answer, events)
-
-
-def page() -> str:
-    """Return docs/faults.md."""
-    head = ["fault of *a*", *(p.title for p in PLACES)]
-    lines = [INTRODUCTION, _row(head), _row(["---"] * len(head))]
-    for fault in FAULTS:
-        cells = [outcome(place, fault).cell for place in PLACES]
-        lines.append(_row([f"`{fault}`", *cells]))
-    return "\n".join(lines) + "\n"
-
-
-INTRODUCTION = """\
-# What becomes of a fault
-
-Made by the tests: `python -m tests.engine.fault_table > docs/faults.md`.
-
-Worker *a* has the fault at every call, worker *b* is the pool's fallback and well. A
-cell says who is called, in order. Without a code, the last one gave the right answer
-and the run is complete; with a code the run failed, and that is how. In the last column
-the conductor has the fault, and *b* gets the question as it is.
-
-"Being sent" is a live answer of which half has gone out when the fault comes. With
-verified delivery the column "last step" holds. [events.md](events.md#call-faults)
-explains the words for faults.
-"""
 
 
 def _answers(place: Place, fault: CallFault) -> Callable[[Call, int], Answer]:
@@ -156,9 +118,42 @@ def _called(place: Place, events: tuple[ev.Event, ...]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _row(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+CODES = {"stream_interrupted"}
 
 
-if __name__ == "__main__":
-    sys.stdout.write(page())
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.title)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_fault_ends_well_or_by_name(place, fault):
+    found = outcome(place, fault)
+    if isinstance(found.end, ev.RunCompleted):
+        assert found.end.answer == RIGHT
+        assert found.sent in ("", RIGHT)
+    else:
+        assert found.end.code in CODES
+        assert place.next_says != RIGHT
+    assert len(found.calls) <= 4  # three attempts, and one call of the fallback plan
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.title)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_cannot_pass_is_not_tried_again(place, fault):
+    calls = outcome(place, fault).calls
+    again = calls.count(place.worker)
+    assert again == 1 or fault in TRANSIENT_FAULTS
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.title)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_call_is_settled_once(place, fault):
+    found = outcome(place, fault)
+    started = (ev.StepStarted, ev.PlanRequested)
+    ended = (
+        ev.StepCompleted,
+        ev.StepAttemptFailed,
+        ev.PlanReplied,
+        ev.PlanCallFailed,
+    )
+    parts = [e for e in found.events if isinstance(e, ended)]
+    assert len(parts) == sum(isinstance(e, started) for e in found.events)
+    assert found.end.usage == sum((p.usage for p in parts), start=Usage())
+    assert found.end.cost_micros == sum(p.cost_micros or 0 for p in parts)
