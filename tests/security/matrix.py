@@ -52,6 +52,7 @@ MATRIX = {
     "playground:run_body": RUNS,
     "playground:run_cancel": RUN,
     "playground:run_compare": RUN,
+    "playground:run_rerun": RUN,
     "playground:run_verify": Access(write=P.READ_RUNS),
     "playground:run_export": RUNS,
     "playground:compare": RUNS,

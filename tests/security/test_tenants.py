@@ -56,10 +56,14 @@ def test_g15_every_address_is_in_the_matrix() -> None:
 def test_g15_every_socket_and_gateway_address_is_known() -> None:
     # Their own tests: tests/runs/test_watch.py, tests/gateway.
     assert socket_routes() == ["ws/runs/<uuid:run_id>/"]
-    assert gateway_routes() == [
+    assert sorted(gateway_routes()) == [
         "/v1/chat/completions",
         "/v1/models",
         "/v1/models/{model_id:path}",
+        "/v1/responses",
+        "/v1/responses/{response_id}",
+        "/v1/responses/{response_id}/cancel",
+        "/v1/responses/{response_id}/input_items",
     ]
 
 
