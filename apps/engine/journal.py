@@ -21,6 +21,7 @@ class Journal:
         self._noted: list[Event] = []
         self._flush: asyncio.Task[None] | None = None
         self._is_flushing = False
+        self._is_due = False
         self._failure: Exception | None = None
 
     def note(self, *events: Event) -> None:
@@ -34,9 +35,9 @@ class Journal:
         recorded, the next commit raises the reason.
         """
         self._noted.extend(events)
+        self._is_due = True
         if self._flush is None:
-            self._flush = asyncio.create_task(self._commit_soon())
-            self._flush.add_done_callback(self._end_flush)
+            self._begin_flush()
 
     async def commit(self, *events: Event) -> None:
         """Record everything noted and `events`; return when it is durable.
@@ -55,6 +56,10 @@ class Journal:
         if cancelled is not None:
             raise cancelled
 
+    def _begin_flush(self) -> None:
+        self._flush = asyncio.create_task(self._commit_soon())
+        self._flush.add_done_callback(self._end_flush)
+
     async def _commit_soon(self) -> None:
         await asyncio.sleep(0)
         self._is_flushing = True
@@ -62,14 +67,18 @@ class Journal:
 
     def _end_flush(self, flush: asyncio.Task[None]) -> None:
         self._flush, self._is_flushing = None, False
-        if not flush.cancelled():
-            flush.exception()  # kept in `_failure`; seen here
+        if flush.cancelled():
+            return
+        flush.exception()  # kept in `_failure`; seen here
+        if self._is_due and self._failure is None:
+            self._begin_flush()  # for what was posted meanwhile
 
     async def _record(self, *events: Event) -> None:
         if self._failure is not None:
             raise self._failure  # a record with a gap must not go on
         batch = (*self._noted, *events)
         self._noted.clear()
+        self._is_due = False
         if not batch:
             return
         cancelled: asyncio.CancelledError | None = None

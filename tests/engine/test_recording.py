@@ -8,11 +8,13 @@ import pytest
 from apps.engine import events as ev
 from apps.engine.conduct import conduct
 from apps.engine.errors import CallFailed, CallFault
+from apps.engine.journal import Journal
 from apps.engine.limits import Limits
 from apps.engine.meter import Meter
 from apps.engine.ports import Pool, PoolWorker, Task
 from apps.engine.replay import replay
 from apps.engine.testing import (
+    MemoryProgress,
     MemoryRecorder,
     ScriptedCaller,
     ScriptedPlanner,
@@ -107,6 +109,20 @@ def test_a_failed_step_is_on_record_while_its_sibling_runs():
     )
     run_virtual(stopped(ports, Limits(), 5))
     assert any(isinstance(e, ev.StepFailed) for e in ports.recorder.events)
+
+
+def test_what_is_posted_while_the_ledger_writes_is_written_soon_after():
+    recorder = MemoryRecorder(delay_s=1)
+
+    async def main():
+        journal = Journal(recorder, MemoryProgress())
+        journal.post(ev.StepSkipped(0, 0, "first"))
+        await asyncio.sleep(0.5)
+        journal.post(ev.StepSkipped(0, 1, "second"))
+        await asyncio.sleep(2)
+
+    run_virtual(main())
+    assert [e.step for e in recorder.events if isinstance(e, ev.StepSkipped)] == [0, 1]
 
 
 def test_a_broken_stream_is_not_replaced_by_an_older_answer():
