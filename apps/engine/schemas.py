@@ -7,6 +7,7 @@ anybody has time for: ten references that each lead to ten others, and so on.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -15,8 +16,10 @@ import orjson
 
 from apps.engine.references import COUNTER, counted
 
-MAX_PATTERN_BYTES = 1024 * 1024
+MAX_PATTERN_BYTES = 512 * 1024
 """Size of one compiled pattern."""
+MAX_PATTERNS = 32
+"""Patterns of one schema: together they take a tenth of a second at the worst."""
 MAX_REFERENCES = 100_000
 """References followed to judge one answer; takes a tenth of a second."""
 MAX_REFERENCES_TOLD = 500
@@ -50,7 +53,11 @@ class Checker:
     def __init__(self, written: bytes) -> None:
         self._size = len(written)
         self._budget = _Budget()
-        rules, draft = counted(orjson.loads(written))
+        schema = orjson.loads(written)
+        self.patterns = sum(1 for _ in _patterns(schema))
+        if self.patterns > MAX_PATTERNS:
+            raise ValueError(f"expected at most {MAX_PATTERNS} patterns in the schema")
+        rules, draft = counted(schema)
         try:
             self._validator = _CLASSES[draft](
                 rules,
@@ -113,6 +120,21 @@ def _counter(budget: _Budget) -> type[jsonschema_rs.KeywordValidator]:
                 raise ValueError("too many references")
 
     return Counter
+
+
+def _patterns(schema: Any) -> Iterator[str]:
+    """Yield every regular expression of a schema, and at times what only looks so."""
+    open_ = [schema]
+    while open_:
+        part = open_.pop()
+        if isinstance(part, list):
+            open_ += part
+        elif isinstance(part, dict):
+            open_ += part.values()
+            if isinstance(pattern := part.get("pattern"), str):
+                yield pattern
+            if isinstance(by_pattern := part.get("patternProperties"), dict):
+                yield from by_pattern
 
 
 def _told(error: jsonschema_rs.ValidationError) -> str:

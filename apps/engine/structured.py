@@ -6,8 +6,8 @@ go into the ledger. `schemas.py` keeps hostile schemas from doing harm.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -16,6 +16,8 @@ from apps.engine.ports import Message, Messages
 from apps.engine.schemas import Checker, TooComplex
 
 MAX_SCHEMA_BYTES = 256 * 1024
+MAX_KEPT_WEIGHT = 128
+"""Of checkers kept in memory: one each, and one for each of their patterns."""
 
 
 def problem_of(text: str, response_format: Mapping[str, Any] | None) -> str | None:
@@ -75,4 +77,27 @@ def _written(schema: Mapping[str, Any]) -> bytes:
     return written
 
 
-_checker = lru_cache(maxsize=128)(Checker)
+class _Checkers:
+    """The checkers used last, as many as may stay in memory."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[bytes, Checker] = OrderedDict()
+        self._weight = 0
+
+    def __call__(self, written: bytes) -> Checker:
+        checker = self._kept.pop(written, None)
+        if checker is None:
+            checker = Checker(written)
+            self._weight += _weight(checker)
+        self._kept[written] = checker
+        while self._weight > MAX_KEPT_WEIGHT:
+            _, dropped = self._kept.popitem(last=False)
+            self._weight -= _weight(dropped)
+        return checker
+
+
+def _weight(checker: Checker) -> int:
+    return 1 + checker.patterns
+
+
+_checker = _Checkers()

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from apps.accounts.types import KeyHolder
 from apps.engine.events import RunCompleted
-from apps.gateway.access import authenticate
+from apps.gateway.access import RUN_SCOPE, authenticate, require_scope
 from apps.gateway.chat_request import ChatRequest, parse_chat_request
 from apps.gateway.chunks import ChunkWriter
 from apps.gateway.documents import completion_document, cost_text, created_of
@@ -37,6 +37,7 @@ class ChatCompletions:
     async def post(self, exchange: Exchange) -> None:
         """Answer a chat completion, whole or streamed."""
         holder = await authenticate(exchange, self._backend)
+        require_scope(holder, RUN_SCOPE)
         has_events = wants_events(exchange)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
         request = parse_chat_request(raw, max_prompt_bytes=settings.MAX_PROMPT_BYTES)

@@ -81,7 +81,7 @@ class KeyedRuns:
                 return await self._open(order, key, digest, begin)
             if entry.digest != digest:
                 raise IdempotencyConflict(
-                    f"this {HEADER} belongs to a request with another body"
+                    f"this {HEADER} belongs to a request with another body or API key"
                 )
             found = await asyncio.shield(entry.opened)
             if isinstance(found, RunRecord):

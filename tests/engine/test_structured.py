@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apps.engine import structured
 from apps.engine.ports import Messages
 from apps.engine.schemas import MAX_REFERENCES
-from apps.engine.structured import check_schema, problem_of, repair_messages
+from apps.engine.structured import (
+    MAX_KEPT_WEIGHT,
+    check_schema,
+    problem_of,
+    repair_messages,
+)
 
 PERSON = {
     "type": "object",
@@ -117,6 +123,11 @@ def test_the_repair_names_the_problem_and_keeps_the_conversation():
         ({"$dynamicRef": "#a"}, "$dynamicRef"),
         ({"$schema": "http://json-schema.org/draft-04/schema#"}, "$schema"),
         ({"enum": ["x" * 300_000]}, "bytes of schema"),
+        ({"patternProperties": {f"^{n}": {} for n in range(33)}}, "32 patterns"),
+        (
+            {"properties": {str(n): {"pattern": f"^{n}"} for n in range(33)}},
+            "32 patterns",
+        ),
     ],
 )
 def test_a_schema_that_cannot_be_used_is_refused(schema, said):
@@ -318,3 +329,12 @@ def test_counting_references_changes_no_verdict(root, a, b, value):
     expected = jsonschema_rs.Draft202012Validator(schema).is_valid(value)
     problem = problem_of(json.dumps(value), shaped(schema))
     assert (problem is None) == expected
+
+
+def test_checkers_of_many_patterns_are_not_all_kept():
+    for number in range(20):
+        names: dict[str, Any] = {f"^{number}-{n}$": {} for n in range(32)}
+        check_schema({"patternProperties": names})
+    kept = structured._checker._kept
+    assert sum(1 + checker.patterns for checker in kept.values()) <= MAX_KEPT_WEIGHT
+    assert kept

@@ -27,6 +27,7 @@ from tests.gateway.fakes import (
     answer_piece,
     completed,
     failed,
+    holder,
     plan,
     summary,
 )
@@ -53,7 +54,7 @@ async def ask_keyed(client: Client, **fields: Any) -> Exchanged:
 def digest_of(**fields: Any) -> bytes:
     """Return what a claim says of a body."""
     body = orjson.dumps(chat_body(**fields))
-    return hashlib.sha256(CHAT.encode() + b"\n" + body).digest()
+    return hashlib.sha256(f"{CHAT}\n{holder().key_id}\n".encode() + body).digest()
 
 
 def record(
@@ -388,3 +389,11 @@ async def _refused(client: Client, **fields: Any) -> Exchanged:
     exchanged = open_keyed(client, **fields)
     await client.tasks[-1]
     return exchanged
+
+
+async def test_another_api_key_is_not_told_what_this_one_asked(client: Client) -> None:
+    client.run.plays(completed("It is 42."))
+    assert (await ask_keyed(client)).status == 200
+    client.backend.caller = replace(holder(), key_id=uuid.UUID(int=8))
+    assert (await ask_keyed(client)).status == 422
+    assert len(client.backend.orders) == 1
