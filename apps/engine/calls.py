@@ -78,7 +78,7 @@ class Caller:
     def __init__(self, caller: WorkerCaller, limits: Limits, meter: Meter) -> None:
         self._caller = caller
         self._meter = meter
-        self._slots = asyncio.Semaphore(limits.max_parallel)
+        self._slots = asyncio.Semaphore(limits.max_in_flight)
 
     async def call(
         self,

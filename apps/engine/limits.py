@@ -18,7 +18,7 @@ class Limits:
     max_plan_attempts: int = 3
     """Answers of the conductor per plan before the fallback plan is used."""
     max_parallel: int = 4
-    """Calls in flight at the same time."""
+    """Calls in flight at the same time, a rival not counted."""
     max_calls: int = 40
     """Outbound calls, retries included."""
     max_attempts: int = 3
@@ -39,3 +39,11 @@ class Limits:
     """Before the first retry of an endpoint; doubles each time, with full jitter."""
     retry_cap_s: float = 60.0
     """Longest wait a `Retry-After` may ask for."""
+
+    @property
+    def max_in_flight(self) -> int:
+        """Return how many calls there may be at the same time, a rival included.
+
+        A rival would otherwise wait for the very call it is to overtake.
+        """
+        return self.max_parallel + self.is_hedged

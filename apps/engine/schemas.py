@@ -51,7 +51,8 @@ class Checker:
     """
 
     def __init__(self, written: bytes) -> None:
-        self._size = len(written)
+        self.size = len(written)
+        """Of the schema, in bytes."""
         self._budget = _Budget()
         schema = orjson.loads(written)
         self.patterns = sum(1 for _ in _patterns(schema))
@@ -77,7 +78,7 @@ class Checker:
         `size` is the answer's length in characters. The words name places and rules,
         never values. Raises: TooComplex.
         """
-        work = self._size * size
+        work = self.size * size
         self._budget.left = MAX_REFERENCES
         if work > MAX_WORK:
             raise TooComplex

@@ -15,9 +15,11 @@ import orjson
 from apps.engine.ports import Message, Messages
 from apps.engine.schemas import Checker, TooComplex
 
-MAX_SCHEMA_BYTES = 256 * 1024
+MAX_SCHEMA_BYTES = 128 * 1024
 MAX_KEPT_WEIGHT = 128
-"""Of checkers kept in memory: one each, and one for each of their patterns."""
+"""Of checkers kept in memory: one each, one for each of their patterns, and one for
+each `WEIGHT_BYTES` of the schema. Comes to 64 MB at the worst."""
+WEIGHT_BYTES = 2048
 
 
 def problem_of(text: str, response_format: Mapping[str, Any] | None) -> str | None:
@@ -97,7 +99,7 @@ class _Checkers:
 
 
 def _weight(checker: Checker) -> int:
-    return 1 + checker.patterns
+    return 1 + checker.patterns + checker.size // WEIGHT_BYTES
 
 
 _checker = _Checkers()

@@ -50,6 +50,13 @@ class PayloadTooLarge(InvalidInput):
     http_status = 413
 
 
+class BodyTooSlow(InvalidInput):
+    """The request body stopped coming."""
+
+    code = "request_timeout"
+    http_status = 408
+
+
 class UnsupportedBody(InvalidInput):
     """The request body is declared to be something other than JSON."""
 

@@ -6,6 +6,7 @@ JSON document or a stream of server-sent events, and it ends exactly once.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 import uuid
@@ -18,6 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 from apps.core.ids import new_id
 from apps.gateway.errors import (
     INTERNAL_FAILURE,
+    BodyTooSlow,
     ClientGone,
     Failure,
     PayloadTooLarge,
@@ -26,6 +28,8 @@ from apps.gateway.errors import (
 
 Headers = list[tuple[bytes, bytes]]
 SANE_REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
+BODY_S = 60.0
+"""How long a request body may take: 16 MB over 2 Mbit/s."""
 FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/")
 STREAM_HEADERS: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -72,7 +76,7 @@ class Exchange:
         """Return the request body.
 
         Raises: PayloadTooLarge as soon as it is known to be longer than `max_bytes`,
-        UnsupportedBody, ClientGone.
+        UnsupportedBody, BodyTooSlow, ClientGone.
         """
         self._refuse_foreign_body()
         declared = self.headers.get(b"content-length", b"")
@@ -80,15 +84,30 @@ class Exchange:
             raise _too_large(max_bytes)
         message = await self._receive_part()
         body: bytes = message.get("body", b"")
-        size = len(body)
-        parts = [body]
-        while size <= max_bytes and message.get("more_body", False):
-            message = await self._receive_part()
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-        if size > max_bytes:
+        if message.get("more_body", False):
+            body += await self._read_rest(max_bytes - len(body))
+        if len(body) > max_bytes:
             raise _too_large(max_bytes)
-        return body if len(parts) == 1 else b"".join(parts)
+        return body
+
+    async def _read_rest(self, max_bytes: int) -> bytes:
+        """Return what else comes of the body, or a little more than is allowed of it.
+
+        Raises: BodyTooSlow, ClientGone.
+        """
+        parts, size, has_more = [], 0, True
+        try:
+            async with asyncio.timeout(BODY_S):
+                while size <= max_bytes and has_more:
+                    message = await self._receive_part()
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    has_more = message.get("more_body", False)
+        except TimeoutError as exc:
+            raise BodyTooSlow(
+                f"the request body did not come within {BODY_S:g} s"
+            ) from exc
+        return b"".join(parts)
 
     async def send_json(
         self, status: int, document: object, headers: Headers | None = None

@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 
 from apps.core.errors import InvalidInput
-from apps.engine.ports import ImagePart, ImageUrl, Messages
+from apps.engine.ports import ImagePart, ImageUrl
 from apps.gateway.fields import type_error
 
 STARTS: dict[str, tuple[bytes, ...]] = {
@@ -46,11 +46,22 @@ def read_image(url: Any, detail: Any, where: str) -> ImagePart:
     return {"type": "image_url", "image_url": image}
 
 
-def check_count(images: Sequence[ImagePart] | Messages, where: str) -> None:
-    """Check how many images there are. Raises: InvalidInput naming `where`."""
+def check_images(images: Sequence[ImagePart], where: str) -> None:
+    """Check how many images there are and what they weigh together.
+
+    A conversation that is gone on with may hold more than one request can.
+    Raises: InvalidInput naming `where`.
+    """
     if len(images) > settings.MAX_IMAGES:
         raise InvalidInput(
             f"{where}: {len(images)} images, at most {settings.MAX_IMAGES} are allowed",
+            param=where,
+        )
+    size = sum(len(image["image_url"]["url"]) for image in images)
+    if size > settings.MAX_REQUEST_BYTES:
+        raise InvalidInput(
+            f"{where}: the images of the whole conversation have {size} bytes, at most "
+            f"{settings.MAX_REQUEST_BYTES} are allowed",
             param=where,
         )
 

@@ -21,7 +21,7 @@ from apps.engine.ports import (
     ToolCallPart,
 )
 from apps.gateway.fields import read_object, read_text, type_error
-from apps.gateway.images import check_count, read_image
+from apps.gateway.images import check_images, read_image
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: dict[str, Role] = {
@@ -87,7 +87,7 @@ def settle(messages: Messages, max_bytes: int, where: str) -> Conversation:
             param=where,
         )
     _check_tool_results(messages, where)
-    check_count(images_of(messages), where)
+    check_images(images_of(messages), where)
     prompt = question_of(messages)
     _check_text(prompt, max_bytes, where)
     is_plain = len(messages) == 1 and isinstance(messages[0]["content"], str)

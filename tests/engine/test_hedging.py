@@ -116,11 +116,16 @@ def test_without_need_or_means_there_is_no_rival(pool, limits):
     assert (end.answer, len(ports.caller.calls)) == ("a answers", 1)
 
 
-@pytest.mark.parametrize("limits", [{"max_calls": 1}, {"max_parallel": 1}])
-def test_no_room_for_a_rival_leaves_the_first_alone(limits):
-    end, ports = hedged(**limits)
+def test_no_room_for_a_rival_leaves_the_first_alone():
+    end, ports = hedged(max_calls=1)
     assert (end.action, end.answer) == ("run.completed", "a answers")
     assert len(ports.caller.calls) == 1
+
+
+def test_a_rival_need_not_wait_for_the_call_it_overtakes():
+    end, ports = hedged(max_parallel=1)
+    assert end.answer == "b answers"
+    assert len(ports.caller.calls) == 2
 
 
 def test_a_rival_that_fails_leaves_the_first_at_work():

@@ -231,7 +231,7 @@ def test_a_right_answer_if_one_of_three_candidates_is_healthy(
 def test_limits_are_never_crossed(plan, world, limits, task):
     caller, recorder = world(), MemoryRecorder(delay_s=0)
     end, _ = conducted(plan, caller, limits, task=task, recorder=recorder)
-    assert caller.max_in_flight <= limits.max_parallel
+    assert caller.max_in_flight <= limits.max_in_flight
     assert len(caller.calls) <= limits.max_calls
     assert end.usage.total_tokens <= (limits.max_tokens or 10**9)
     assert end.cost_micros <= (limits.max_cost_micros or 10**9)

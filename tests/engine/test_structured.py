@@ -252,9 +252,9 @@ def test_what_takes_too_long_to_check_is_not_called_right():
 
 
 def test_an_answer_too_long_for_its_schema_is_not_called_right():
-    schema = {"enum": ["x" * 200_000]}
+    schema = {"enum": ["x" * 100_000]}
     check_schema(schema)
-    problem = problem_of(json.dumps(["y" * 30_000]), shaped(schema))
+    problem = problem_of(json.dumps(["y" * 60_000]), shaped(schema))
     assert problem is not None and "too long" in problem
 
 
@@ -338,3 +338,9 @@ def test_checkers_of_many_patterns_are_not_all_kept():
     kept = structured._checker._kept
     assert sum(1 + checker.patterns for checker in kept.values()) <= MAX_KEPT_WEIGHT
     assert kept
+
+
+def test_checkers_of_large_schemas_are_not_all_kept():
+    for number in range(10):
+        check_schema({"title": str(number), "enum": ["x" * 100_000]})
+    assert len(structured._checker._kept) <= 3

@@ -306,19 +306,20 @@ class Exchanged:
         self.breaks: OSError | None = None
         """Set: the connection is closed, as ASGI tells it."""
         self._parts = parts
+        self._parts_sent = len(parts)
         self._is_gone = asyncio.Event()
         self._news = asyncio.Event()
 
-    def keep_body_back(self) -> None:
-        """Announce a body and never send it."""
-        self.parts_read = len(self._parts)
+    def keep_body_back(self, after: int = 0) -> None:
+        """Announce a body and send only its first parts."""
+        self._parts_sent = after
 
     def leave(self) -> None:
         """Close the connection."""
         self._is_gone.set()
 
     async def receive(self) -> Any:
-        if self.parts_read < len(self._parts):
+        if self.parts_read < min(len(self._parts), self._parts_sent):
             part = self._parts[self.parts_read]
             self.parts_read += 1
             has_more = self.parts_read < len(self._parts)

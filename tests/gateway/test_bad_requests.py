@@ -8,6 +8,7 @@ import orjson
 import pytest
 from pytest_django.fixtures import Settings
 
+from apps.gateway import exchange
 from tests.gateway.conftest import CHAT, Client, chat_body
 from tests.gateway.fakes import completed
 
@@ -198,6 +199,16 @@ async def test_body_is_refused_as_soon_as_it_is_too_long(
     answer = client.open("POST", CHAT, *([b"x" * 6] * 100))
     await client.done()
     assert (answer.status, answer.parts_read) == (413, 2)
+
+
+async def test_body_that_stops_coming_is_given_up(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "BODY_S", 0.0)
+    answer = client.open("POST", CHAT, b"{", b"}")
+    answer.keep_body_back(after=1)
+    await client.done()
+    assert (answer.status, answer.error["code"]) == (408, "request_timeout")
 
 
 async def test_body_in_many_parts_is_put_together(client: Client) -> None:
