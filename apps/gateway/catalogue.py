@@ -34,7 +34,7 @@ class Models:
         name: str = exchange.scope["path_params"]["model_id"]
         if name not in await self._names(holder):
             raise NotFound(
-                f"there is no model {name!r} that this key may use", param="model"
+                f"there is no model {name[:100]!r} that this key may use", param="model"
             )
         await exchange.send_json(200, _document(name))
 

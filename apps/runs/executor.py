@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 
 from apps.audit.types import Actor
 from apps.audit.writer import close_writer
-from apps.core.errors import ConductorError, Conflict, Overloaded
+from apps.core.errors import ConductorError, Conflict, NotFound, Overloaded
 from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.llm.chat import ChatClient
@@ -32,7 +32,14 @@ from apps.runs.circuits import Circuits, circuit_key
 from apps.runs.execution import Equipment, Execution
 from apps.runs.latencies import Latencies
 from apps.runs.narrowing import check_suited, is_narrowed, resolve_narrowed
-from apps.runs.resolution import Resolved, continued, parse_model, resolve
+from apps.runs.resolution import (
+    ModelName,
+    Resolved,
+    continued,
+    parse_model,
+    resolve,
+    unknown_model,
+)
 from apps.runs.types import RunOrder
 
 logger = logging.getLogger(__name__)
@@ -110,7 +117,7 @@ class Executor:
 
     async def _resolve(self, order: RunOrder) -> Resolved:
         name = parse_model(order.model)
-        snapshot = await self._pools.load(order.team_id, name.pool)
+        snapshot = await self._snapshot(order, name)
         if is_narrowed(order):
             return self._adapt(resolve_narrowed(name, order, snapshot), order)
         key = (order.team_id, order.model)
@@ -145,6 +152,14 @@ class Executor:
             for worker in resolved.pool.workers
         )
         return replace(resolved, pool=replace(resolved.pool, workers=workers))
+
+    async def _snapshot(self, order: RunOrder, name: ModelName) -> PoolSnapshot:
+        try:
+            return await self._pools.load(order.team_id, name.pool)
+        except NotFound as exc:
+            if name.pool is None:
+                raise
+            raise unknown_model(order.model) from exc
 
     def _refuse_when_full(self) -> None:
         if self._is_closing:

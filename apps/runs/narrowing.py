@@ -89,7 +89,7 @@ def _least(given: Any, wanted: int | None) -> Any:
 def _check_tier(name: ModelName, order: RunOrder) -> None:
     if name.tier == DIRECT:
         if order.allowed_workers and name.worker not in order.allowed_workers:
-            raise NotAllowed(f"this API key may not use worker {name.worker!r}")
+            raise NotAllowed(f"this API key may not use worker {name.worker[:100]!r}")
     elif order.allowed_tiers and name.tier not in order.allowed_tiers:
         raise NotAllowed(f"this API key may not use the tier {name.tier!r}")
 
@@ -107,11 +107,11 @@ def _allowed(name: ModelName, order: RunOrder, snapshot: PoolSnapshot) -> Set[st
         return left
     for worker in wanted:
         if worker not in present:
-            raise _bad(f"pool {snapshot.name!r} has no worker {worker!r}")
+            raise _bad(f"pool {snapshot.name!r} has no worker {worker[:100]!r}")
         if worker not in left:
             raise NotAllowed(f"this API key may not use worker {worker!r}")
     if name.tier == DIRECT and name.worker not in wanted:
-        raise _bad(f"the list lacks {name.worker!r}, which the model names")
+        raise _bad(f"the list lacks {name.worker[:100]!r}, which the model names")
     return frozenset(wanted)
 
 

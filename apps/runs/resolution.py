@@ -7,6 +7,7 @@ default pool, called directly.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -21,7 +22,7 @@ from apps.llm.types import Endpoint
 from apps.planners.continuation import ToolContinuationPlanner
 from apps.planners.fixed import SingleWorkerPlanner
 from apps.planners.language_model import LanguageModelPlanner
-from apps.pools.models import ConductorMode, TierPlanner
+from apps.pools.models import NAME_LENGTH, NAME_PATTERN, ConductorMode, TierPlanner
 from apps.pools.types import (
     ConductorSnapshot,
     PoolSnapshot,
@@ -76,7 +77,8 @@ def parse_model(model: str) -> ModelName:
     if model.startswith(DIRECT_PREFIX):
         return ModelName(None, DIRECT, model.removeprefix(DIRECT_PREFIX))
     pool, slash, tier = model.rpartition("/")
-    if slash and pool and tier in DEFAULT_TIERS.values():
+    is_tier = slash and tier in DEFAULT_TIERS.values()
+    if is_tier and len(pool) <= NAME_LENGTH and re.fullmatch(NAME_PATTERN, pool):
         return ModelName(pool, tier)
     raise unknown_model(model)
 

@@ -54,6 +54,7 @@ REFUSED = {
     "unknown worker": (chat("worker/nobody", "Hello"), 404),
     "unknown pool": (chat("nowhere/mini", "Hello"), 404),
     "NUL in model": (chat("worker/\0", "Hello"), 404),
+    "NUL in pool": (chat("a\0b/mini", "Hello"), 404),
     "endless model": (chat("a" * 100_000 + "/mini", "Hello"), 404),
     "no model": (chat("", "Hello"), 400),
 }
@@ -66,6 +67,11 @@ def test_every_bad_request_is_refused_by_name(site):
     }
     shapes = {frozenset(a.json()["error"]) for a in answers.values()}
     assert shapes == {frozenset({"message", "type", "param", "code"})}
+    unknown = {n: a.json()["error"] for n, a in answers.items() if a.status_code == 404}
+    assert {(e["code"], e["param"]) for e in unknown.values()} == {
+        ("model_not_found", "model")
+    }
+    assert max(len(a.text) for a in answers.values()) < 1_000
     assert not Run.objects.across_teams().exists()
 
 
