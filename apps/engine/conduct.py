@@ -136,7 +136,7 @@ class _Conductor:
         if self._run.has_spoken:
             code = "stream_interrupted"
         message = failed[-1].text if failed else "no step answered"
-        return self._failed(code, message.strip("()"))
+        return self._failed(code, message)
 
     def _failed(self, code: str, message: str) -> RunFailed:
         rounds = self._run.state.rounds

@@ -112,10 +112,18 @@ def _written(message: Message, numbers: Iterator[int]) -> str:
     content = message["content"]
     if isinstance(content, str):
         return content
-    return "".join(
-        part["text"] if part["type"] == "text" else f"[image {next(numbers)}]"
-        for part in content
-    )
+    written, is_after_image = "", False
+    for part in content:
+        # What stands next to an image need not be glued to it.
+        if part["type"] == "text":
+            piece = part["text"]
+            is_glued = is_after_image and piece[:1].isalnum()
+        else:
+            piece = f"[image {next(numbers)}]"
+            is_glued = bool(written) and not written[-1].isspace()
+        written += f" {piece}" if is_glued else piece
+        is_after_image = part["type"] != "text"
+    return written
 
 
 def _calls(message: Message) -> list[str]:

@@ -140,7 +140,12 @@ class Meter:
             why = f" ({limits.max_cost_reason})" if limits.max_cost_reason else ""
             raise LimitReached(
                 LimitKind.COST,
-                f"the run may cost {limits.max_cost_micros} micro-dollars{why}; "
-                f"{spent} are spent or promised and the next call needs more",
+                f"the run may cost {_dollars(limits.max_cost_micros)}{why}; "
+                f"{_dollars(spent)} is spent or promised and the next call needs more",
             )
         return min(wanted, affordable)
+
+
+def _dollars(micros: int | None) -> str:
+    whole, rest = divmod(micros or 0, 1_000_000)
+    return f"${whole}.{rest:06d}"

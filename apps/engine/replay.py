@@ -29,6 +29,11 @@ class StepResult:
     tool_calls: str = ""
     """What the response wants called, as a JSON array; empty: nothing."""
 
+    @property
+    def told(self) -> str:
+        """Return what later steps read of it."""
+        return self.text if self.state == "completed" else f"(no response: {self.text})"
+
 
 @dataclass(frozen=True, slots=True)
 class Tried:

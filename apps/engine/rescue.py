@@ -25,6 +25,10 @@ CHARACTERS_PER_TOKEN = 4
 """What a token of an answer is long on average; only to shorten what may follow."""
 
 
+UNMISTAKABLE = 12
+"""Characters of an answer that nobody writes twice in a row at its beginning."""
+
+
 class Joint(Protocol):
     """Fits the visible text of a new call to what has been said before."""
 
@@ -32,10 +36,10 @@ class Joint(Protocol):
         """Return what of the next piece is new. Raises: CallFailed (diverged)."""
         ...
 
-    def finish(self) -> None:
-        """Check that the call, now complete, has come as far as what was said.
+    def finish(self) -> str:
+        """Return what was held back, now that the call is complete.
 
-        Raises: CallFailed (diverged).
+        Raises: CallFailed (diverged) if it has not come as far as what was said.
         """
         ...
 
@@ -56,25 +60,42 @@ class Retold:
         self._at += len(expected)
         return text[len(expected) :]
 
-    def finish(self) -> None:
+    def finish(self) -> str:
         if self._at < len(self.said):
             raise _diverged()
+        return ""
 
 
 @dataclass(slots=True)
 class Continued:
     """The call goes on from what was said, which it was shown without its end's blanks.
 
-    So it begins with those blanks, and they have been said already.
+    So it begins with those blanks, and they have been said already. A server that knows
+    no partial answers begins anew instead: what repeats all that was said is left out.
     """
 
     said: str
     _owed: str = field(init=False)
+    _held: str | None = field(init=False)
+    """What may yet turn out to be a repetition; None: it is none."""
 
     def __post_init__(self) -> None:
         self._owed = self.said[len(self.said.rstrip()) :]
+        self._held = "" if len(self.said) >= UNMISTAKABLE else None
 
     def feed(self, text: str) -> str:
+        if self._held is None:
+            return self._after_blanks(text)
+        told = self._held = self._held + text
+        if len(told) < len(self.said) and self.said.startswith(told):
+            return ""
+        self._held = None
+        if told.startswith(self.said):
+            self._owed = ""
+            return told[len(self.said) :]
+        return self._after_blanks(told)
+
+    def _after_blanks(self, text: str) -> str:
         while self._owed and text:
             if text[0] != self._owed[0]:
                 self._owed = ""
@@ -82,8 +103,9 @@ class Continued:
             text, self._owed = text[1:], self._owed[1:]
         return text
 
-    def finish(self) -> None:
-        return
+    def finish(self) -> str:
+        held, self._held = self._held, None
+        return self._after_blanks(held or "")
 
 
 class Voice:
@@ -132,7 +154,7 @@ class Speaker:
         if delta.text:
             self._say(self._filter.feed(delta.text))
         if delta.tool_calls:
-            self._joint.finish()
+            self._finish_text()
             self._voice.call_tools(self._place, delta.tool_calls)
 
     def finish(self) -> None:
@@ -141,7 +163,11 @@ class Speaker:
         Raises: CallFailed (diverged).
         """
         self._say(self._filter.flush())
-        self._joint.finish()
+        self._finish_text()
+
+    def _finish_text(self) -> None:
+        if rest := self._joint.finish():
+            self._voice.say(self._place, rest)
 
     def _say(self, text: str) -> None:
         if new := self._joint.feed(text):

@@ -47,7 +47,7 @@ class StepRunner:
             run.pool,
             round_.plan,
             index,
-            {i: r.text for i, r in round_.results.items()},
+            {i: r.told for i, r in round_.results.items()},
             needs_price=run.limits.max_cost_micros is not None,
         )
         self._failures = _of_present(round_, index, run.pool.names)
@@ -167,7 +167,7 @@ class StepRunner:
     def _fail(self, fault: str, message: str) -> StepResult:
         place = self._place
         self._run.journal.post(StepFailed(place.number, place.index, fault, message))
-        return StepResult("failed", f"(no response: {message})", fault=fault)
+        return StepResult("failed", message, fault=fault)
 
 
 def _of_present(round_: Round, index: int, names: tuple[str, ...]) -> list[Tried]:

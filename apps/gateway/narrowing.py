@@ -121,9 +121,13 @@ def _cost(text: Any) -> int | None:
     where = f"{AT}max_cost_usd"
     if text is None:
         return None
-    micros = micros_of_usd(text) if isinstance(text, str) else None
-    if micros is None:
+    if not isinstance(text, str):
         raise type_error(where, 'dollars as text, like "0.05"', text)
+    micros = micros_of_usd(text)
+    if micros is None:
+        raise InvalidInput(
+            f'{where}: {text[:40]!r} is no amount of dollars, like "0.05"', param=where
+        )
     if not 0 < micros <= MAX_COST_MICROS:
         raise InvalidInput(f"{where}: expected more than nothing", param=where)
     return micros

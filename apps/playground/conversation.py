@@ -71,7 +71,8 @@ def shown_images(messages: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
 def image_words(url: str) -> str:
     """Return what stands for an image: its type and size, its digest or address."""
     if found := _DATA_URL.match(url):
-        length = (len(url) - found.end()) * _BYTES_OF_FOUR // 4
+        filled = len(url) - found.end() - url[-2:].count("=")
+        length = filled * _BYTES_OF_FOUR // 4
         return f"{found['type'] or 'image'}, {filesizeformat(length)}"
     return url
 

@@ -217,7 +217,8 @@ class RunStory:
     """What the answer wants called."""
     finish_reason: str = ""
     is_conversation: bool = False
-    """There is more to the question than the prompt: turns, images or tools."""
+    """There is more to the question than the prompt: turns, images, tools, a form of
+    the answer, sampling."""
     images: tuple[str, ...] = ()
     """What stands for the images of the question."""
     tools: tuple[str, ...] = ()

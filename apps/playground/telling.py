@@ -42,6 +42,10 @@ from apps.playground.story import (
 )
 from apps.runs.types import RecordedEvent
 
+NOT_ASKED = frozenset(
+    {"delivery", "echo", "narrowing", "allowed_tiers", "allowed_workers"}
+)
+"""Parameters of a run that say nothing of the question or the answer's form."""
 RIVAL = "asked as well, because the answer was late"
 REPAIR = "asked to put its answer into the right form"
 CONTINUED = "went on from what had been sent"
@@ -88,7 +92,7 @@ class _Teller:
         story.pool, story.pool_version = event.pool, event.pool_version
         story.limits, story.created_at = event.limits, self._at
         params: dict[str, Any] = orjson.loads(event.params or "{}")
-        story.is_conversation = bool(params.get("messages") or params.get("tools"))
+        story.is_conversation = not params.keys() <= NOT_ASKED
         story.images = shown_images(params.get("messages", ()))
         story.tools = tuple(
             tool["function"]["name"] for tool in params.get("tools", ())

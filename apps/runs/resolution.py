@@ -35,6 +35,8 @@ from apps.runs.types import Delivery
 DEFAULT_TIERS = {"conductor-mini": "mini", "conductor-ultra": "ultra"}
 DIRECT = "direct"
 DIRECT_PREFIX = "worker/"
+MAX_REPLANS = 1
+"""Further plans after a failed step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,10 @@ def _mode(conductor: ConductorSnapshot) -> Literal["lists", "json_schema"]:
 
 
 def _limits(tier: TierSnapshot) -> Limits:
+    has_conductor = tier.planner == TierPlanner.CONDUCTOR
     return Limits(
+        # Where nobody plans, a new plan is the old one: it would only cost again.
+        max_replans=MAX_REPLANS if has_conductor else 0,
         max_steps=tier.max_steps,
         max_rounds=tier.max_rounds,
         max_parallel=tier.max_parallel,

@@ -23,7 +23,7 @@ from apps.engine.ports import (
     Task,
 )
 from apps.engine.replay import replay
-from apps.engine.rescue import Continued, Retold
+from apps.engine.rescue import UNMISTAKABLE, Continued, Retold
 from apps.engine.testing import (
     Answer,
     ScriptedCaller,
@@ -289,6 +289,14 @@ def test_workers_of_one_opinion_give_one_answer_or_its_beginning(world):
 
 
 @many
+@given(st.text("ab\n ", min_size=UNMISTAKABLE), st.text("ab\n "), st.data())
+def test_who_should_go_on_and_begins_anew_is_not_heard_twice(said, rest, data):
+    joint = Continued(said)
+    new = [joint.feed(d.text) for d in pieces_of(data.draw, said + rest)]
+    assert "".join(new) + joint.finish() == rest
+
+
+@many
 @given(texts, st.data())
 def test_retold_text_is_new_exactly_where_the_old_one_ended(text, data):
     cut = data.draw(st.integers(0, len(text)))
@@ -306,4 +314,4 @@ def test_continued_text_goes_on_exactly_where_the_old_one_ended(text, data):
     joint = Continued(said)
     rest = text[len(said.rstrip()) :]
     new = [joint.feed(d.text) for d in pieces_of(data.draw, rest)]
-    assert said + "".join(new) == text
+    assert said + "".join(new) + joint.finish() == text

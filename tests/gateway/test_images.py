@@ -48,7 +48,7 @@ async def test_image_reaches_the_order_unchanged(client: Client, url: str) -> No
     assert (await client.chat(messages=parts)).status == 200
     (order,) = client.backend.orders
     assert order.messages == tuple(parts)
-    assert order.prompt == "What is this?[image 1]"
+    assert order.prompt == "What is this? [image 1]"
 
 
 async def test_image_without_words_is_a_question(client: Client) -> None:
