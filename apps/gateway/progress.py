@@ -40,7 +40,8 @@ class ProgressLines:
             case StepAttemptFailed(fault=CallFault.CANCELLED):
                 text = f"{self._place(event)} {event.worker}: stopped"
             case StepAttemptFailed():
-                text = f"{self._place(event)} {event.worker}: failed, {event.fault}"
+                why = event.fault.replace("_", " ")
+                text = f"{self._place(event)} {event.worker}: failed, {why}"
             case _:
                 return ""
         return text + "\n"

@@ -223,6 +223,8 @@ class RunStory:
     """What stands for the images of the question."""
     tools: tuple[str, ...] = ()
     """Names of the caller's tools."""
+    form: str = ""
+    """What form the answer was to have; empty: any."""
     delivery: str = ""
     """How the answer went out, if that was asked for: live or verified."""
     error_code: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import singledispatchmethod
 from typing import Any
@@ -64,6 +64,15 @@ def _ending(fault: str) -> str:
     return "stopped" if fault == CLOSED_BY_US else "failed"
 
 
+def _form(response_format: Mapping[str, Any]) -> str:
+    """Return what form the answer was to have; empty: any."""
+    if response_format.get("type") == "json_object":
+        return "a JSON object"
+    if named := response_format.get("json_schema"):
+        return f"JSON by the schema “{named.get('name', '')}”"
+    return ""
+
+
 class _Teller:
     """Folds events into a story, one method per kind of event."""
 
@@ -97,6 +106,7 @@ class _Teller:
         story.tools = tuple(
             tool["function"]["name"] for tool in params.get("tools", ())
         )
+        story.form = _form(params.get("response_format") or {})
         story.delivery = params.get("delivery") or ""
 
     @_hear.register

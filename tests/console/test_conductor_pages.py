@@ -85,7 +85,7 @@ def test_save_and_test_shows_what_came_of_it(cast, alice, simulator_url):
 
 def test_failing_test_is_told_in_words(alice, conductor):
     page = alice.post(f"{URL}{conductor.id}/test/", follow=True).content.decode()
-    assert "It does not answer." in page
+    assert "can’t be used like this." in page
     part = alice.post(f"{URL}{conductor.id}/test/", headers={"X-Partial": "true"})
     assert "<html" not in part.content.decode()
 

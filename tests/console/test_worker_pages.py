@@ -197,7 +197,7 @@ def test_test_says_what_a_model_can_do_and_what_is_not_marked(
     text = words(alice.post(NEW, sent, follow=True).content.decode())
     assert "Takes images, takes tools, continues answers." in text
     assert "no run counts on it: takes images, continues answers." in text
-    assert "Marked, but not so" not in text
+    assert "this test says otherwise" not in text
 
 
 def test_test_says_what_is_marked_and_not_so(cast, alice, simulator_url):
@@ -205,7 +205,7 @@ def test_test_says_what_is_marked_and_not_so(cast, alice, simulator_url):
     text = words(
         alice.post(NEW, worker_input(**marked, test="1"), follow=True).content.decode()
     )
-    assert "Marked, but not so: takes images, takes tools." in text
+    assert "The form says it takes images, takes tools; this test" in text
 
 
 def test_failing_test_names_the_error_and_what_to_do(cast, alice, simulator_url):
@@ -215,7 +215,7 @@ def test_failing_test_names_the_error_and_what_to_do(cast, alice, simulator_url)
     text = words(
         alice.post(f"/workers/{worker.id}/test/", follow=True).content.decode()
     )
-    assert "It does not answer." in text
+    assert "can’t be used like this." in text
     assert "Check the address and the model." in text
     assert "Failing" in text
 

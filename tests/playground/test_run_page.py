@@ -1,6 +1,7 @@
 """One run's page, its parts, its entries."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from django.db import connection
@@ -155,6 +156,16 @@ def test_context_shows_every_message_by_its_parts(bob, with_tools):
 def test_page_says_what_became_of_every_attempt(bob, team, story, words):
     run = record_run(team, stories.ALL[story]())
     assert words in bob.get(address("run_detail", run)).content.decode()
+
+
+def test_page_names_the_form_that_was_asked_for_and_asks_for_it_again(bob, team):
+    first, *rest = stories.put_right()
+    shape = {"type": "json_schema", "json_schema": {"name": "<total>", "schema": {}}}
+    asked = replace(first.event, params=json.dumps({"response_format": shape}))
+    run = record_run(team, [replace(first, event=asked), *rest])
+    page = bob.get(address("run_detail", run)).content.decode()
+    assert "JSON by the schema “&lt;total&gt;”" in page
+    assert f'action="{address("run_rerun", run)}"' in page
 
 
 def test_viewer_cannot_run_it_again(vera, with_tools):
