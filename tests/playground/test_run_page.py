@@ -8,6 +8,7 @@ from django.db import connection
 from django.urls import reverse
 
 from apps.core.ids import new_id
+from apps.engine.events import RunCreated
 from tests.playground import stories
 from tests.playground.conftest import record_run
 
@@ -160,6 +161,7 @@ def test_page_says_what_became_of_every_attempt(bob, team, story, words):
 
 def test_page_names_the_form_that_was_asked_for_and_asks_for_it_again(bob, team):
     first, *rest = stories.put_right()
+    assert isinstance(first.event, RunCreated)
     shape = {"type": "json_schema", "json_schema": {"name": "<total>", "schema": {}}}
     asked = replace(first.event, params=json.dumps({"response_format": shape}))
     run = record_run(team, [replace(first, event=asked), *rest])
