@@ -175,7 +175,7 @@ def test_images_are_kept_once_and_named_by_digest_elsewhere(site: Site):
     started = next(s for s in heard.signals if isinstance(s, ev.StepStarted))
     assert "sha256:" in started.messages and PNG not in started.messages
     assert PNG in created_of(run_).params
-    assert run_.title == "How many images are there?[image 1]"
+    assert run_.title == "How many images are there? [image 1]"
 
 
 def test_images_for_nobody_are_refused_before_anything_is_recorded(site: Site):

@@ -216,7 +216,7 @@ def test_run_of_a_pool_that_is_gone_fails_by_name(left, house):
     spare.save()
     run = left(pool="spare", tier="ultra")
     spare.delete()
-    assert ended(house, run).error_code == "not_found"
+    assert ended(house, run).error_code == "model_not_found"
 
 
 def test_direct_run_of_a_worker_that_is_gone_fails_by_name(left, house):
