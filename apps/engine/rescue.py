@@ -26,7 +26,8 @@ CHARACTERS_PER_TOKEN = 4
 
 
 UNMISTAKABLE = 12
-"""Characters of an answer that nobody writes twice in a row at its beginning."""
+"""From so many characters on, an answer that goes on with all that was said is taken
+to repeat it. One that truly says the same twice loses the second time."""
 
 
 class Joint(Protocol):
