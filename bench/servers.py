@@ -60,7 +60,7 @@ def process(
     command: list[str], *, probe: str, folder: Path, env: dict[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run `command` until the block ends; enter it when `probe` answers."""
-    log_path = folder / "log"
+    log_path = folder / f"log-{time.monotonic_ns()}"
     with log_path.open("wb") as log:
         child = subprocess.Popen(
             command,
@@ -133,22 +133,11 @@ def base_url(model_server: Server) -> str:
 @contextmanager
 def conductor(model_server: Server) -> Iterator[Server]:
     """The site: one process, SQLite, ledger on, a team with a pool and a key."""
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
     with ExitStack() as stack:
         path = stack.enter_context(folder())
-        env = {
-            "CONDUCTOR_VAR_DIR": str(path),
-            "CONDUCTOR_URL": url,
-            "LOG_LEVEL": "WARNING",
-            "DATABASE_URL": f"sqlite:///{path / 'bench.sqlite3'}",
-        }
-        (path / "static").mkdir()
-        key = _seed(env, path, base_url(model_server))
-        command = [sys.executable, "-m", "conductor_site", "--port", str(port)]
-        child = stack.enter_context(
-            process(command, probe=f"{url}/healthz", folder=path, env=env)
-        )
+        env = {"DATABASE_URL": f"sqlite:///{path / 'bench.sqlite3'}"}
+        key = prepare(env, path, base_url(model_server))
+        url, child = stack.enter_context(web(env, path))
         yield Server(
             "Conductor",
             f"{url}/v1/chat/completions",
@@ -162,9 +151,30 @@ def conductor(model_server: Server) -> Iterator[Server]:
         )
 
 
-def _seed(env: dict[str, str], path: Path, model_url: str) -> str:
+@contextmanager
+def web(
+    env: dict[str, str], path: Path
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Start the site on a prepared database; give its address and process."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "conductor_site", "--port", str(port)]
+    env = {**env, "CONDUCTOR_URL": url}
+    with process(command, probe=f"{url}/healthz", folder=path, env=env) as child:
+        yield url, child
+
+
+def prepare(
+    env: dict[str, str], path: Path, model_url: str, stream_model: str = STREAM_MODEL
+) -> str:
+    """Make a team with a pool in the database of `env` and return a key of it.
+
+    Adds to `env` what the site's processes need besides.
+    """
+    env |= {"CONDUCTOR_VAR_DIR": str(path), "LOG_LEVEL": "WARNING"}
+    (path / "static").mkdir()
     pool = path / "pool.yaml"
-    pool.write_text(POOL.format(url=model_url, stream_model=STREAM_MODEL))
+    pool.write_text(POOL.format(url=model_url, stream_model=stream_model))
     manage(env, "migrate", "--verbosity", "0")
     manage(env, "team_create", "Bench", "--slug", "bench")
     manage(env, "pool_import", str(pool), "--team", "bench")
@@ -183,10 +193,10 @@ def manage(env: dict[str, str], *arguments: str) -> str:
     return done.stdout.decode().strip()
 
 
-def _family(pid: int) -> list[int]:
+def family(pid: int) -> list[int]:
     """Return a process and its children: what they use is used by the server."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [pid, *(each for child in children for each in _family(int(child)))]
+    return [pid, *(each for child in children for each in family(int(child)))]
 
 
 def load(server: Server, model: str, mode: str = "closed", **job: Any) -> Any:
@@ -200,12 +210,12 @@ def load(server: Server, model: str, mode: str = "closed", **job: Any) -> Any:
         "mode": mode,
         "url": server.url,
         "headers": server.headers,
-        "pids": [pid for each in server.pids for pid in _family(each)],
+        "pids": [pid for each in server.pids for pid in family(each)],
         "body": body,
         **job,
     }
     done = subprocess.run(
-        [sys.executable, "-m", "bench.load"],
+        [sys.executable, "-m", "bench.generator"],
         cwd=ROOT,
         input=json.dumps(document).encode(),
         stdout=subprocess.PIPE,

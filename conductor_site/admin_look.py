@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import HttpRequest
 from django.urls import reverse_lazy
 
 PRIMARY = {
@@ -36,6 +37,10 @@ BASE = {
 
 def _link(title: str, icon: str, url_name: str) -> dict[str, Any]:
     return {"title": title, "icon": icon, "link": reverse_lazy(url_name)}
+
+
+def _is_superuser(request: HttpRequest) -> bool:
+    return bool(request.user.is_superuser)
 
 
 ADMIN_LOOK: dict[str, Any] = {
@@ -83,7 +88,13 @@ ADMIN_LOOK: dict[str, Any] = {
             },
             {
                 "title": "Site",
-                "items": [_link("Settings", "tune", "site_settings")],
+                "items": [
+                    {
+                        **_link("Operations", "monitoring", "site_operations"),
+                        "permission": _is_superuser,
+                    },
+                    _link("Settings", "tune", "site_settings"),
+                ],
             },
         ]
     },

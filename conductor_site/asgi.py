@@ -6,17 +6,16 @@ executor and takes up interrupted runs; closing it leaves no call half recorded.
 
 from __future__ import annotations
 
-import gc
+import asyncio
 import os
-import sys
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from functools import cache
 from typing import Any
 
-from django.core.asgi import get_asgi_application
+from conductor_site.pages import get_page_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "conductor_site.settings")
-django_application = get_asgi_application()
+django_application = get_page_application()
 
 # These need the app registry that the line above has filled.
 from channels.auth import AuthMiddlewareStack  # noqa: E402
@@ -27,24 +26,33 @@ from django.contrib.staticfiles.finders import (  # noqa: E402
     AppDirectoriesFinder,
     FileSystemFinder,
 )
+from django.utils.module_loading import import_string  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
 
 from apps.audit.scribe import open_scribe  # noqa: E402
+from apps.core.ids import new_id  # noqa: E402
+from apps.core.logs import log_context  # noqa: E402
+from apps.core.request_counts import (  # noqa: E402
+    count_request,
+    count_socket,
+    route_class,
+)
 from apps.gateway.app import create_app  # noqa: E402
-from apps.runs.executor import close_executor, open_executor  # noqa: E402
+from apps.runs.executor import (  # noqa: E402
+    Executor,
+    close_executor,
+    open_executor,
+)
 from apps.runs.routing import websocket_urlpatterns  # noqa: E402
-from apps.runs.services import runs_resume  # noqa: E402
 from apps.web.sockets import SecondFactorSockets  # noqa: E402
+from conductor_site import health, metrics  # noqa: E402
+from conductor_site.drain import LOOK_S, drain  # noqa: E402
+from conductor_site.interpreter import tune_interpreter  # noqa: E402
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-SWITCH_INTERVAL_S = 0.0002
-"""How soon a waiting thread gets its turn."""
-GC_THRESHOLDS = (10_000, 20, 50)
-"""A busy loop makes thousands of short-lived objects a millisecond; at the usual 700
-the collector looks at them many times each."""
 gateway = create_app()
 pages = ServeStaticASGI(django_application, autorefresh=settings.DEBUG)
 if settings.IS_PRODUCTION:
@@ -65,35 +73,66 @@ rest = ProtocolTypeRouter(
 
 async def application(scope: Message, receive: Receive, send: Send) -> None:
     """Route one connection."""
+    if drain.has_begun and scope["type"] == "http":
+        send = health.closing(send)
     if scope["type"] == "http" and scope["path"].startswith("/v1"):
         await gateway(scope, receive, send)
+    elif scope["type"] == "http" and scope["path"] in health.PATHS:
+        await health.health(scope["path"], send)
     elif scope["type"] == "lifespan":
         await _lifespan(receive, send)
+    elif scope["type"] == "websocket":
+        await _serve_socket(scope, receive, send)
     else:
+        await _serve_counted(scope, receive, send)
+
+
+async def _serve_socket(scope: Message, receive: Receive, send: Send) -> None:
+    log_context.set({"request_id": new_id().hex})
+    count_socket(1)
+    try:
         await rest(scope, receive, send)
+    finally:
+        count_socket(-1)
 
 
-@cache
-def _spare_the_collector() -> None:
-    """Keep full collections from stopping all streams for tens of milliseconds.
+async def _serve_counted(scope: Message, receive: Receive, send: Send) -> None:
+    """Serve anything but `/v1`, which counts its requests itself."""
+    log_context.set({"request_id": new_id().hex})
+    path, began, status = scope["path"], time.perf_counter(), 0
 
-    What has been loaded by now stays for good, so no collection looks at it again.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
+    async def send_and_see(message: Message) -> None:
+        nonlocal status
+        status = message.get("status", status)
+        await send(message)
+
+    serve = metrics.metrics_application if path == metrics.PATH else rest
+    try:
+        await serve(scope, receive, send_and_see)
+    finally:
+        count_request(route_class(path), status, time.perf_counter() - began)
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
     await receive()
-    # Django's threads, and the ledger's writer where it is one, share the interpreter
-    # with a busy event loop; at the usual 5 ms a full loop starves them.
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
-    _spare_the_collector()
+    if settings.RUN_WAKER:  # loaded now, not with the first run that is left to workers
+        import_string(settings.RUN_WAKER)
+        import_string(settings.TASK_APP)
+    tune_interpreter()
     await open_scribe()
     executor = await open_executor()
-    await runs_resume(executor)
+    await executor.tenure.sweep()
     await send({"type": "lifespan.startup.complete"})
     await receive()
-    await close_executor()
+    await _close_in_time(executor)
     await send({"type": "lifespan.shutdown.complete"})
+
+
+async def _close_in_time(executor: Executor) -> None:
+    """Let runs end before they are given back, unless somebody is in a hurry."""
+    closing = asyncio.create_task(close_executor(drain_s=drain.rest_s))
+    while not (closing.done() or drain.is_hurried):
+        await asyncio.wait([closing], timeout=LOOK_S)
+    if not closing.done():
+        await executor.drop_all()
+    await closing

@@ -59,6 +59,24 @@ def read_list(name: str, default: tuple[str, ...] = ()) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()] or list(default)
 
 
+def read_url(name: str, schemes: tuple[str, ...], default: str = "") -> str:
+    """Return the address of a service; a bad one is not quoted, it may hold a secret.
+
+    `schemes` are what it may begin with. Empty is as if not set.
+    """
+    text = read_text(name) or default
+    try:
+        parts = urlsplit(text)
+        is_good = parts.scheme in schemes and (parts.port or 1) > 0
+    except ValueError:
+        is_good = False
+    if text and not is_good:
+        raise ImproperlyConfigured(
+            f"{name}: not an address like {schemes[0]}://user:password@host:port/name"
+        )
+    return text
+
+
 def read_origins(name: str) -> list[str]:
     """Return a list of web origins (`https://host[:port]`), or `*` alone for all."""
     origins = read_list(name)

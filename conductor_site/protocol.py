@@ -1,8 +1,8 @@
 """HTTP for uvicorn, with one socket write where it makes two.
 
 uvicorn writes an answer's head and its body apart. Most answers of the API are small,
-so the second write is a good part of what they cost. Here the writes of one turn of the
-event loop leave together; nothing waits longer than that turn.
+so the second write is a good part of what they cost. Here a head leaves together with
+what follows it in the same turn of the event loop, and everything else leaves at once.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+HEAD = b"HTTP/1.1 "
+"""What uvicorn begins a head with, and no frame of a stream."""
+
 
 class JoiningTransport:
-    """A transport that joins the writes of one turn of the event loop."""
+    """A transport that holds heads back, until the event loop's turn ends at most."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self.inner = transport
@@ -22,10 +25,15 @@ class JoiningTransport:
         self._pieces: list[bytes] = []
 
     def write(self, data: bytes) -> None:
-        """Take `data`; it leaves at the end of this turn."""
-        if not self._pieces:
+        """Write `data`, or hold it back if it is a head."""
+        if self._pieces:
+            self._pieces.append(data)
+            self.flush()
+        elif data.startswith(HEAD):
+            self._pieces.append(data)
             self._loop.call_soon(self.flush)
-        self._pieces.append(data)
+        else:
+            self.inner.write(data)
 
     def flush(self) -> None:
         """Write what has been taken."""

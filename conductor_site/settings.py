@@ -15,6 +15,7 @@ from pathlib import Path
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from apps.core.logs import logging_config
 from conductor_site.admin_look import ADMIN_LOOK
 from conductor_site.environment import (
     read_bool,
@@ -23,7 +24,9 @@ from conductor_site.environment import (
     read_list,
     read_origins,
     read_text,
+    read_url,
 )
+from conductor_site.shared import caches, channel_layers
 from conductor_site.single_sign_on import PROVIDER_ID, openid_providers
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -52,13 +55,12 @@ def _refuse_unsafe_production() -> None:
             "SECRET_KEY is not set",
         ),
         (not ENCRYPTION_KEYS, "CONDUCTOR_ENCRYPTION_KEYS is not set"),
+        (not read_list("ALLOWED_HOSTS"), "ALLOWED_HOSTS is not set"),
         ("*" in ALLOWED_HOSTS, "ALLOWED_HOSTS contains *"),
     ]
-    found = [text for is_fault, text in faults if is_fault]
+    found = [f"{text}, in production" for is_fault, text in faults if is_fault]
     if found:
-        raise ImproperlyConfigured(
-            "refusing to start in production: " + "; ".join(found)
-        )
+        raise ImproperlyConfigured("\n".join(found))
 
 
 if IS_PRODUCTION:
@@ -99,6 +101,7 @@ INSTALLED_APPS = [
     "apps.rest",
     "apps.console",
     "apps.playground",
+    "conductor_site",  # its checks of the configuration
 ]
 
 MIDDLEWARE = [
@@ -134,11 +137,12 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {
-    "default": environ.Env.db_url_config(
-        read_text("DATABASE_URL", f"sqlite:///{VAR_DIR / 'conductor.sqlite3'}")
-    )
-}
+DATABASE_URL = read_url(
+    "DATABASE_URL",
+    ("postgres", "postgresql", "sqlite"),
+    f"sqlite:///{VAR_DIR / 'conductor.sqlite3'}",
+)
+DATABASES = {"default": environ.Env.db_url_config(DATABASE_URL)}
 _database = DATABASES["default"]
 if _database["ENGINE"].endswith("sqlite3"):
     VAR_DIR.mkdir(parents=True, exist_ok=True)
@@ -148,34 +152,26 @@ if _database["ENGINE"].endswith("sqlite3"):
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
+    # Opening one costs more than most of what is asked of it.
+    _database["CONN_MAX_AGE"] = None
     # Named for the process, so that two test runs at once leave each other alone.
     _database["TEST"] = {"NAME": str(VAR_DIR / f"test-{os.getpid()}.sqlite3")}
 else:
     # What the address says after its `?` stays: sslmode, the folder of a socket.
     _given = _database.get("OPTIONS", {})
-    _database["OPTIONS"] = {**_given, "pool": {"min_size": 1, "max_size": 10}}
+    # A request waits 5 s for a connection and is then told 503. One that is lost is
+    # tried for 2 s, then by whoever wants one: never at ever longer intervals, so the
+    # site is back as soon as the database is.
+    _pool = {"min_size": 1, "max_size": 10, "timeout": 5, "reconnect_timeout": 2}
+    _database["OPTIONS"] = {"connect_timeout": 5, **_given, "pool": _pool}
     _database["CONN_MAX_AGE"] = 0
     # Without it every dead connection of the pool costs one failure after a restart.
     _database["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = read_text("REDIS_URL")
-if REDIS_URL:
-    CHANNEL_LAYERS = {
-        "default": {
-            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-            "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": None}]},
-        }
-    }
-    CACHES = {
-        "default": {
-            "BACKEND": "django.core.cache.backends.redis.RedisCache",
-            "LOCATION": REDIS_URL,
-        }
-    }
-else:
-    CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
-    CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+REDIS_URL = read_url("REDIS_URL", ("redis", "rediss", "unix"))
+CHANNEL_LAYERS = channel_layers(REDIS_URL)
+CACHES = caches(REDIS_URL)
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
@@ -309,8 +305,25 @@ CORS_ORIGINS = read_origins("CORS_ORIGINS")
 """Web sites whose pages may call the OpenAI-compatible API; `*` for all, none: no."""
 RUN_GATE = "apps.engine.gate.OpenGate"
 """What is asked before plans and steps run; the site has no policies yet."""
+BACKGROUND_RUNS = read_choice(
+    "BACKGROUND_RUNS", ("workers", "here") if REDIS_URL else ("here", "workers")
+)
+"""Where runs execute that nobody stays with: in worker processes, or where they are
+asked for."""
+RUN_WAKER = (
+    "apps.runs.tasks.wake_worker" if REDIS_URL and BACKGROUND_RUNS == "workers" else ""
+)
+"""Who is told of a run that was left to the workers; none: their sweeps find it."""
+TASK_APP = "conductor_site.celery.app"
+WORKER_DRAIN_S = read_int("WORKER_DRAIN_S", 20)
+"""How long the runs of a worker process may go on once it has been asked to stop."""
 MAX_LIVE_RUNS = read_int("MAX_LIVE_RUNS", 2000)
 """Runs at once in one process; more are answered with 503 and Retry-After."""
+WEB_NOTICE_S = read_int("WEB_NOTICE_S", 0)
+"""How long a web process that was asked to stop goes on taking requests, while /readyz
+tells the proxy to send it none."""
+WEB_DRAIN_S = read_int("WEB_DRAIN_S", 10)
+"""How long after that open answers and live runs may take to end."""
 MODEL_NETWORKS = read_list(
     "MODEL_NETWORKS", () if IS_PRODUCTION else ("127.0.0.0/8", "::1/128")
 )
@@ -318,6 +331,9 @@ MODEL_NETWORKS = read_list(
 decision: a team cannot reach into the site's own network."""
 MODEL_PORTS = read_list("MODEL_PORTS")
 """Ports that models may have inside of those networks; none listed: any."""
+CONDUCTOR_MAX_QUEUE = read_int("CONDUCTOR_MAX_QUEUE", 0)
+"""Requests that may wait at a conductor's vLLM; beyond, runs do without a plan of its.
+0: any number."""
 STEP_TIME_S = read_int("STEP_TIME_S", 600)
 """Longest a step may take, retries, waits and other workers included."""
 WORKER_CONNECT_TIMEOUT_S = read_int("WORKER_CONNECT_TIMEOUT_S", 5)
@@ -361,12 +377,19 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
 }
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}
-    },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": read_text("LOG_LEVEL", "INFO")},
-}
+# --- Watching it ---------------------------------------------------------------------
+
+METRICS_TOKEN = read_text("METRICS_TOKEN")
+"""Who reads `/metrics` sends it as a bearer; empty: this machine alone may."""
+METRICS_PORT = read_int("METRICS_PORT", 0)
+"""Where worker processes, which have no other address, serve theirs. 0: nowhere."""
+OTEL_EXPORTER_OTLP_ENDPOINT = read_text("OTEL_EXPORTER_OTLP_ENDPOINT")
+"""A collector of traces (OTLP over HTTP). Empty: no traces are made."""
+OTEL_SERVICE_NAME = read_text("OTEL_SERVICE_NAME", "conductor")
+"""What traces call this site."""
+LOG_FORMAT = read_choice(
+    "LOG_FORMAT", ("json", "text") if IS_PRODUCTION else ("text", "json")
+)
+LOGGING = logging_config(
+    form=LOG_FORMAT, level=read_text("LOG_LEVEL", "INFO"), hides=IS_PRODUCTION
+)

@@ -1,10 +1,8 @@
-"""Addresses of the pages. The API and the sockets are mounted in asgi.py."""
+"""Addresses of the pages. API, sockets and health are mounted in asgi.py."""
 
 from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path
-
-from apps.core.views import healthz
 
 # The admin's own sign-in knows of no second factor.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
@@ -12,7 +10,6 @@ admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-a
 urlpatterns = [
     path("", include("apps.web.urls")),
     path("accounts/", include("allauth.urls")),
-    path("healthz", healthz),
     path("admin/", admin.site.urls),
     path("api/v1/", include("apps.rest.urls")),
     path("", include("apps.console.urls")),

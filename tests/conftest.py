@@ -12,7 +12,9 @@ import pytest
 from django.db import connections
 
 from apps.accounts.models import Membership, Role, Team, User
+from apps.core.redis_outage import redis_outage
 from apps.simulator.app import create_app
+from conductor_site.shared import caches, channel_layers
 from tests.factories import (
     IssuedKey,
     MembershipFactory,
@@ -23,6 +25,7 @@ from tests.factories import (
     WorkerFactory,
     issue_key,
 )
+from tests.services import Redis, redis
 from tests.serving import serving
 
 WORKERS = ("alpha", "beta", "gamma")
@@ -54,6 +57,17 @@ def simulator_url() -> Iterator[str]:
     """Simulated models that never wait, on a real socket."""
     with serving(create_app(speed=0), ws="none") as url:
         yield f"{url}/v1"
+
+
+@pytest.fixture
+def own_redis(settings: Any) -> Iterator[Redis]:
+    """A Redis for this test alone, to be killed and started; `site` goes after it."""
+    with redis() as server:
+        settings.REDIS_URL = server.url
+        settings.CHANNEL_LAYERS = channel_layers(server.url)
+        settings.CACHES = caches(server.url)
+        yield server
+        redis_outage.end()
 
 
 @dataclass(frozen=True)

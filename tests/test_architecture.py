@@ -23,6 +23,7 @@ OPEN_MODULES = {"services", "selectors", "models", "errors", "types"}
 ALSO_OPEN = {
     "apps.accounts.keys",  # the shape of a key, for the demo
     "apps.audit.verify",  # verification is a read with a report of its own
+    "apps.audit.metrics",  # its lag is measured where it is waited for
     "apps.audit.scribe",  # the ledger's hot path in a process of its own
     "apps.audit.writer",  # the ledger's hot path
     "apps.budgets.periods",  # when a day or month ends
@@ -33,6 +34,8 @@ ALSO_OPEN = {
     "apps.runs.consumers",
     "apps.runs.routing",
     "apps.runs.resolution",  # model names
+    "apps.runs.standing",  # how the site stands, for metrics and its operator
+    "apps.runs.tracing",  # its packages are looked for at start
     "apps.runs.tally",  # sums and steps of a run
     "apps.gateway.app",
     "apps.web.access",  # who is asking: every page goes through it

@@ -13,15 +13,25 @@ SAFE = {
     "SECRET_KEY": "a-long-random-text-for-this-test-only-0123456789-abcdefghij",
     "CONDUCTOR_ENCRYPTION_KEYS": "k1:" + "A" * 43 + "=",
     "ALLOWED_HOSTS": "conductor.example",
+    "CONDUCTOR_URL": "https://conductor.example",
+    "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
 }
 
 
 def check(tmp_path: Path, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Check a site's settings as before a deployment."""
+    level = ("--fail-level", "WARNING")
+    return manage(tmp_path, "check", "--deploy", *level, **changes)
+
+
+def manage(
+    tmp_path: Path, *arguments: str, **changes: str
+) -> subprocess.CompletedProcess[str]:
     values = {**SAFE, "CONDUCTOR_VAR_DIR": str(tmp_path), **changes}
     kept = {k: v for k, v in os.environ.items() if k in {"PATH", "HOME", "LANG"}}
     environment = {**kept, **{k: v for k, v in values.items() if v}}
     return subprocess.run(
-        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+        [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -31,8 +41,17 @@ def check(tmp_path: Path, **changes: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_safe_production_settings_pass_the_deployment_check(tmp_path):
-    result = check(tmp_path)
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a database and static files, as before a start."""
+    folder = tmp_path_factory.mktemp("site")
+    for command in (["migrate"], ["collectstatic", "--no-input"]):
+        manage(folder, *command, "--verbosity", "0").check_returncode()
+    return folder
+
+
+def test_safe_production_settings_pass_the_deployment_check(prepared):
+    result = check(prepared)
     assert result.returncode == 0, result.stderr
 
 
@@ -42,6 +61,7 @@ def test_safe_production_settings_pass_the_deployment_check(tmp_path):
         ({"DEBUG": "true"}, "DEBUG is on"),
         ({"SECRET_KEY": ""}, "SECRET_KEY is not set"),
         ({"CONDUCTOR_ENCRYPTION_KEYS": ""}, "CONDUCTOR_ENCRYPTION_KEYS is not set"),
+        ({"ALLOWED_HOSTS": ""}, "ALLOWED_HOSTS is not set"),
         ({"ALLOWED_HOSTS": "*"}, "ALLOWED_HOSTS contains *"),
     ],
 )
@@ -72,7 +92,7 @@ def test_a_bad_encryption_key_is_not_repeated(tmp_path):
     assert key not in result.stderr
 
 
-def test_a_secret_may_come_from_a_file(tmp_path):
+def test_a_secret_may_come_from_a_file(prepared, tmp_path):
     (tmp_path / "secret").write_text(SAFE["SECRET_KEY"] + "\n")
     change = {"SECRET_KEY": "", "SECRET_KEY_FILE": str(tmp_path / "secret")}
-    assert check(tmp_path, **change).returncode == 0
+    assert check(prepared, **change).returncode == 0

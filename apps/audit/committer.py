@@ -32,6 +32,8 @@ from apps.audit.wal import WalCheckpointer
 logger = logging.getLogger(__name__)
 
 RETRY_DELAYS_S = (0.1, 0.4, 1.5, 3.0)
+RETRY_FOR_S = 5.0
+"""After this long there is no other try: one may itself wait for a connection."""
 """Waits between tries when the database is away: a restart is survived."""
 POSTGRESQL_PROGRAM_LIMIT = "54"
 """Class of errors that psycopg calls operational though the statement is to blame."""
@@ -109,13 +111,15 @@ class Committer:
         """Commit, trying again while the database is away, but not for ever."""
         self._last_try = None
         delays_s = iter(() if self._is_down else self._retry_delays_s)
+        give_up_at = time.monotonic() + RETRY_FOR_S
         while True:
             try:
                 seqs = self._try(batches)
             except (OperationalError, InterfaceError) as exc:
                 connections[self._using].close()
                 delay_s = next(delays_s, None)
-                if delay_s is None or not _is_outage(exc):
+                is_late = time.monotonic() > give_up_at
+                if delay_s is None or is_late or not _is_outage(exc):
                     self._is_down = _is_outage(exc)
                     raise
                 logger.warning("ledger: database away, trying again: %s", exc)

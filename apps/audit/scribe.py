@@ -28,6 +28,7 @@ from collections.abc import Iterable
 from functools import partial
 from types import MappingProxyType
 from typing import IO, Any, cast
+from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 
@@ -35,6 +36,7 @@ from apps.audit.append import prepare
 from apps.audit.committer import Committer, Pending, Result
 from apps.audit.dialects import dialect_of
 from apps.audit.errors import LedgerUnavailable
+from apps.audit.metrics import GROUP
 from apps.audit.types import Batch
 from apps.audit.writer import (
     CROWD,
@@ -206,6 +208,10 @@ def _as_dict(mapping: Any) -> Any:
     return dict, (dict(mapping),)
 
 
+def _as_bytes(number: UUID) -> Any:
+    return UUID, (None, number.bytes)
+
+
 class _Parts:
     """Puts a stream of bytes together to messages."""
 
@@ -249,8 +255,10 @@ class RemoteWriter(asyncio.Protocol):
 
     def __init__(self, pid: int | None = None) -> None:
         """Take the process id of the scribe, if it is a child to wait for."""
-        # Drafts hold read-only mappings, which pickle does not know.
+        # Drafts hold read-only mappings, which pickle does not know, and many UUIDs,
+        # for which its own way takes longer than for all the rest.
         copyreg.pickle(MappingProxyType, _as_dict)
+        copyreg.pickle(UUID, _as_bytes)
         self._pid = pid
         self._loop = asyncio.get_running_loop()
         self._parts = _Parts()
@@ -271,6 +279,13 @@ class RemoteWriter(asyncio.Protocol):
             self._is_closing = True
             self._transport.abort()
             raise RuntimeError("another process serves this database already") from exc
+
+    @property
+    def is_open(self) -> bool:
+        """See `Writer`."""
+        if self._successor is not None:
+            return self._successor.is_open
+        return not (self._is_closing or self._is_gone.is_set())
 
     def post(self, batch: Batch) -> asyncio.Future[list[int]]:
         """See `Writer`."""
@@ -317,6 +332,8 @@ class RemoteWriter(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Wake those whose batches are durable or refused."""
         for answers in self._parts.feed(data):
+            if answers[0][0] != READY:
+                GROUP.observe(len(answers))
             for number, result in answers:
                 self._settle(self._waiting.pop(number), result)
 

@@ -49,6 +49,14 @@ def entry_list(
     return [_view(row, texts, previous[row.seq]) for row in rows]
 
 
+def texts_sample() -> list[bytes]:
+    """Return the first and the last body in the order of the index, still sealed."""
+    rows = Content.objects.across_teams().filter(sealed__isnull=False)
+    orders = ("team_id", "seq", "name"), ("-team_id", "-seq", "-name")
+    ends = (rows.order_by(*order).values_list("sealed", flat=True) for order in orders)
+    return [bytes(sealed) for end in ends for sealed in end[:1] if sealed is not None]
+
+
 def _texts(team_id: UUID, rows: Sequence[_Row]) -> dict[tuple[int, str], str]:
     """Return the bodies by seq and name, without those that have been erased."""
     bodies = {row.seq: row.document["bodies"] for row in rows}

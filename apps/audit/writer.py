@@ -22,6 +22,7 @@ from apps.audit.append import prepare
 from apps.audit.committer import RETRY_DELAYS_S, Committer, Done, Pending, Result
 from apps.audit.dialects import dialect_of
 from apps.audit.errors import LedgerUnavailable
+from apps.audit.metrics import GROUP
 from apps.audit.types import Batch
 
 logger = logging.getLogger(__name__)
@@ -38,6 +39,11 @@ WINDOW_S = 0.001
 
 class Writer(Protocol):
     """What code on an event loop writes the ledger with."""
+
+    @property
+    def is_open(self) -> bool:
+        """Say whether anything can be written."""
+        ...
 
     def post(self, batch: Batch) -> asyncio.Future[list[int]]:
         """Queue `batch` from an event loop; the future holds its entries' seqs.
@@ -80,6 +86,11 @@ class LedgerWriter:
             target=self._run, name="ledger-writer", daemon=True
         )
         self._thread.start()
+
+    @property
+    def is_open(self) -> bool:
+        """See `Writer`."""
+        return not self._is_closed and self._thread.is_alive()
 
     def submit(self, batch: Batch, done: Done) -> None:
         """Queue `batch`; `done` is called in the writer's thread with the outcome.
@@ -143,6 +154,7 @@ class LedgerWriter:
         group: list[Pending] = []
         try:
             while group := self._next_group():
+                GROUP.observe(len(group))
                 committer.commit(group)
         finally:
             # Only a fault of this module leaves anyone here; nobody may wait for ever.

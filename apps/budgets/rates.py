@@ -3,7 +3,8 @@
 A minute begins with the first request after the last one's end. A request is counted
 when it comes; of its tokens the prompt, by estimate, is counted then and the rest when
 the run has ended, so a minute can end up above its limit by the runs in flight, and the
-next requests wait for that. Counted in this process, or in Redis if the site has one.
+next requests wait for that. Counted in this process, or in Redis if the site has one;
+while Redis is away each process counts for itself, beginning at zero.
 
 Keys without a limit, of teams without one, cost a comparison.
 """
@@ -11,12 +12,12 @@ Keys without a limit, of teams without one, cost a comparison.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 from django.conf import settings
 from limits import RateLimitItemPerMinute
@@ -27,8 +28,9 @@ from limits.strategies import FixedWindowRateLimiter
 from apps.accounts.models import Team
 from apps.accounts.types import KeyHolder
 from apps.budgets.errors import RateLimited
+from apps.core.redis_outage import hasty_client, redis_outage
 
-logger = logging.getLogger(__name__)
+ResultT = TypeVar("ResultT")
 REQUESTS, TOKENS = "requests", "tokens"
 
 
@@ -76,7 +78,9 @@ class TokenMeter:
         """Count what a run has used beyond its prompt. Never blocks, never raises."""
         rest = used - self._counted
         if rest > 0:
-            _without_blocking(lambda: _count(self._rates, rest))
+            _without_blocking(
+                lambda: _counting(lambda limiter: _count(limiter, self._rates, rest))
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +135,8 @@ def admit(holder: KeyHolder, *, prompt_tokens: int = 0) -> Admission:
     """
     if not is_limited(holder):
         return UNLIMITED
-    return _admit_if_counted(_rates(holder), prompt_tokens)
+    rates = _rates(holder)
+    return _counting(lambda limiter: _admit(limiter, rates, prompt_tokens))
 
 
 def admit_member(team: Team, *, prompt_tokens: int = 0) -> Admission:
@@ -141,7 +146,7 @@ def admit_member(team: Team, *, prompt_tokens: int = 0) -> Admission:
         return UNLIMITED
     limits = ((REQUESTS, requests), (TOKENS, tokens))
     rates = [Rate(kind, "team", team.id, n) for kind, n in limits if n is not None]
-    return _admit_if_counted(rates, prompt_tokens)
+    return _counting(lambda limiter: _admit(limiter, rates, prompt_tokens))
 
 
 async def admit_on_loop(holder: KeyHolder, *, prompt_tokens: int = 0) -> Admission:
@@ -151,18 +156,9 @@ async def admit_on_loop(holder: KeyHolder, *, prompt_tokens: int = 0) -> Admissi
     return await asyncio.to_thread(admit, holder, prompt_tokens=prompt_tokens)
 
 
-def _admit_if_counted(rates: list[Rate], prompt_tokens: int) -> Admission:
-    try:
-        return _admit(rates, prompt_tokens)
-    except StorageError as exc:
-        # A lost Redis must not stop the site: budgets still hold, and they are in the
-        # database.
-        logger.warning("rates are not counted: %s", exc)
-        return UNLIMITED
-
-
-def _admit(rates: list[Rate], prompt_tokens: int) -> Admission:
-    limiter = _limiter()
+def _admit(
+    limiter: FixedWindowRateLimiter, rates: list[Rate], prompt_tokens: int
+) -> Admission:
     wanted = {REQUESTS: 1, TOKENS: prompt_tokens}
     full = [
         rate
@@ -171,7 +167,7 @@ def _admit(rates: list[Rate], prompt_tokens: int) -> Admission:
         and not limiter.test(rate.item, *rate.names, cost=cost)
     ]
     if full:
-        states = tuple(_state(rate) for rate in rates)
+        states = tuple(_state(limiter, rate) for rate in rates)
         longest = max(
             (s for s in states if s.rate in full), key=lambda state: state.reset_s
         )
@@ -181,7 +177,7 @@ def _admit(rates: list[Rate], prompt_tokens: int) -> Admission:
             limiter.hit(rate.item, *rate.names, cost=cost)
     tokens = tuple(rate for rate in rates if rate.kind == TOKENS)
     meter = TokenMeter(tokens, prompt_tokens) if tokens and prompt_tokens else None
-    return Admission(tuple(_state(rate) for rate in rates), None, meter)
+    return Admission(tuple(_state(limiter, rate) for rate in rates), None, meter)
 
 
 def _refusal(state: RateState, wanted: int) -> RateLimited:
@@ -214,19 +210,18 @@ def _rates(holder: KeyHolder) -> list[Rate]:
     ]
 
 
-def _state(rate: Rate) -> RateState:
-    stats = _limiter().get_window_stats(rate.item, *rate.names)
+def _state(limiter: FixedWindowRateLimiter, rate: Rate) -> RateState:
+    stats = limiter.get_window_stats(rate.item, *rate.names)
     # A minute in which nothing was counted yet has not begun.
     reset_s = max(0, min(60, round(stats.reset_time - time.time() + 0.5)))
     return RateState(rate, stats.remaining, reset_s)
 
 
-def _count(rates: tuple[Rate, ...], tokens: int) -> None:
-    try:
-        for rate in rates:
-            _limiter().hit(rate.item, *rate.names, cost=tokens)
-    except StorageError as exc:
-        logger.warning("tokens are not counted: %s", exc)
+def _count(
+    limiter: FixedWindowRateLimiter, rates: tuple[Rate, ...], tokens: int
+) -> None:
+    for rate in rates:
+        limiter.hit(rate.item, *rate.names, cost=tokens)
 
 
 def _without_blocking(work: Callable[[], None]) -> None:
@@ -236,15 +231,22 @@ def _without_blocking(work: Callable[[], None]) -> None:
         work()
 
 
-def _limiter() -> FixedWindowRateLimiter:
-    return _limiter_of(settings.REDIS_URL)
+def _counting(work: Callable[[FixedWindowRateLimiter], ResultT]) -> ResultT:
+    """Do `work` on the counts of the site; while Redis is away, of this process."""
+    if settings.REDIS_URL and not redis_outage.is_on:
+        try:
+            return work(_limiter_of(settings.REDIS_URL))
+        except StorageError as exc:
+            redis_outage.begin(exc)
+    return work(_limiter_of(""))
 
 
 @cache
 def _limiter_of(redis_url: str) -> FixedWindowRateLimiter:
-    if redis_url:
-        return FixedWindowRateLimiter(RedisStorage(redis_url, wrap_exceptions=True))
-    return FixedWindowRateLimiter(MemoryStorage())
+    if not redis_url:
+        return FixedWindowRateLimiter(MemoryStorage())
+    storage = RedisStorage(redis_url, wrap_exceptions=True, **hasty_client())
+    return FixedWindowRateLimiter(storage)
 
 
 def rates_clear() -> None:

@@ -33,6 +33,11 @@ urlpatterns = [
         name="conductor_test",
     ),
     path(
+        "conductors/<uuid:conductor_id>/server/",
+        conductors.conductor_server,
+        name="conductor_server",
+    ),
+    path(
         "conductors/<uuid:conductor_id>/delete/",
         conductors.conductor_remove,
         name="conductor_delete",

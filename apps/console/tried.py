@@ -60,7 +60,8 @@ def test_line(model: Worker | Conductor) -> TestLine | None:
     result = last_test(model)
     if result is None:
         return None
-    shown = result.abilities
+    # In this order always: PostgreSQL has its own for what is stored as JSON.
+    shown = {n: result.abilities[n] for n in WORDS if n in result.abilities}
     return TestLine(
         result=result,
         advice=ADVICE.get(result.error_code, ""),

@@ -1,6 +1,7 @@
 from django.apps import AppConfig
 
 from apps.core.keyring import require_usable_keys
+from apps.core.logs import configure_logs
 
 
 class CoreConfig(AppConfig):
@@ -10,3 +11,4 @@ class CoreConfig(AppConfig):
     def ready(self) -> None:
         """Refuse to start with keys that nothing could be sealed with."""
         require_usable_keys()
+        configure_logs()

@@ -38,8 +38,7 @@ def unseal(sealed: bytes, *, context: bytes) -> bytes:
     key_id, rest = sealed[1:end], sealed[end:]
     cipher = _ring(tuple(settings.ENCRYPTION_KEYS)).get(key_id)
     if cipher is None:
-        name = key_id.decode("ascii", "replace")
-        raise SecretUnreadable(f"encryption key {name!r} is not among the settings")
+        raise _key_is_missing(key_id)
     try:
         return cipher.decrypt(rest[:NONCE_BYTES], rest[NONCE_BYTES:], context)
     except (InvalidTag, ValueError) as exc:  # ValueError: cut off within the nonce
@@ -48,9 +47,24 @@ def unseal(sealed: bytes, *, context: bytes) -> bytes:
         ) from exc
 
 
+def _key_is_missing(key_id: bytes) -> SecretUnreadable:
+    name = key_id.decode("ascii", "replace")
+    return SecretUnreadable(f"encryption key {name!r} is not among the settings")
+
+
 def require_usable_keys() -> None:
     """Raise ImproperlyConfigured, quoting no key, if one of the ring is unusable."""
     _ring(tuple(settings.ENCRYPTION_KEYS))
+
+
+def require_key_of(sealed: bytes) -> None:
+    """Raise SecretUnreadable if the key that a value names is not in the ring.
+
+    Whether it is the same key only opening tells.
+    """
+    key_id = sealed[1 : 1 + sealed[0]] if sealed else b""
+    if key_id not in _ring(tuple(settings.ENCRYPTION_KEYS)):
+        raise _key_is_missing(key_id)
 
 
 @lru_cache(maxsize=4)

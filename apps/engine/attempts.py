@@ -221,20 +221,25 @@ class _View:
         self._place = (place.number, place.index, attempt)
         self._speaker: Speaker | None = None
         if voice is not None:
-            is_continued = asked.is_continued
-            self._speaker = Speaker(voice, self._place, is_continued=is_continued)
+            self._speaker = Speaker(voice, is_continued=asked.is_continued)
 
     def show(self, delta: Delta) -> None:
         if self._brought is not None:
             self._brought()
-        if self._is_watched and (delta.text or delta.reasoning):
-            self._emit(Progress(*self._place, delta.text, delta.reasoning))
-        if self._speaker is not None:
-            self._speaker.take(delta)
+        text, reasoning, calls = delta
+        if self._speaker is None:
+            if self._is_watched and (text or reasoning):
+                self._emit(Progress(*self._place, text, reasoning))
+            return
+        new = self._speaker.take(delta)
+        if not self._is_watched:
+            text = reasoning = ""
+        if text or reasoning or new or calls:
+            self._emit(Progress(*self._place, text, reasoning, new, calls))
 
     def finish(self) -> None:
-        if self._speaker is not None:
-            self._speaker.finish()
+        if self._speaker is not None and (rest := self._speaker.finish()):
+            self._emit(Progress(*self._place, answer=rest))
 
 
 def _require_content(attempt: Attempt) -> None:

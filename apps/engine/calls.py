@@ -196,7 +196,7 @@ class _Answer:
         """Take a piece; return what of it counts."""
         if delta.tool_calls:
             if not self._has_tools:  # made up: nobody could answer such a call
-                delta = replace(delta, tool_calls=())
+                delta = delta._replace(tool_calls=())
             self.calls.feed(delta.tool_calls)
         if delta.text:
             self._texts.append(delta.text)

@@ -12,7 +12,14 @@ from collections.abc import Mapping, Sequence
 
 from apps.engine.calls import Caller
 from apps.engine.errors import CallFault, LimitKind, LimitReached, RunDenied
-from apps.engine.events import Event, RunCancelled, RunCompleted, RunFailed, RunResumed
+from apps.engine.events import (
+    Event,
+    RunCancelled,
+    RunCompleted,
+    RunCreated,
+    RunFailed,
+    RunResumed,
+)
 from apps.engine.journal import Journal
 from apps.engine.limits import Limits
 from apps.engine.meter import Meter
@@ -42,6 +49,7 @@ async def conduct(
     """Conduct a run and return its last event, which is durable by then.
 
     `history` is what has been recorded of the run already: the run goes on from there.
+    One that has only been created begins.
     `opening` is recorded with the first commit of a new run.
     Raises: CancelledError if the task is cancelled (`run.cancelled` is recorded first
     unless `ports.stop_reason()` is None); whatever the recorder raises.
@@ -55,7 +63,7 @@ async def conduct(
     run = Run(task, pool, ports, limits, state, meter, journal, caller)
     if opening is not None:
         journal.note(opening)
-    if history:
+    if any(not isinstance(event, RunCreated) for event in history):
         journal.note(RunResumed(state.unknown_calls))
     return await _Conductor(run).conduct()
 

@@ -84,6 +84,8 @@ class CallFault(StrEnum):
     """The request is longer than the model's context."""
     CIRCUIT_OPEN = "circuit_open"
     """Not asked at all: it failed several times in a row and rests for a while."""
+    QUEUE_FULL = "queue_full"
+    """The conductor was not asked at all: too many requests wait at its server."""
     EMPTY = "empty"
     """A complete answer without any text or tool call."""
     INVALID_OUTPUT = "invalid_output"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NotRequired, Protocol, TypedDict
+from typing import Any, Literal, NamedTuple, NotRequired, Protocol, TypedDict
 
 from apps.engine.events import Event
 from apps.engine.plan import Plan, PlannedStep
@@ -184,8 +184,7 @@ class ToolCallDelta:
     """The next characters of the JSON text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(NamedTuple):  # one for each token: a tuple is the quickest to make
     """A piece of a model's answer as it arrives."""
 
     text: str = ""
@@ -319,20 +318,25 @@ class Gate(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """A piece of text on its way to whoever is watching; never stored."""
 
     round: int
     step: int | None
     """None: the conductor's own text."""
     attempt: int
-    text: str
+    text: str = ""
+    """As the model wrote it, thinking and all."""
     reasoning: str = ""
-    is_answer: bool = False
-    """True: part of the answer itself, `<think>` blocks removed, never repeated."""
+    answer: str = ""
+    """What of it goes out to the caller: `<think>` blocks removed, never repeated."""
     tool_calls: tuple[ToolCallDelta, ...] = ()
-    """Only with `is_answer`."""
+    """What goes out to the caller after `answer`."""
+
+    @property
+    def is_answer(self) -> bool:
+        """Say whether anything goes out to the caller."""
+        return bool(self.answer or self.tool_calls)
 
 
 class ProgressSink(Protocol):

@@ -15,7 +15,6 @@ from apps.engine.ports import (
     Delta,
     Message,
     Messages,
-    Progress,
     ToolCallDelta,
 )
 from apps.engine.run import Run
@@ -114,7 +113,6 @@ class Voice:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._emit = run.ports.progress.emit
         self._said: list[str] = []
         self.has_called_tools = False
         """True once a piece of a tool call is out: then nobody can take over."""
@@ -124,55 +122,45 @@ class Voice:
         """Return the whole visible text that has gone out."""
         return "".join(self._said)
 
-    def say(self, place: tuple[int, int, int], text: str) -> None:
-        """Send the next piece of the answer."""
-        self._run.has_spoken = True
-        self._said.append(text)
-        self._emit(Progress(*place, text, is_answer=True))
-
-    def call_tools(
-        self, place: tuple[int, int, int], pieces: tuple[ToolCallDelta, ...]
-    ) -> None:
-        """Send pieces of tool calls."""
-        self._run.has_spoken = self.has_called_tools = True
-        self._emit(Progress(*place, "", is_answer=True, tool_calls=pieces))
+    def note(self, text: str, tool_calls: tuple[ToolCallDelta, ...] = ()) -> None:
+        """Remember what goes out now."""
+        if text:
+            self._said.append(text)
+        if tool_calls:
+            self.has_called_tools = True
+        if text or tool_calls:
+            self._run.has_spoken = True
 
 
 class Speaker:
     """Lets one call speak: what it thinks, and what was said before, stays unsaid."""
 
-    def __init__(
-        self, voice: Voice, place: tuple[int, int, int], *, is_continued: bool
-    ) -> None:
-        """`place`: number of the round, index of the step, number of the attempt."""
+    def __init__(self, voice: Voice, *, is_continued: bool) -> None:
         self._voice = voice
-        self._place = place
         self._filter = ThinkFilter(has_begun=is_continued)
         self._joint: Joint = (Continued if is_continued else Retold)(voice.said)
 
-    def take(self, delta: Delta) -> None:
-        """Say what is new in the next piece. Raises: CallFailed (diverged)."""
-        if delta.text:
-            self._say(self._filter.feed(delta.text))
-        if delta.tool_calls:
-            self._finish_text()
-            self._voice.call_tools(self._place, delta.tool_calls)
-
-    def finish(self) -> None:
-        """Say what was held back, now that the call is complete.
+    def take(self, delta: Delta) -> str:
+        """Return what the next piece adds to the answer; its tool calls all count.
 
         Raises: CallFailed (diverged).
         """
-        self._say(self._filter.flush())
-        self._finish_text()
+        new = ""
+        if delta.text:
+            new = self._joint.feed(self._filter.feed(delta.text))
+        if delta.tool_calls:
+            new += self._joint.finish()
+        self._voice.note(new, delta.tool_calls)
+        return new
 
-    def _finish_text(self) -> None:
-        if rest := self._joint.finish():
-            self._voice.say(self._place, rest)
+    def finish(self) -> str:
+        """Return what was held back, now that the call is complete.
 
-    def _say(self, text: str) -> None:
-        if new := self._joint.feed(text):
-            self._voice.say(self._place, new)
+        Raises: CallFailed (diverged).
+        """
+        new = self._joint.feed(self._filter.flush()) + self._joint.finish()
+        self._voice.note(new)
+        return new
 
 
 def continued_messages(messages: Messages, said: str) -> Messages:

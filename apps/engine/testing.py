@@ -219,7 +219,7 @@ class MemoryProgress:
     @property
     def answer(self) -> str:
         """Return what went out as the answer."""
-        return "".join(p.text for p in self.pieces if p.is_answer)
+        return "".join(piece.answer for piece in self.pieces)
 
 
 def make_plan(*steps: tuple[str, Sequence[int]]) -> Plan:

@@ -12,14 +12,14 @@ from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
 from apps.core.single_flight import SingleFlight
 from apps.pools.selectors import pool_list
-from apps.runs.selectors import asking_worker, run_record
+from apps.runs.selectors import asking_worker, run_is_over, run_record
 from apps.runs.services import (
     idempotency_claim,
     idempotency_release,
+    run_begin_aside,
     run_cancel,
     run_find,
     run_start,
-    run_start_on_record,
 )
 from apps.runs.types import LiveRun, RunOrder, RunRecord
 
@@ -49,17 +49,25 @@ class DjangoBackend:
         """
         return await run_start(order, run_id)
 
-    async def start_on_record(
+    async def start_aside(
         self, order: RunOrder, run_id: uuid.UUID | None = None
-    ) -> LiveRun:
-        """Start a run and return it once it is on record. Raises: as `start_run`."""
-        return await run_start_on_record(order, run_id)
+    ) -> LiveRun | RunRecord:
+        """Start a run that nobody stays with, here or in another process.
+
+        It is on record then. Raises: as `start_run`.
+        """
+        run_id = await run_begin_aside(order, run_id)
+        live = self.find_run(order.team_id, run_id)
+        return live or await self.run_record(order.team_id, run_id)
 
     async def stop_run(
         self, team_id: uuid.UUID, run_id: uuid.UUID, actor: Actor, reason: str
     ) -> bool:
         """Stop a team's run; False if it had ended. Raises: Overloaded."""
-        is_stopped: bool = await database_sync_to_async(run_cancel)(
+        # A thread of its own: stopping a run of another process takes seconds, and all
+        # others share one.
+        stop = database_sync_to_async(run_cancel, thread_sensitive=False)
+        is_stopped: bool = await stop(
             run_id=run_id, team_id=team_id, actor=actor, reason=reason
         )
         return is_stopped
@@ -67,6 +75,11 @@ class DjangoBackend:
     def find_run(self, team_id: uuid.UUID, run_id: uuid.UUID) -> LiveRun | None:
         """Return a team's run if it is executing in this process."""
         return run_find(run_id, team_id)
+
+    async def is_over(self, team_id: uuid.UUID, run_id: uuid.UUID) -> bool:
+        """Say whether a team's run has ended. Raises: NotFound."""
+        is_over: bool = await database_sync_to_async(run_is_over)(team_id, run_id)
+        return is_over
 
     async def run_record(self, team_id: uuid.UUID, run_id: uuid.UUID) -> RunRecord:
         """Return what is on record of a team's run. Raises: NotFound."""

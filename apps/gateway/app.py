@@ -7,8 +7,10 @@ where errors become answers, on paths that exist and on those that do not.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 
 from django.conf import settings
 from starlette.applications import Starlette
@@ -16,7 +18,10 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from apps.core.errors import ConductorError
+from apps.core.errors import ConductorError, Overloaded
+from apps.core.logs import log_context
+from apps.core.outages import OUTAGES, database_away
+from apps.core.request_counts import count_request
 from apps.gateway.adapters import DjangoBackend
 from apps.gateway.catalogue import Models
 from apps.gateway.chat import ChatCompletions
@@ -28,9 +33,10 @@ from apps.gateway.errors import (
 )
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
-from apps.gateway.pump import StreamTiming
+from apps.gateway.pump import Streams, StreamTiming
 from apps.gateway.responses.routes import response_handlers
 from apps.gateway.starting import Starter
+from apps.gateway.turnstile import Turnstile
 
 COMPLETIONS = "/v1/chat/completions"
 EXPOSED_HEADERS = (
@@ -52,6 +58,8 @@ EXPOSED_HEADERS = (
 """What pages of other sites may read of an answer."""
 Handler = Callable[[Exchange], Awaitable[None]]
 logger = logging.getLogger(__name__)
+TELL_S = 1.0
+"""How long a client may take to be told that the process stops."""
 
 
 def create_app(
@@ -59,18 +67,24 @@ def create_app(
 ) -> Starlette:
     """Return the application; tests bring their own backend and timing."""
     backend = backend or DjangoBackend()
-    starter = Starter(backend)
-    timing = timing or StreamTiming()
-    chat = ChatCompletions(backend, starter, timing)
-    responses = response_handlers(backend, starter, timing)
+    streams = Streams(timing or StreamTiming())
+    starter = Starter(backend, Turnstile(lambda: streams.are_live))
+    chat = ChatCompletions(backend, starter, streams)
+    responses = response_handlers(backend, starter, streams)
     models = Models(backend)
-    completions = Endpoint({"POST": chat.post})
+    completions = Endpoint({"POST": chat.post}, "chat")
     app = Starlette(
         routes=[
             Route(COMPLETIONS, completions),
-            *[Route(path, Endpoint(found)) for path, found in responses.items()],
-            Route("/v1/models", Endpoint({"GET": models.list})),
-            Route("/v1/models/{model_id:path}", Endpoint({"GET": models.retrieve})),
+            *[
+                Route(path, Endpoint(found, "responses"))
+                for path, found in responses.items()
+            ],
+            Route("/v1/models", Endpoint({"GET": models.list}, "models")),
+            Route(
+                "/v1/models/{model_id:path}",
+                Endpoint({"GET": models.retrieve}, "models"),
+            ),
         ]
     )
     # A redirect would turn a POST into a GET, and the client would see no error.
@@ -107,7 +121,9 @@ class _Shortcut:
 class Endpoint:
     """One path: picks the handler of the method and turns its errors into answers."""
 
-    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+    def __init__(self, handlers: Mapping[str, Handler], route: str = "unknown") -> None:
+        """`route`: the class that its requests are counted under."""
+        self._route = route
         self._handlers = dict(handlers)
         if "GET" in self._handlers:
             self._handlers["HEAD"] = self._handlers["GET"]
@@ -117,12 +133,25 @@ class Endpoint:
             await send({"type": "websocket.close", "code": 4404, "reason": ""})
             return
         exchange = Exchange(scope, receive, send)
+        log_context.set({"request_id": exchange.request_id})
         try:
             await self._handle(exchange)
         except ConductorError as error:
             await exchange.send_failure(failure_of_error(error))
+        except asyncio.CancelledError:
+            # The process stops; its own runs have told their clients by now, but who
+            # waits here for a run of another process has heard nothing.
+            stopping = Overloaded("this process is shutting down", retry_after_s=1)
+            # A client that takes nothing must not keep the process from stopping.
+            with suppress(TimeoutError, ClientGone):
+                async with asyncio.timeout(TELL_S):
+                    await exchange.send_failure(failure_of_error(stopping))
+            raise
         except ClientGone:
             logger.debug("request %s: client gone", exchange.request_id.decode())
+        except OUTAGES as error:
+            logger.warning("request %s: %s", exchange.request_id.decode(), error)
+            await exchange.send_failure(failure_of_error(database_away()))
         except Exception:  # the boundary: whatever happened, answer in shape
             logger.exception(
                 "request %s failed (run %s)",
@@ -130,6 +159,8 @@ class Endpoint:
                 exchange.run_id,
             )
             await exchange.send_internal_failure()
+        finally:
+            count_request(self._route, exchange.status, exchange.elapsed_s)
 
     async def _handle(self, exchange: Exchange) -> None:
         method, path = exchange.scope["method"], exchange.scope["path"]

@@ -15,7 +15,7 @@ from apps.gateway.documents import completion_document, cost_text, created_of
 from apps.gateway.errors import ClientGone, failure_of_run
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
-from apps.gateway.pump import Pump, StreamTiming
+from apps.gateway.pump import Streams
 from apps.gateway.sharing import Started
 from apps.gateway.starting import DIRECT_PREFIX, Starter
 from apps.gateway.step_events import wants_events
@@ -27,12 +27,10 @@ from apps.runs.types import RunSummary
 class ChatCompletions:
     """Starts a run for each request and stays with it to the end."""
 
-    def __init__(
-        self, backend: Backend, starter: Starter, timing: StreamTiming
-    ) -> None:
+    def __init__(self, backend: Backend, starter: Starter, streams: Streams) -> None:
         self._backend = backend
         self._starter = starter
-        self._timing = timing
+        self._streams = streams
 
     async def post(self, exchange: Exchange) -> None:
         """Answer a chat completion, whole or streamed."""
@@ -46,7 +44,7 @@ class ChatCompletions:
         try:
             if request.asked.is_streamed:
                 teller = _teller(request, holder, started, has_events=has_events)
-                await Pump(exchange, started, teller, self._timing).run()
+                await self._streams.send(exchange, started, teller)
             else:
                 await _answer(exchange, request, started)
         except ClientGone:

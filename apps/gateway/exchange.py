@@ -53,6 +53,7 @@ class Exchange:
         "request_id",
         "run_id",
         "scope",
+        "status",
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,9 +69,16 @@ class Exchange:
         self.extra_headers: Headers = []
         """Sent with the answer, whatever it will be."""
         self.has_started = False
+        self.status = 0
+        """Of the answer; 0 until it has begun."""
         self._is_ended = False
         self._send = send
         self._started_at = time.perf_counter()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Return how long ago the request came."""
+        return time.perf_counter() - self._started_at
 
     async def read_body(self, max_bytes: int) -> bytes:
         """Return the request body.
@@ -163,6 +171,7 @@ class Exchange:
 
     async def _start(self, status: int, headers: Headers) -> None:
         self.has_started = True
+        self.status = status
         await self._emit(
             {"type": "http.response.start", "status": status, "headers": headers}
         )
@@ -174,7 +183,7 @@ class Exchange:
             raise ClientGone from exc
 
     def _common_headers(self) -> Headers:
-        elapsed_ms = int((time.perf_counter() - self._started_at) * 1000)
+        elapsed_ms = int(self.elapsed_s * 1000)
         headers = [
             (b"x-request-id", self.request_id),
             (b"openai-processing-ms", b"%d" % elapsed_ms),

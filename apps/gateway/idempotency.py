@@ -16,7 +16,7 @@ from apps.core.errors import ConductorError, InvalidInput, NotFound, Overloaded
 from apps.core.ids import new_id
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
-from apps.gateway.sharing import DistantRun, SharedRun, Started, was_given_up
+from apps.gateway.sharing import KeyedRun, SharedRun, Started, was_given_up
 from apps.runs.errors import IdempotencyConflict
 from apps.runs.types import LiveRun, RunOrder, RunRecord
 
@@ -26,8 +26,8 @@ SANE_KEY = re.compile(rb"[\x21-\x7e]{1,255}")
 INTERRUPTED = "interrupted"
 """Code of the error of a run that another process will go on with."""
 TRIES = 5
-Begin = Callable[[RunOrder, uuid.UUID | None], Awaitable[LiveRun]]
-"""Starts a run, under an id if one is given."""
+Begin = Callable[[RunOrder, uuid.UUID | None], Awaitable[LiveRun | RunRecord]]
+"""Starts a run, under an id if one is given; a record: in another process."""
 
 
 def idempotency_key(exchange: Exchange) -> str | None:
@@ -104,7 +104,7 @@ class KeyedRuns:
         entry.opened.set_result(found)
         if isinstance(found, RunRecord):
             del self._entries[place]
-            return Started(record=found, is_joined=True)
+            return Started(record=found, is_joined=not is_first)
         task = asyncio.create_task(self._settle(place, entry, found))
         self._settling.add(task)
         task.add_done_callback(self._forget)
@@ -127,12 +127,13 @@ class KeyedRuns:
 
     async def _begin(
         self, order: RunOrder, key: str, run_id: uuid.UUID, begin: Begin
-    ) -> SharedRun:
+    ) -> SharedRun | RunRecord:
         try:
-            return SharedRun(await begin(order, run_id))
+            run = await begin(order, run_id)
         except BaseException:
             await self._backend.release(order.team_id, key, run_id)
             raise
+        return run if isinstance(run, RunRecord) else SharedRun(run)
 
     async def _held(
         self, team_id: uuid.UUID, run_id: uuid.UUID
@@ -145,7 +146,7 @@ class KeyedRuns:
         except NotFound:  # claimed this moment, by another process
             record = None
         if record is None or record.summary is None:
-            distant = DistantRun(self._backend, team_id, run_id)
+            distant = KeyedRun(self._backend, team_id, run_id)
             return SharedRun(distant, is_ours=False)
         return None if was_given_up(record.summary) else record
 

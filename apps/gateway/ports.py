@@ -36,11 +36,12 @@ class Backend(Protocol):
         """
         ...
 
-    async def start_on_record(
+    async def start_aside(
         self, order: RunOrder, run_id: uuid.UUID | None = None
-    ) -> LiveRun:
-        """Start a run and return it once it can be found by its id.
+    ) -> LiveRun | RunRecord:
+        """Start a run that nobody stays with; it can be found by its id then.
 
+        What is on record of it is returned if it executes in another process.
         Raises: as `start_run`.
         """
         ...
@@ -53,6 +54,10 @@ class Backend(Protocol):
 
     def find_run(self, team_id: uuid.UUID, run_id: uuid.UUID) -> LiveRun | None:
         """Return a team's run if it is executing in this process."""
+        ...
+
+    async def is_over(self, team_id: uuid.UUID, run_id: uuid.UUID) -> bool:
+        """Say whether a team's run has ended. Raises: NotFound."""
         ...
 
     async def run_record(self, team_id: uuid.UUID, run_id: uuid.UUID) -> RunRecord:

@@ -52,6 +52,35 @@ class Teller(Protocol):
         ...
 
 
+class Streams:
+    """The streams of this process."""
+
+    def __init__(self, timing: StreamTiming) -> None:
+        self._timing = timing
+        self._live = 0
+
+    @property
+    def are_live(self) -> bool:
+        """Say whether anything is being streamed."""
+        return self._live > 0
+
+    async def send(
+        self,
+        exchange: Exchange,
+        started: Started,
+        teller: Teller,
+        *,
+        is_on_record: bool = False,
+    ) -> None:
+        """Send everything from the first byte to the last. Raises: ClientGone."""
+        pump = Pump(exchange, started, teller, self._timing, is_on_record=is_on_record)
+        self._live += 1
+        try:
+            await pump.run()
+        finally:
+            self._live -= 1
+
+
 class Pump:
     """A run on its way to a client."""
 
@@ -70,7 +99,8 @@ class Pump:
         self._teller = teller
         self._timing = timing
         self._loop = asyncio.get_running_loop()
-        self._changed = asyncio.Event()
+        self._changed: asyncio.Future[None] = self._loop.create_future()
+        """Done once there is something to send; an Event costs a system call each."""
         self._on_record = asyncio.Event()
         if is_on_record:
             self._on_record.set()
@@ -82,7 +112,7 @@ class Pump:
         """Send everything from the first byte to the last."""
         self._run.listen(self._hear)
         finished = asyncio.ensure_future(self._run.finished())
-        finished.add_done_callback(lambda _: self._changed.set())
+        finished.add_done_callback(lambda _: self._wake())
         finished.add_done_callback(lambda _: self._on_record.set())
         watcher = asyncio.ensure_future(
             self._exchange.watch_disconnect(self._started.leave)
@@ -106,8 +136,8 @@ class Pump:
 
     async def _send_until(self, finished: asyncio.Future[RunSummary]) -> None:
         while not finished.done():
-            await self._changed.wait()
-            self._changed.clear()
+            await self._changed
+            self._changed = self._loop.create_future()
             is_due, self._is_heartbeat_due = self._is_heartbeat_due, False
             body = self._teller.take() or (self._teller.heartbeat() if is_due else b"")
             if body:
@@ -124,7 +154,11 @@ class Pump:
         if not isinstance(signal, Progress):
             self._on_record.set()
         if self._teller.hear(signal):
-            self._changed.set()
+            self._wake()
+
+    def _wake(self) -> None:
+        if not self._changed.done():
+            self._changed.set_result(None)
 
     def _tick(self) -> None:
         now = self._loop.time()
@@ -136,6 +170,6 @@ class Pump:
             next_at = self._sent_at + self._timing.heartbeat_s
             if next_at <= now:
                 self._is_heartbeat_due = True
-                self._changed.set()
+                self._wake()
                 next_at = now + self._timing.heartbeat_s
         self._timer = self._loop.call_at(next_at, self._tick)

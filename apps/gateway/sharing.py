@@ -40,7 +40,7 @@ class Started:
         self.live = live
         """The run while it executes; else None."""
         self.record = record
-        """The run once it has ended; else None."""
+        """The run once it has ended, or if it executes elsewhere; else None."""
         self.is_joined = is_joined
         """True: an earlier request began it."""
         self.is_background = is_background
@@ -50,7 +50,7 @@ class Started:
 
     @property
     def run(self) -> LiveRun:
-        """Return the run to wait for; one that has ended has its end at once."""
+        """Return the run to wait for: of one on record the end is known."""
         if self.live is not None:
             return self.live
         assert self.record is not None
@@ -62,12 +62,16 @@ class Started:
         return self.run.id
 
     def leave(self, reason: str = CLIENT_CLOSED) -> None:
-        """Stop waiting: the run is cancelled if nobody else waits for it."""
-        if self._has_left or self.is_background:
+        """Stop waiting: the run is cancelled if nobody else waits for it.
+
+        Not one in the background. One of another process is looked at no more.
+        """
+        shared = self._shared
+        if self._has_left or (self.is_background and (not shared or shared.is_ours)):
             return
         self._has_left = True
-        if self._shared is not None:
-            self._shared.leave(reason)
+        if shared is not None:
+            shared.leave(reason)
         elif self.live is not None:
             self.live.cancel(reason)
 
@@ -150,8 +154,15 @@ class SharedRun:
             listener(signal)
 
 
+def begun(run: LiveRun | RunRecord) -> Started:
+    """Return a place at a run that has just begun, here or in another process."""
+    if isinstance(run, RunRecord):
+        return Started(record=run)
+    return Started(run)
+
+
 class ToldRun:
-    """A run that has ended, as one that ends at once."""
+    """A run on record, as one that ends at once."""
 
     def __init__(self, record: RunRecord) -> None:
         self.id = record.run_id
@@ -187,35 +198,42 @@ class DistantRun:
         """Nothing is heard of it."""
 
     def cancel(self, reason: str) -> None:
-        """The other process stops it when its own clients have left."""
+        """Whoever wants it stopped says so by its id."""
 
     async def finished(self) -> RunSummary:
-        """Return when its end is on record. Raises: Overloaded if it has none."""
+        """Return when its end is on record. Raises: Overloaded if it never began."""
         loop = asyncio.get_running_loop()
         lost_at = loop.time() + UNSEEN_S
-        while True:
-            try:
-                summary = (await self._record()).summary
-            except NotFound:
-                if loop.time() > lost_at:
-                    raise Overloaded(
-                        f"run {self.id} was claimed and never began", retry_after_s=1
-                    ) from None
-            else:
-                if summary is not None:
-                    return _not_given_up(summary)
+        while True:  # there is nothing to wait for: only the database knows
+            if await self._is_over(is_lost=loop.time() > lost_at):
+                break
             await asyncio.sleep(POLL_S)
+        record = await self._backend.run_record(self._team_id, self.id)
+        assert record.summary is not None  # its last entry and its row are one commit
+        return record.summary
 
-    async def _record(self) -> RunRecord:
-        return await self._backend.run_record(self._team_id, self.id)
+    async def _is_over(self, *, is_lost: bool) -> bool:
+        try:
+            return await self._backend.is_over(self._team_id, self.id)
+        except NotFound:
+            if not is_lost:
+                return False
+            raise Overloaded(
+                f"run {self.id} was claimed and never began", retry_after_s=1
+            ) from None
 
 
-def _not_given_up(summary: RunSummary) -> RunSummary:
-    if was_given_up(summary):
-        raise Overloaded(
-            "the client that had begun this run left; ask again", retry_after_s=1
-        )
-    return summary
+class KeyedRun(DistantRun):
+    """One that an idempotency key stands for."""
+
+    async def finished(self) -> RunSummary:
+        """Return its end. Raises: Overloaded also if its client has left it."""
+        summary = await super().finished()
+        if was_given_up(summary):
+            raise Overloaded(
+                "the client that had begun this run left; ask again", retry_after_s=1
+            )
+        return summary
 
 
 def was_given_up(summary: RunSummary) -> bool:

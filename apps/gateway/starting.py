@@ -6,6 +6,7 @@ Both ways of asking, chat completions and responses, begin here, and only here.
 from __future__ import annotations
 
 import hashlib
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,9 +19,17 @@ from apps.gateway.access import DIRECT_SCOPE, RUN_SCOPE, pass_rates, require_sco
 from apps.gateway.exchange import Exchange
 from apps.gateway.idempotency import Begin, KeyedRuns, idempotency_key
 from apps.gateway.ports import Backend
-from apps.gateway.sharing import Started
+from apps.gateway.sharing import Started, begun
 from apps.gateway.tool_calls import continued_run
-from apps.runs.types import NOT_NARROWED, Delivery, Narrowing, RunOrder
+from apps.gateway.turnstile import Turnstile
+from apps.runs.types import (
+    NOT_NARROWED,
+    Delivery,
+    LiveRun,
+    Narrowing,
+    RunOrder,
+    RunRecord,
+)
 
 SOURCE = "api"
 DIRECT_PREFIX = "worker/"
@@ -52,8 +61,9 @@ class Asked:
 class Starter:
     """Starts runs, or finds those that the same request has started before."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, turnstile: Turnstile) -> None:
         self._backend = backend
+        self._turnstile = turnstile
         self._keyed = KeyedRuns(backend)
 
     async def start(
@@ -73,7 +83,7 @@ class Starter:
         order = _order(exchange, holder, asked, meter, continues)
         begin = self._begin_of(asked)
         if key is None:
-            started = Started(await begin(order, None))
+            started = begun(await begin(order, None))
         else:
             # Another API key may be allowed less: it is not told what this one asked.
             head = f"{exchange.scope['path']}\n{holder.key_id}\n".encode()
@@ -92,8 +102,17 @@ class Starter:
         # Who does not stay with a run must find it when they come back. A stream waits
         # for the record by itself, and must not miss what happens until then.
         if asked.is_background and not asked.is_streamed:
-            return self._backend.start_on_record
-        return self._backend.start_run
+            begin: Begin = self._backend.start_aside
+        else:
+            begin = self._backend.start_run
+
+        async def begin_in_turn(
+            order: RunOrder, run_id: uuid.UUID | None
+        ) -> LiveRun | RunRecord:
+            await self._turnstile.enter()
+            return await begin(order, run_id)
+
+        return begin_in_turn
 
     async def _asking_worker(self, holder: KeyHolder, messages: Messages) -> str:
         run_id = continued_run(messages)

@@ -66,13 +66,11 @@ class CompletionTeller:
             if self._lines and (line := self._lines.line(signal)):
                 self._pending.append((PROGRESS, line))
             return len(self._pending) > before
-        if not signal.is_answer or not (signal.text or signal.tool_calls):
-            return False
-        if signal.text:
-            self._pending.append((ANSWER, signal.text))
+        if signal.answer:
+            self._pending.append((ANSWER, signal.answer))
         if signal.tool_calls:
             self._pending.append((CALLS, signal.tool_calls))
-        return True
+        return signal.is_answer
 
     def take(self) -> bytes:
         """Return what is pending as chunks, neighbours of one kind joined."""

@@ -6,13 +6,15 @@ closing the iterator of a stream closes its socket at once.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 
 from apps.llm.continuation import prepare
-from apps.llm.errors import BadResponse
+from apps.llm.errors import BadResponse, LlmError
 from apps.llm.http import HeaderPairs, HttpTransport, Post, Reply
+from apps.llm.protocols.base import AnswerReader
 from apps.llm.protocols.registry import protocol_of
 from apps.llm.sse import EventTooLong, SseParser
 from apps.llm.types import ChatRequest, Delta, Endpoint, Finish, Timeouts
@@ -47,14 +49,12 @@ class ChatClient:
             size = 0
             while piece := await reply.read_piece():
                 size += len(piece)
-                for payload in _payloads(endpoint, parser, piece, size):
-                    item = reader.read(payload)
+                for item in _items(reader, _payloads(endpoint, parser, piece, size)):
                     if isinstance(item, Finish):
                         yield item
                         await reply.drain(DRAIN_S)
                         return
-                    new = continuation.follow(item) if item else None
-                    if new is not None:
+                    if (new := continuation.follow(item)) is not None:
                         yield new
             yield reader.end(parser.end())
 
@@ -104,6 +104,35 @@ async def _expect_events(endpoint: Endpoint, reply: Reply) -> None:
         protocol_of(endpoint).read_answer(endpoint, body)
     if "json" in kind or "html" in kind:
         raise BadResponse(f"{endpoint.name!r}: not an event stream")
+
+
+def _items(reader: AnswerReader, payloads: list[bytes]) -> Iterator[Delta | Finish]:
+    """Yield what the payloads say; what came together goes on together.
+
+    So a process that falls behind has less to do for each token. Raises: LlmError,
+    after what came before it.
+    """
+    deltas: list[Delta] = []
+    try:
+        for payload in payloads:
+            item = reader.read(payload)
+            if isinstance(item, Finish):
+                yield from _joined(deltas)
+                yield item
+                return
+            if item is not None:
+                deltas.append(item)
+    except LlmError:
+        yield from _joined(deltas)
+        raise
+    yield from _joined(deltas)
+
+
+def _joined(deltas: list[Delta]) -> list[Delta]:
+    if len(deltas) < 2:
+        return deltas
+    texts, reasonings, calls = zip(*deltas, strict=True)
+    return [Delta("".join(texts), "".join(reasonings), tuple(chain(*calls)))]
 
 
 def _payloads(

@@ -29,7 +29,7 @@ class Continuation:
             known += 1
         # The first other character ends the comparison for good.
         self._rest = rest[known:] if known == len(text) else ""
-        left = replace(delta, text=text[known:])
+        left = delta._replace(text=text[known:])
         return left if left.text or left.reasoning or left.tool_calls else None
 
 

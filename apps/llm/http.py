@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
@@ -167,12 +167,13 @@ class HttpTransport:
 class Reply:
     """The answer to a request: status and headers now, the body piece by piece."""
 
-    __slots__ = ("_deadline", "_pieces", "_response", "headers", "status")
+    __slots__ = ("_alarm", "_deadline", "_pieces", "_stream", "headers", "status")
 
     def __init__(self, response: httpx.Response, deadline: _Deadline) -> None:
-        self._response = response
+        self._stream = cast(httpx.AsyncByteStream, response.stream)
         self._deadline = deadline
-        self._pieces: AsyncIterator[bytes] = aiter(response.stream)  # type: ignore[arg-type]
+        self._alarm = _Alarm(deadline, self._stream.aclose)
+        self._pieces: AsyncIterator[bytes] = aiter(self._stream)
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
 
@@ -185,21 +186,20 @@ class Reply:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._response.stream.aclose()  # type: ignore[union-attr]
+        self._alarm.stop()
+        await self._stream.aclose()
 
     async def read_piece(self) -> bytes:
         """Return the next piece of the body; empty at its end. Raises: LlmError."""
-        deadline = self._deadline
         try:
-            async with asyncio.timeout_at(deadline.at):
-                piece = await anext(self._pieces)
-        except StopAsyncIteration:
-            return b""
-        except TimeoutError as exc:
-            raise deadline.error() from exc
+            piece = await anext(self._pieces, b"")
         except httpx.TransportError as exc:
-            raise Incomplete(f"{deadline.name!r}: the answer was cut off") from exc
-        deadline.touch()
+            if self._alarm.has_rung:
+                raise self._deadline.error() from exc
+            name = self._deadline.name
+            raise Incomplete(f"{name!r}: the answer was cut off") from exc
+        self._deadline.touch()
+        self._alarm.watch()
         return piece
 
     async def read_body(self, limit: int) -> bytes:
@@ -232,6 +232,7 @@ class Reply:
         Gives up quietly after `limit_s`: a connection more is no harm.
         """
         self._deadline.shorten(limit_s)
+        self._alarm.watch()
         try:
             while await self.read_piece():
                 pass
@@ -242,25 +243,30 @@ class Reply:
 class _Deadline:
     """When the phase a call is in must end, and what it means if it does not."""
 
-    __slots__ = ("_has_begun", "_limits", "_loop", "_total_at", "at", "name")
+    __slots__ = ("_has_begun", "_limits", "_total_at", "at", "loop", "name")
 
     def __init__(self, asked: Post | Get) -> None:
-        self._loop = asyncio.get_running_loop()
-        now = self._loop.time()
+        self.loop = asyncio.get_running_loop()
+        now = self.loop.time()
         self._limits = asked.timeouts
         self._total_at = now + asked.timeouts.total_s
         self._has_begun = False
         self.name = asked.name
         self.at = min(now + asked.timeouts.first_byte_s, self._total_at)
 
+    @property
+    def soonest(self) -> float:
+        """Return when this phase or the next one must end, whichever is sooner."""
+        return min(self.at, self.loop.time() + self._limits.idle_s)
+
     def touch(self) -> None:
         """Start waiting for the next piece."""
         self._has_begun = True
-        self.at = min(self._loop.time() + self._limits.idle_s, self._total_at)
+        self.at = min(self.loop.time() + self._limits.idle_s, self._total_at)
 
     def shorten(self, limit_s: float) -> None:
         """Allow `limit_s` for all that is left."""
-        self._total_at = min(self._total_at, self._loop.time() + limit_s)
+        self._total_at = min(self._total_at, self.loop.time() + limit_s)
         self.at = min(self.at, self._total_at)
 
     def error(self) -> LlmError:
@@ -273,6 +279,49 @@ class _Deadline:
         return FirstByteTimeout(
             f"{self.name!r}: nothing came within {limits.first_byte_s:g} s"
         )
+
+
+class _Alarm:
+    """Closes a reply whose deadline has passed, so that whoever reads it is told.
+
+    One timer for a whole answer: it looks at the deadline when it goes off, and most
+    often finds that there is time left. A time limit around each read of a stream costs
+    more than the read.
+    """
+
+    __slots__ = ("_close", "_closing", "_deadline", "_rings_at", "_timer", "has_rung")
+
+    def __init__(
+        self, deadline: _Deadline, close: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
+        self._deadline = deadline
+        self._close = close
+        self._closing: asyncio.Task[None] | None = None
+        # Early enough for the phases to come, so that they need no other timer.
+        self._set(deadline.soonest)
+        self.has_rung = False
+
+    def watch(self) -> None:
+        """Take note of a deadline that may be earlier than it was."""
+        if self._deadline.at < self._rings_at:
+            self._timer.cancel()
+            self._set(self._deadline.at)
+
+    def stop(self) -> None:
+        """Never ring any more."""
+        self._timer.cancel()
+
+    def _set(self, at: float) -> None:
+        # uvloop does not tell when a timer of less than half a millisecond goes off.
+        self._rings_at = at
+        self._timer = self._deadline.loop.call_at(at, self._look)
+
+    def _look(self) -> None:
+        if self._deadline.loop.time() < self._deadline.at:
+            self._set(self._deadline.at)
+            return
+        self.has_rung = True
+        self._closing = self._deadline.loop.create_task(self._close())
 
 
 def _length(headers: Mapping[str, str]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Protocol = Literal["openai", "anthropic", "gemini"]
 """Which wire protocol an endpoint speaks."""
@@ -84,8 +84,7 @@ class ToolCallDelta:
     """The next characters of the JSON text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(NamedTuple):  # one for each token: a tuple is the quickest to make
     """A piece of an answer, or all of it."""
 
     text: str = ""

@@ -1,9 +1,11 @@
 """Builds the conductor's prompt.
 
-The system message holds what never changes for one limit of steps (rules, examples), so
-a server's prefix cache keeps it. The user message holds the rest: question, models, and
-in a later round or after a rejection what came before. Every text that people or models
-wrote stands between tags and has passed `quoted`, so it cannot end its section.
+What changes least comes first, so that a server's prefix cache keeps as much as can be:
+rules and examples, the same for one limit of steps, in the system message; then the
+pool's models, what the question needs of them, the question, and in a later round or
+after a rejection what came before. Each prompt of a run so begins like the one before
+it. Every text that people or models wrote stands between tags and has passed `quoted`,
+so it cannot end its section.
 """
 
 from __future__ import annotations
@@ -49,9 +51,9 @@ def build_messages(
 ) -> Messages:
     """Return the messages that ask the conductor for a plan."""
     sections = (
-        _question(request),
         _models(request.pool, shows_descriptions=shows_descriptions),
         *abilities(request.task, request.pool),
+        _question(request),
         *(_round(i, r, request.pool, form) for i, r in enumerate(request.rounds)),
         *((_next_round(request, form),) if request.rounds else ()),
         *(_rejection(r, request.pool) for r in request.rejections),
@@ -95,10 +97,6 @@ def _example(number: int, example: Example, form: Form) -> str:
 # --- what differs --------------------------------------------------------------------
 
 
-def _question(request: PlanRequest) -> str:
-    return f"The user's question:\n{_enclosed('question', request.task.prompt)}"
-
-
 def _models(pool: Pool, *, shows_descriptions: bool) -> str:
     lines = ["Available models:"]
     for number, worker in enumerate(pool.workers):
@@ -106,6 +104,10 @@ def _models(pool: Pool, *, shows_descriptions: bool) -> str:
         is_described = shows_descriptions and text
         lines.append(f"Model {number}" + (f": {quoted(text)}" if is_described else ""))
     return "\n".join(lines)
+
+
+def _question(request: PlanRequest) -> str:
+    return f"The user's question:\n{_enclosed('question', request.task.prompt)}"
 
 
 def _round(number: int, earlier: RoundOutcome, pool: Pool, form: Form) -> str:

@@ -53,7 +53,11 @@ def response_format(
         access={
             "anyOf": [
                 {"type": "string", "enum": ["all"]},
-                {"type": "array", "items": {"type": "integer", "enum": earlier}},
+                {
+                    "type": "array",
+                    "items": {"type": "integer", "enum": earlier},
+                    "maxItems": len(earlier),  # none needs more; some never end
+                },
             ]
         },
     )

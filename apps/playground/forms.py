@@ -133,6 +133,11 @@ class RunFilterForm(forms.Form):
         return any(self.cleaned_data.values())
 
     @property
+    def is_search(self) -> bool:
+        """Say whether something is looked for in the newest runs only."""
+        return any(self.cleaned_data.get(name) for name in ("q", "model", "who"))
+
+    @property
     def filters(self) -> RunFilters:
         """Return the filters; one that makes no sense is ignored."""
         data = self.cleaned_data

@@ -10,7 +10,9 @@ from django.db.models import QuerySet
 
 COUNTED = 10_000
 """Rows that are counted in any case; behind them, up to the page that is asked for."""
-MAX_PAGE = 10**9
+REACHED = 100_000
+"""Rows that pages lead to. The database steps over all that come before a page, so
+going on for ever would take ever longer."""
 
 
 class LongPaginator(Paginator):  # type: ignore[type-arg]
@@ -21,7 +23,7 @@ class LongPaginator(Paginator):  # type: ignore[type-arg]
     def get_page(self, number: Any) -> Page[Any]:
         """Return a page, the first for nonsense and the last for too high a number."""
         try:
-            wanted = min(max(int(number), 1), MAX_PAGE)
+            wanted = min(max(int(number), 1), max(1, REACHED // self.per_page))
         except (TypeError, ValueError):
             wanted = 1
         self._counted = max(COUNTED, wanted * self.per_page)
@@ -29,14 +31,21 @@ class LongPaginator(Paginator):  # type: ignore[type-arg]
 
     @cached_property
     def count(self) -> int:
-        """Return how many rows there are, or one more than were to be counted."""
+        """Return how many rows there are that pages lead to.
+
+        One more than were to be counted, if there are more.
+        """
+        return min(self._found, REACHED)
+
+    @cached_property
+    def _found(self) -> int:
         rows = cast("QuerySet[Any]", self.object_list)
         return rows.order_by()[: self._counted + 1].count()
 
     @property
     def has_more(self) -> bool:
         """Say whether there are more rows than were counted."""
-        return self.count > self._counted
+        return self._found > self._counted
 
     @property
     def counted(self) -> int:

@@ -38,6 +38,7 @@ from apps.playground.verdict import verdict_of
 from apps.pools.models import TierName
 from apps.runs.models import Run
 from apps.runs.selectors import (
+    SEARCHED,
     access_run,
     run_estimate,
     run_events,
@@ -151,6 +152,7 @@ def run_list_page(request: TeamRequest) -> HttpResponseBase:
         "section": "runs",
         "form": form,
         "runs": found,
+        "searched": SEARCHED if form.is_search else None,
         "query": query.urlencode(),
     }
     return page(request, "playground/run_list.html", context)

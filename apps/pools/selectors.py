@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import QuerySet
 
 from apps.core.errors import NotFound
+from apps.pools.credentials import credential_try
 from apps.pools.models import (
     Conductor,
     Credential,
@@ -46,9 +47,11 @@ __all__ = [
     "access_pool_version",
     "access_worker",
     "conductor_list",
+    "conductor_urls",
     "conductor_values",
     "credential_list",
     "credential_values",
+    "credentials_try",
     "endpoint_of",
     "last_test",
     "peek_snapshot",
@@ -101,6 +104,18 @@ def access_credential(team_id: uuid.UUID, credential_id: uuid.UUID) -> Credentia
 def access_worker(team_id: uuid.UUID, worker_id: uuid.UUID) -> Worker:
     """Return a worker of the team. Raises: NotFound."""
     return _access(worker_list(team_id), worker_id, "worker")
+
+
+def conductor_urls(limit: int) -> list[str]:
+    """Return the base addresses of all teams' conductors, each once, for checks."""
+    rows = Conductor.objects.across_teams().order_by("base_url")
+    return list(rows.values_list("base_url", flat=True).distinct()[:limit])
+
+
+def credentials_try() -> None:
+    """Open every stored key of a provider, for checks. Raises: SecretUnreadable."""
+    for credential in Credential.objects.across_teams().iterator():
+        credential_try(credential)
 
 
 def access_conductor(team_id: uuid.UUID, conductor_id: uuid.UUID) -> Conductor:

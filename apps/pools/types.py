@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from apps.llm.types import Endpoint
+from apps.llm.vllm import ServerLoad
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,28 @@ class TestResult:
     abilities: Mapping[str, bool] = field(default_factory=dict)
     """What a model that answered can do, as it showed, by names of the worker's fields
     (a conductor's begun reasoning is `accepts_prefill`). Left out: not found out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLook:
+    """What a conductor's server said of itself just now."""
+
+    looked_at: datetime
+    latency_ms: int
+    """Until it had named its models, or had failed to."""
+    serves_model: bool | None
+    """False: it names models, and not this one. None: it did not name any."""
+    load: ServerLoad | None
+    """None: it shows no metrics, as most providers don't."""
+    error_code: str = ""
+    """A word of `apps.llm.errors`, or the code of a `ConductorError`. Empty: none."""
+    message: str = ""
+    """What went wrong, for people."""
+
+    @property
+    def is_reachable(self) -> bool:
+        """Say whether it answered as it should."""
+        return not self.error_code
 
 
 class HealthState(StrEnum):

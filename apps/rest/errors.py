@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 from django.http import Http404
 from django.http.multipartparser import MultiPartParserError
 from rest_framework import exceptions
@@ -25,8 +25,8 @@ from apps.core.errors import (
     NotAllowed,
     NotAuthenticated,
     NotFound,
-    Overloaded,
 )
+from apps.core.outages import database_away
 
 logger = logging.getLogger(__name__)
 RETRY_AFTER_S = 2
@@ -161,8 +161,8 @@ def _own_error(exc: Exception) -> ConductorError | None:
             return InvalidInput(str(exc.detail))
         case SuspiciousOperation() | BadRequest() | MultiPartParserError():
             return InvalidInput("the request is not well formed")
-        case OperationalError():
-            return Overloaded("the database does not answer; try again")
+        case OperationalError() | InterfaceError():
+            return database_away()
     return None
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache, cached_property
 from typing import Any
 
 from django.core.validators import RegexValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.utils.serializer_helpers import BindingDict
 
 from apps.core.money import usd_text
 from apps.rest.errors import WHOLE_BODY
@@ -45,7 +47,25 @@ class Query(_StrictNames):
 
 
 class Output(serializers.Serializer[Any]):
-    """What an answer holds, and nothing else. Never a secret."""
+    """What an answer holds, and nothing else. Never a secret.
+
+    All of a kind share their fields, which know nothing of a request: copying them for
+    each answer, as serializers do, costs more than most answers.
+    """
+
+    @cached_property
+    def fields(self) -> BindingDict:
+        """Return the fields by name."""
+        return _shared_fields(type(self))
+
+
+@cache
+def _shared_fields(output: type[Output]) -> BindingDict:
+    one = output()
+    fields = BindingDict(one)
+    for name, field in one.get_fields().items():
+        fields[name] = field
+    return fields
 
 
 class Text(serializers.CharField):

@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 from apps.budgets.rates import UNLIMITED, Admission
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.ids import new_id
+from apps.core.logs import bind
 from apps.rest.asker import Asker
 from apps.rest.fields import Input, Output, Query
 from apps.rest.pagination import Page, PageQuery, page_by_place
@@ -52,6 +53,7 @@ class RestView(APIView):
         given = request.headers.get("X-Request-Id", "")
         sane = SANE_REQUEST_ID.fullmatch(given)
         self.request_id = given if sane else new_id().hex
+        bind(request_id=self.request_id)
         return super().initialize_request(request, *args, **kwargs)
 
     def finalize_response(

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from time import perf_counter
+from typing import ParamSpec, TypeVar
 
 from channels.db import database_sync_to_async
 
+from apps.audit.metrics import LAG
 from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
 from apps.audit.writer import get_writer
 from apps.budgets.reservations import Hold, Kept, settling
@@ -24,10 +27,24 @@ from apps.engine import events as ev
 from apps.engine.codec import encode
 from apps.pools.selectors import peek_snapshot, pool_snapshot
 from apps.pools.types import PoolSnapshot
+from apps.runs.leases import (
+    deaths_take_back,
+    is_owned,
+    leases_sweep,
+    process_close,
+    process_open,
+    process_renew,
+    process_reopen,
+    runs_claim,
+    runs_owned,
+)
 from apps.runs.models import IdempotencyKey
 from apps.runs.projection import RunProjection
+from apps.runs.stops import stops_take
 from apps.runs.types import RunOrder
 
+ParamsT = ParamSpec("ParamsT")
+ResultT = TypeVar("ResultT")
 SUBJECT = "run"
 _OUTCOMES = {
     ev.PlanCallFailed.action: "failure",
@@ -75,9 +92,11 @@ class LedgerRecorder:
             writes = (*writes, *self._money(self._hold, events))
         drafts = tuple([self._draft(event) for event in events])
         batch = Batch(self._order.team_id, drafts, writes)
+        posted_at = perf_counter()
         future = get_writer().post(batch)
         try:
             await asyncio.shield(future)
+            LAG.observe(perf_counter() - posted_at)
         except asyncio.CancelledError:
             await asyncio.wait([future])
             future.result()
@@ -154,6 +173,30 @@ class StandingLoader:
 async def _read_standings(team_id: uuid.UUID) -> tuple[Standing, ...]:
     read: tuple[Standing, ...] = await database_sync_to_async(standings_read)(team_id)
     return read
+
+
+# Leases have threads of their own: a slow page must not cost a process its runs.
+
+
+def _apart(
+    function: Callable[ParamsT, ResultT],
+) -> Callable[ParamsT, Awaitable[ResultT]]:
+    apart: Callable[ParamsT, Awaitable[ResultT]] = database_sync_to_async(
+        function, thread_sensitive=False
+    )
+    return apart
+
+
+still_owned = _apart(is_owned)
+lease_open = _apart(process_open)
+lease_reopen = _apart(process_reopen)
+lease_renew = _apart(process_renew)
+lease_close = _apart(process_close)
+sweep_leases = _apart(leases_sweep)
+claim_runs = _apart(runs_claim)
+owned_runs = _apart(runs_owned)
+take_deaths_back = _apart(deaths_take_back)
+take_stops = _apart(stops_take)
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]

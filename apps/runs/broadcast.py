@@ -1,8 +1,8 @@
 """Shows live runs to whoever watches, through the channel layer.
 
 The channel layer is a doorbell: it says that something was recorded, and carries pieces
-of text that are on their way. What it loses is read from the ledger. Nothing is sent
-for a run nobody watches.
+of text that are on their way. What it loses is read from the ledger, so while Redis is
+away nothing is sent, nor for a run nobody watches.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from channels.layers import get_channel_layer
 from django.conf import settings
 
+from apps.core.redis_outage import redis_outage
 from apps.engine.ports import Progress
 from apps.runs.execution import Execution, Place
 from apps.runs.types import Signal
@@ -63,10 +64,17 @@ class Broadcaster:
 
     def is_watched(self, run_id: uuid.UUID) -> bool:
         """Say whether anybody may be looking."""
-        return self._is_shared or run_id in self._watchers
+        return self._is_shared or self.is_watched_here(run_id)
+
+    def is_watched_here(self, run_id: uuid.UUID) -> bool:
+        """Say whether somebody looks through this process."""
+        # Asked for each token, and a UUID's hash is slow.
+        return bool(self._watchers) and run_id in self._watchers
 
     def send(self, run_id: uuid.UUID, message: dict[str, object]) -> None:
         """Send to the run's watchers without waiting."""
+        if redis_outage.is_on:
+            return
         task = asyncio.create_task(self._send(run_id, message))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -77,7 +85,8 @@ class Broadcaster:
             await asyncio.wait(self._tasks)
 
     async def _send(self, run_id: uuid.UUID, message: dict[str, object]) -> None:
-        await get_channel_layer().group_send(group_name(run_id), message)
+        layer = get_channel_layer()
+        await redis_outage.tolerate(layer.group_send(group_name(run_id), message))
 
 
 class _Broadcast:
@@ -92,7 +101,7 @@ class _Broadcast:
 
     def hear(self, signal: Signal) -> None:
         if isinstance(signal, Progress):
-            if not signal.is_answer:
+            if signal.text or signal.reasoning:
                 self._gather(signal)
             return
         if self._broadcaster.is_watched(self._run_id):

@@ -1,7 +1,7 @@
 """Calls models for the engine: its port over the wire protocols.
 
 What the engine asks becomes a request of `apps.llm`, what comes back becomes the
-engine's items; circuits and latencies are kept on the way.
+engine's items; circuits, latencies and counts are kept on the way.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from time import monotonic
 
 from apps.engine.errors import CallFailed, CallFault
-from apps.engine.ports import Call, CallEnd, Delta, ToolCallDelta
+from apps.engine.ports import CONDUCTOR, Call, CallEnd, Delta, ToolCallDelta
 from apps.engine.usage import Usage
 from apps.llm import types as wire
 from apps.llm.chat import ChatClient
 from apps.llm.errors import LlmError
+from apps.runs import metrics
 from apps.runs.circuits import FAILURES, Circuits, Key, circuit_key
 from apps.runs.latencies import Latencies
 
@@ -38,14 +39,17 @@ class EndpointCaller:
         """Yield the answer, then its end; see `engine.ports.WorkerCaller`."""
         endpoint = self.endpoints[call.worker]
         key = circuit_key(self.team_id, endpoint)
+        role = metrics.CONDUCTOR if call.worker == CONDUCTOR else metrics.WORKER
+        wait = _Wait(self.latencies, key, call.is_streamed, (role, endpoint.protocol))
         if rest_s := self.circuits.admit(key):
+            wait.count(CallFault.CIRCUIT_OPEN)
             raise CallFailed(CallFault.CIRCUIT_OPEN, _resting(endpoint.name, rest_s))
-        wait = _Wait(self.latencies, key, call.is_streamed)
         request = request_of(call)
         try:
             if not call.is_streamed:
                 whole, finish = await self.client.complete(endpoint, request)
                 wait.end()
+                wait.complete()
                 self.circuits.succeeded(key)
                 yield _delta(whole)
                 yield _end(finish)
@@ -55,6 +59,7 @@ class EndpointCaller:
                     if wait.is_on:
                         wait.end()
                     if isinstance(item, wire.Finish):
+                        wait.complete()
                         self.circuits.succeeded(key)
                         yield _end(item)
                     else:
@@ -62,6 +67,7 @@ class EndpointCaller:
         except LlmError as exc:
             fault = CallFault(exc.fault)
             self.circuits.failed(key, fault)
+            wait.count(fault)
             raise CallFailed(
                 fault, exc.message, retry_after_s=exc.retry_after_s
             ) from exc
@@ -71,24 +77,56 @@ class EndpointCaller:
 
 
 class _Wait:
-    """The time from a call's start to its first item."""
+    """The time from a call's start to its first item, and to its end."""
 
-    def __init__(self, latencies: Latencies, key: Key, is_streamed: bool) -> None:
+    __slots__ = (
+        "_is_counted",
+        "_is_streamed",
+        "_key",
+        "_labels",
+        "_latencies",
+        "_since",
+        "is_on",
+    )
+
+    def __init__(
+        self,
+        latencies: Latencies,
+        key: Key,
+        is_streamed: bool,
+        labels: tuple[str, str],
+    ) -> None:
+        """`labels`: the role and the protocol that the call is counted under."""
         self.is_on = True
+        self._is_counted = False
         self._latencies = latencies
         self._key = key
         self._is_streamed = is_streamed
+        self._labels = labels
         self._since = monotonic()
 
     def end(self) -> None:
         """Note that the first item is there."""
         self.is_on = False
-        self._latencies.began(
-            self._key, is_streamed=self._is_streamed, after_s=monotonic() - self._since
-        )
+        after_s = monotonic() - self._since
+        self._latencies.began(self._key, is_streamed=self._is_streamed, after_s=after_s)
+        if self._is_streamed:
+            metrics.FIRST_SECONDS.observe(after_s, *self._labels)
+
+    def complete(self) -> None:
+        """Note that the answer is whole."""
+        metrics.CALL_SECONDS.observe(monotonic() - self._since, *self._labels)
+        self.count(metrics.COMPLETED)
+
+    def count(self, outcome: str) -> None:
+        """Count the call, once."""
+        if not self._is_counted:
+            self._is_counted = True
+            metrics.CALLS.add(*self._labels, outcome)
 
     def leave(self) -> None:
         """Note that nobody waits for the rest."""
+        self.count(metrics.CLOSED)
         if self.is_on:
             self._latencies.left(
                 self._key,

@@ -19,11 +19,13 @@ import orjson
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
+from redis.exceptions import RedisError
 
 from apps.accounts.models import Membership
 from apps.accounts.selectors import team_list
 from apps.audit.types import EntryView
 from apps.core.errors import NotFound
+from apps.core.redis_outage import redis_outage
 from apps.runs.broadcast import group_name, piece_frame
 from apps.runs.executor import get_executor
 from apps.runs.models import Run
@@ -38,6 +40,9 @@ CHECK_S = 5.0
 RECHECK_TICKS = 6
 """Every so many checks a watcher's membership is looked up again: whoever left the team
 hears nothing from half a minute later on."""
+LONELY = "lonely"
+"""The channel layer of sockets that open while Redis is away: nobody rings there, and
+they read by the clock."""
 MAX_SEQ = 2**63 - 1
 """The largest number the database knows; nothing comes after it."""
 KEPT_BACK = frozenset({"messages"})
@@ -49,15 +54,23 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one socket; however it ends, nothing goes on behind it."""
-        self._is_watching = False
+        self._is_connected = self._is_watching = False
         self._ticker: asyncio.Task[None] | None = None
+        if redis_outage.is_on:
+            self.channel_layer_alias = LONELY
         try:
             await super().__call__(scope, receive, send)
+        except RedisError as exc:
+            redis_outage.begin(exc)
+            if self._is_connected:
+                raise
+            await self(scope, receive, send)
         finally:
             await self._leave()
 
     async def connect(self) -> None:
         """Check who is asking, then replay."""
+        self._is_connected = True
         self._sent_seq = _after(self.scope["query_string"])
         self._sent_text: dict[tuple[int, int | None, int], int] = {}
         self._reading = asyncio.Lock()
@@ -90,9 +103,11 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._send_frame({"type": "pieces", "pieces": pieces})
 
     async def _watch(self) -> None:
-        # First the doorbell, then the ledger: nothing falls between them.
+        # First the doorbell, then the ledger: nothing falls between them. Without Redis
+        # nobody rings, and the ledger is read by the clock.
         group = group_name(self._run_id)
-        await self.channel_layer.group_add(group, self.channel_name)
+        joining = self.channel_layer.group_add(group, self.channel_name)
+        await redis_outage.tolerate(joining)
         get_executor().broadcaster.watch(self._run_id)
         self._is_watching = True
         self._ticker = asyncio.create_task(self._check_now_and_then())
@@ -104,7 +119,8 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             self._is_watching = False
             get_executor().broadcaster.unwatch(self._run_id)
             group = group_name(self._run_id)
-            await self.channel_layer.group_discard(group, self.channel_name)
+            leaving = self.channel_layer.group_discard(group, self.channel_name)
+            await redis_outage.tolerate(leaving)
 
     async def _check_now_and_then(self) -> None:
         for tick in count(1):

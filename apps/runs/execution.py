@@ -14,12 +14,15 @@ from apps.audit.errors import LedgerUnavailable, StaleWrite
 from apps.audit.types import Actor
 from apps.budgets.errors import BudgetExceeded
 from apps.core.errors import ConductorError, Overloaded
+from apps.core.logs import bind
 from apps.engine import events as ev
 from apps.engine.conduct import conduct
 from apps.engine.limits import Limits
 from apps.engine.ports import Gate, Ports, Progress, Task, WorkerCaller
-from apps.runs.adapters import LedgerRecorder
+from apps.runs import metrics
+from apps.runs.adapters import LedgerRecorder, still_owned
 from apps.runs.allowance import Allowance, Treasurer
+from apps.runs.leases import Ownership
 from apps.runs.narrowing import narrow_limits
 from apps.runs.orders import delivery_of, params_on_record
 from apps.runs.projection import RunProjection
@@ -47,6 +50,10 @@ CONTENDED = "other runs take what is left of the budget; try again"
 
 Place = tuple[int, int | None, int]
 """Round, step (None: the conductor) and attempt."""
+
+
+class OwnerLost(Exception):
+    """Another process has taken the run; this one has no say in it any more."""
 
 
 class RunInterrupted(ConductorError):
@@ -77,11 +84,13 @@ class Execution:
         run_id: uuid.UUID,
         order: RunOrder,
         resolved: Resolved,
+        ownership: Ownership,
         allowance: Allowance | None = None,
         history: Sequence[ev.Event] = (),
     ) -> None:
         self.id = run_id
         self.order = order
+        self._ownership = ownership
         self._created_at = datetime.now(UTC)
         self._history = history
         self._uncapped = resolved
@@ -108,7 +117,9 @@ class Execution:
             resolved = replace(resolved, limits=limits)
         self._resolved = resolved
         self._hold = None if allowance is None else allowance.hold
-        self._projection = RunProjection(self.id, self.order, self._created_at)
+        self._projection = RunProjection(
+            self.id, self.order, self._created_at, self._ownership
+        )
         if self._history:
             self._projection.replay(self._history)
         self._recorder = LedgerRecorder(
@@ -176,10 +187,13 @@ class Execution:
 
     async def _run(self, equipment: Equipment) -> None:
         self._is_on_record = bool(self._history)
+        bind(run_id=self.id, team_id=self.order.team_id)
         try:
             await self._conduct_within_budget(equipment)
         except LedgerUnavailable:
             raise  # the run can go on once the ledger is back
+        except OwnerLost:
+            logger.warning("run %s is in the hands of another process", self.id)
         except BudgetExceeded as exc:
             if self._is_on_record:
                 await self._break_off(Fault(exc.code, exc.message))
@@ -201,6 +215,7 @@ class Execution:
                 await self._conduct(equipment)
                 return
             except StaleWrite:
+                await self._require_ownership()
                 if self._hold is None or self._is_opened:
                     raise
                 if self._history:
@@ -209,6 +224,25 @@ class Execution:
                 raise asyncio.CancelledError
             treasurer = equipment.treasurer
             self._take(await treasurer.allow_anew(self.order, self._uncapped))
+        raise BudgetExceeded(CONTENDED, retry_after_s=1)
+
+    async def _require_ownership(self) -> None:
+        """Raise OwnerLost if the run is on record and in other hands."""
+        if self._is_on_record and not await still_owned(self.id, self._ownership):
+            raise OwnerLost
+
+    async def put_on_record(self, treasurer: Treasurer) -> None:
+        """Record the run without executing it, for whoever claims it.
+
+        Raises: BudgetExceeded, LedgerUnavailable.
+        """
+        for _ in range(MAX_TRIES):
+            try:
+                await self._recorder.record(opening_event(self.order, self._resolved))
+                metrics.QUEUED.add()
+                return
+            except StaleWrite:
+                self._take(await treasurer.allow_anew(self.order, self._uncapped))
         raise BudgetExceeded(CONTENDED, retry_after_s=1)
 
     async def _conduct(self, equipment: Equipment) -> None:
@@ -254,9 +288,11 @@ class Execution:
 
     def emit(self, progress: Progress) -> None:
         """Pass a piece of text on; keep it while its call is in flight."""
-        if not progress.is_answer:
+        if progress.text:
             place = (progress.round, progress.step, progress.attempt)
-            self.drafts.setdefault(place, []).append(progress.text)
+            if (draft := self.drafts.get(place)) is None:
+                draft = self.drafts[place] = []
+            draft.append(progress.text)
         self._tell(progress)
 
     def event(self, event: ev.Event) -> None:

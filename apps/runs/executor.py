@@ -1,7 +1,7 @@
 """Executes the runs of one process on its event loop, a bounded number at a time.
 
-Opened and closed with the process (ASGI lifespan). On closing it leaves unfinished
-runs on record as running; on opening it takes them up again from the ledger.
+Opened and closed with the process. On closing it gives unfinished runs back, for other
+processes to take up from the ledger, or for the next one.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.utils.module_loading import import_string
 
 from apps.audit.types import Actor
@@ -23,6 +24,7 @@ from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.llm.chat import ChatClient
 from apps.llm.http import HttpTransport, open_transport
+from apps.llm.vllm import read_load
 from apps.pools.types import PoolSnapshot
 from apps.runs.adapters import PoolLoader, idempotency_sweep, reservations_keep
 from apps.runs.allowance import Allowance, Treasurer
@@ -30,8 +32,14 @@ from apps.runs.broadcast import Broadcaster
 from apps.runs.calling import EndpointCaller
 from apps.runs.circuits import Circuits, circuit_key
 from apps.runs.execution import Equipment, Execution
+from apps.runs.history import interrupted_run
 from apps.runs.latencies import Latencies
+from apps.runs.leases import MAX_DEATHS, Ownership
+from apps.runs.models import ProcessKind, Run
 from apps.runs.narrowing import check_suited, is_narrowed, resolve_narrowed
+from apps.runs.observing import Observer
+from apps.runs.queues import QueueGuard, Queues
+from apps.runs.recovery import OWNER_LOST, fault_at_resume, run_give_up
 from apps.runs.resolution import (
     ModelName,
     Resolved,
@@ -40,6 +48,8 @@ from apps.runs.resolution import (
     resolve,
     unknown_model,
 )
+from apps.runs.stops import Stop
+from apps.runs.tenure import Tenure
 from apps.runs.types import RunOrder
 
 logger = logging.getLogger(__name__)
@@ -55,7 +65,9 @@ forgets idempotency keys of yesterday."""
 class Executor:
     """The runs of this process."""
 
-    def __init__(self, transport: HttpTransport) -> None:
+    def __init__(
+        self, transport: HttpTransport, kind: ProcessKind = ProcessKind.WEB
+    ) -> None:
         self.loop = asyncio.get_running_loop()
         self._transport = transport
         self._client = ChatClient(transport)
@@ -69,7 +81,23 @@ class Executor:
         self.broadcaster = Broadcaster()
         self.circuits = Circuits()
         self.latencies = Latencies()
+        self._observer = Observer()
+        self.queues = Queues(
+            partial(read_load, transport), settings.CONDUCTOR_MAX_QUEUE
+        )
         self._keeper = asyncio.create_task(self._keep_rows())
+        leaves_queue = kind == ProcessKind.WEB and settings.BACKGROUND_RUNS == "workers"
+        self.tenure = Tenure(self, kind, leaves_queue=leaves_queue)
+
+    @property
+    def live_ids(self) -> Collection[uuid.UUID]:
+        """Return the runs that execute here."""
+        return self._live.keys()
+
+    @property
+    def room(self) -> int:
+        """Return how many more runs may execute here."""
+        return 0 if self._is_closing else settings.MAX_LIVE_RUNS - len(self._live)
 
     def find(self, run_id: uuid.UUID) -> Execution | None:
         """Return the run if it is executing here."""
@@ -89,30 +117,82 @@ class Executor:
         allowance = await self._treasurer.allow(order, resolved)
         # Others may have begun meanwhile, or the process may have begun to close.
         self._refuse_when_full()
-        return self._begin(run_id or new_id(), order, resolved, allowance)
+        ownership = Ownership(self.tenure.lease_id, 0)
+        return self._begin(run_id or new_id(), order, resolved, ownership, allowance)
 
-    async def resume(
-        self, run_id: uuid.UUID, order: RunOrder, history: Sequence[ev.Event]
-    ) -> Execution:
-        """Go on with a run that another process, or this one before, had begun.
+    async def enqueue(
+        self, order: RunOrder, run_id: uuid.UUID | None = None
+    ) -> uuid.UUID:
+        """Put a run on record for whatever process claims it; return its id.
 
-        `history` begins with its `RunCreated`.
+        Raises: as `start`; LedgerUnavailable.
         """
+        self._refuse_when_closing()
+        resolved = await self._resolve(order)
+        check_suited(order, resolved)
+        allowance = await self._treasurer.allow(order, resolved)
+        nobodys = Ownership(None, 0)
+        run_id = run_id or new_id()
+        execution = Execution(run_id, order, resolved, nobodys, allowance)
+        await execution.put_on_record(self._treasurer)
+        return run_id
+
+    async def claim(self, run_id: uuid.UUID) -> bool:
+        """Execute a run that is nobody's; False if there is no such run or no room."""
+        return await self.tenure.claim(run_id)
+
+    async def take_up(self, run: Run) -> None:
+        """Go on with a run that is this process's now, or end it if it can't go on."""
+        if run.deaths >= MAX_DEATHS:
+            await run_give_up(run, OWNER_LOST)
+            return
+        if run.id in self._live:
+            return  # not yet dropped; a later sweep finds it
+        try:
+            history = await self._resume(run)
+        except (OperationalError, InterfaceError):
+            raise  # no fault of this run: nothing works without the database
+        except Exception as exc:  # the boundary: entries may have been changed
+            logger.exception("run %s cannot be resumed", run.id)
+            await run_give_up(run, fault_at_resume(exc))
+        else:
+            logger.info("run %s taken up after %d events", run.id, len(history))
+
+    async def _resume(self, run: Run) -> Sequence[ev.Event]:
+        order: RunOrder
+        history: list[ev.Event]
+        order, history = await interrupted_run(run)
         resolved = await self._resolve(order)
         created = history[0]
         assert isinstance(created, ev.RunCreated)
-        allowance = await self._treasurer.keep(order, run_id, created)
-        return self._begin(run_id, order, resolved, allowance, history)
+        allowance = await self._treasurer.keep(order, run.id, created)
+        ownership = Ownership(run.owner_id, run.fence)
+        self._begin(run.id, order, resolved, ownership, allowance, history)
+        return history
 
-    async def close(self) -> None:
-        """Leave all runs as they are and close every connection."""
-        self._is_closing = True
-        self._keeper.cancel()
+    def stop(self, stop: Stop) -> None:
+        """Cancel a run of this process, as somebody elsewhere wished."""
+        if (execution := self._live.get(stop.run_id)) is not None:
+            execution.cancel(stop.reason, by=stop.actor)
+
+    async def drop_all(self) -> None:
+        """Stop executing, without a word on record: the runs are others' now."""
         for execution in list(self._live.values()):
             execution.abandon()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=DRAIN_S)
+
+    async def close(self, drain_s: float = 0.0) -> None:
+        """Let runs end for `drain_s`, give back the others, close every connection."""
+        self._is_closing = True
+        if self._tasks and drain_s:
+            await asyncio.wait(self._tasks, timeout=drain_s)
+        self._keeper.cancel()
+        await self.drop_all()
+        await self.queues.close()
+        await self.tenure.end()
         await self.broadcaster.close()
+        await self._observer.close()
         await self._transport.aclose()
 
     async def _resolve(self, order: RunOrder) -> Resolved:
@@ -161,9 +241,12 @@ class Executor:
                 raise
             raise unknown_model(order.model) from exc
 
-    def _refuse_when_full(self) -> None:
+    def _refuse_when_closing(self) -> None:
         if self._is_closing:
             raise Overloaded("this process is shutting down", retry_after_s=2)
+
+    def _refuse_when_full(self) -> None:
+        self._refuse_when_closing()
         if len(self._live) >= settings.MAX_LIVE_RUNS:
             raise Overloaded(
                 f"{len(self._live)} runs are executing; try again", retry_after_s=2
@@ -174,13 +257,15 @@ class Executor:
         run_id: uuid.UUID,
         order: RunOrder,
         resolved: Resolved,
+        ownership: Ownership,
         allowance: Allowance | None,
         history: Sequence[ev.Event] = (),
     ) -> Execution:
         if run_id in self._live:
             raise Conflict(f"run {str(run_id)!r} is executing already")
-        execution = Execution(run_id, order, resolved, allowance, history)
+        execution = Execution(run_id, order, resolved, ownership, allowance, history)
         self.broadcaster.attach(execution)
+        self._observer.attach(execution, resolved, history)
         caller = EndpointCaller(
             self._client,
             resolved.endpoints,
@@ -188,7 +273,8 @@ class Executor:
             self.circuits,
             self.latencies,
         )
-        task = execution.start(Equipment(caller, self._gate, self._treasurer))
+        guard = QueueGuard(caller, self.queues)
+        task = execution.start(Equipment(guard, self._gate, self._treasurer))
         self._live[run_id] = execution
         self._tasks.add(task)
         task.add_done_callback(lambda done: self._forget(run_id, done))
@@ -207,10 +293,11 @@ class Executor:
     def _forget(self, run_id: uuid.UUID, task: asyncio.Task[None]) -> None:
         execution = self._live.pop(run_id, None)
         self._tasks.discard(task)
+        self._observer.leave(run_id)
         if execution is not None and execution.order.meter is not None:
             execution.order.meter.settle(execution.used_tokens)
         # The ledger is away, or refuses even to end the run: it stays on record as
-        # running, and the next process takes it up.
+        # running, and the next sweep takes it up.
         if not task.cancelled() and (failure := task.exception()) is not None:
             logger.error("run %s interrupted", run_id, exc_info=failure)
 
@@ -240,24 +327,27 @@ def is_resting(team_id: uuid.UUID, base_url: str, model: str) -> bool:
     )
 
 
-async def open_executor() -> Executor:
-    """Open this process's executor on the running loop."""
+async def open_executor(kind: ProcessKind = ProcessKind.WEB) -> Executor:
+    """Open this process's executor on the running loop; it takes a lease.
+
+    Raises: DatabaseError.
+    """
     global _executor
-    _executor = Executor(
-        open_transport(
-            allowed_networks=settings.MODEL_NETWORKS,
-            allowed_ports=settings.MODEL_PORTS,
-        )
+    transport = open_transport(
+        allowed_networks=settings.MODEL_NETWORKS, allowed_ports=settings.MODEL_PORTS
     )
-    return _executor
+    executor = Executor(transport, kind)
+    await executor.tenure.begin()
+    _executor = executor
+    return executor
 
 
-async def close_executor() -> None:
-    """Close it, then the ledger's writer."""
+async def close_executor(drain_s: float = 0.0) -> None:
+    """Close it, then the ledger's writer; runs may go on for `drain_s` before."""
     global _executor
     executor, _executor = _executor, None
     if executor is not None:
-        await executor.close()
+        await executor.close(drain_s)
     await asyncio.to_thread(close_writer)
 
 

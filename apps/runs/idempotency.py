@@ -15,7 +15,7 @@ from django.utils import timezone
 from apps.core.errors import Overloaded
 from apps.runs.errors import IdempotencyConflict
 from apps.runs.executor import find_run
-from apps.runs.models import IdempotencyKey, Run
+from apps.runs.models import IdempotencyKey, Run, RunState
 from apps.runs.querysets import KEY_LIFETIME, IdempotencyKeys
 
 GRACE = timedelta(minutes=1)
@@ -56,7 +56,15 @@ def idempotency_claim(
 
 
 def idempotency_release(*, team_id: uuid.UUID, key: str, run_id: uuid.UUID) -> None:
-    """Give a key back that stands for `run_id`; others keep theirs."""
+    """Give a key back that stands for `run_id`; others keep theirs.
+
+    Whoever says that the run never began may be wrong: its process may have been told
+    of an outage while the commit went through. A run that is on record keeps its key,
+    unless it was cancelled.
+    """
+    runs = Run.objects.for_team(team_id).filter(id=run_id)
+    if runs.exclude(state=RunState.CANCELLED).exists():
+        return
     rows = IdempotencyKey.objects.for_team(team_id)
     rows.filter(key=key, run_id=run_id).delete()
 

@@ -37,6 +37,30 @@ class Source(models.TextChoices):
     API = "api", "API"
 
 
+class ProcessKind(models.TextChoices):
+    """What a process with an executor is for."""
+
+    WEB = "web", "Web"
+    WORKER = "worker", "Worker"
+
+
+class Process(models.Model):
+    """A process that executes runs, for as long as it renews its lease."""
+
+    id = models.UUIDField(primary_key=True)
+    kind = models.CharField(max_length=10, choices=ProcessKind.choices)
+    name = models.CharField(max_length=200)
+    """Host and process id, for people."""
+    started_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    """By the database's clock. After that its runs are for others to take."""
+    live_runs = models.PositiveIntegerField(default=0)
+    """At the latest renewal."""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
 class Run(models.Model):
     """One prompt and what became of it."""
 
@@ -87,6 +111,12 @@ class Run(models.Model):
     """Time in which no model was being waited for."""
     error_code = models.CharField(max_length=40, default="")
     error_message = models.TextField(default="")
+    owner_id = models.UUIDField(null=True)
+    """The process that executes it, while it is unfinished; NULL: nobody yet."""
+    fence = models.PositiveIntegerField(default=0)
+    """Grows with each change of hands; a write that knows an older one is refused."""
+    deaths = models.PositiveSmallIntegerField(db_default=0)
+    """Processes that ended while they executed it."""
 
     objects = TeamQuerySet["Run"].as_manager()
 
@@ -97,6 +127,12 @@ class Run(models.Model):
             models.Index(fields=["team", "id"], name="run_by_team"),
             # The same list, filtered by state.
             models.Index(fields=["team", "state", "id"], name="run_by_state"),
+            # Few rows, whatever the table holds: for the sweep of leases.
+            models.Index(
+                fields=["owner_id"],
+                name="run_unfinished",
+                condition=models.Q(finished_at__isnull=True),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -106,6 +142,22 @@ class Run(models.Model):
     def is_over(self) -> bool:
         """Say whether the run has ended."""
         return self.state != RunState.RUNNING
+
+
+class RunStop(models.Model):
+    """Somebody's wish that a run stops which executes in another process."""
+
+    run = models.OneToOneField(Run, models.CASCADE, primary_key=True, related_name="+")
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
+    reason = models.CharField(max_length=200)
+    actor_type = models.CharField(max_length=16)
+    actor_id = models.CharField(max_length=64)
+    actor_name = models.CharField(max_length=200)
+
+    objects = TeamQuerySet["RunStop"].as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.reason}"
 
 
 class Step(models.Model):

@@ -14,6 +14,7 @@ import orjson
 
 from apps.audit.types import RowWrite
 from apps.engine import events as ev
+from apps.runs.leases import Ownership
 from apps.runs.models import TITLE_CHARACTERS, RunState
 from apps.runs.tally import RunTally, StepTally
 from apps.runs.types import RunOrder
@@ -32,6 +33,8 @@ _FIXED = (
     "user_id",
     "api_key_id",
     "created_at",
+    "owner_id",
+    "fence",
 )
 _CHANGING = (
     "state",
@@ -58,8 +61,10 @@ INSERT_RUN = (
 )
 UPDATE_RUN = (
     f"UPDATE runs_run SET {' = %s, '.join(_CHANGING)} = %s "  # nosec B608
-    "WHERE id = %s"
+    "WHERE id = %s AND fence = %s"
 )
+CHECK_FENCE = "UPDATE runs_run SET fence = fence WHERE id = %s AND fence = %s"
+"""For commits that change nothing a list shows: whose the run is still counts."""
 INSERT_STEP = (
     'INSERT INTO runs_step (run_id, team_id, round, "index", worker, state, attempts, '
     "prompt_tokens, completion_tokens, cost_micros, latency_ms) "
@@ -84,8 +89,16 @@ STATES = {
 class RunProjection:
     """The rows of one run, as its events make them."""
 
-    def __init__(self, run_id: object, order: RunOrder, created_at: datetime) -> None:
+    def __init__(
+        self,
+        run_id: object,
+        order: RunOrder,
+        created_at: datetime,
+        ownership: Ownership,
+    ) -> None:
         self.tally = RunTally()
+        self._ownership = ownership
+        self._key = (run_id, ownership.fence)
         self._run_id = run_id
         self._order = order
         self._created_at = created_at
@@ -102,7 +115,10 @@ class RunProjection:
         self._is_inserted = True
 
     def writes(self, events: Sequence[ev.Event]) -> tuple[RowWrite, ...]:
-        """Take new events; return the writes that must be committed with them."""
+        """Take new events; return the writes that must be committed with them.
+
+        The commit fails if the run is in other hands by then.
+        """
         writes = []
         is_news = not self._is_inserted
         for event in events:
@@ -114,11 +130,14 @@ class RunProjection:
                 writes.append(self._step_write(step))
         if is_news:
             writes.append(self._run_write())
+        else:
+            writes.append(RowWrite(CHECK_FENCE, self._key, must_change_row=True))
         return tuple(writes)
 
     def _run_write(self) -> RowWrite:
         if self._is_inserted:
-            return RowWrite(UPDATE_RUN, (*self._changing(), self._run_id), phase=2)
+            values = (*self._changing(), *self._key)
+            return RowWrite(UPDATE_RUN, values, must_change_row=True)
         self._is_inserted = True
         return RowWrite(INSERT_RUN, (*self._fixed(), *self._changing()), phase=0)
 
@@ -137,6 +156,7 @@ class RunProjection:
             order.user_id,
             order.api_key_id,
             self._created_at,
+            *self._ownership,
         )
 
     def _changing(self) -> tuple[object, ...]:

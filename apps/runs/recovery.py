@@ -20,13 +20,15 @@ from apps.engine import events as ev
 from apps.engine.codec import encode
 from apps.engine.errors import HistoryMismatch
 from apps.engine.usage import Usage
+from apps.runs import metrics
+from apps.runs.leases import MAX_DEATHS
 from apps.runs.models import Run, RunState
 
 SERVICE = Actor("service", "conductor", "Conductor")
 FAIL_RUN = (
     "UPDATE runs_run SET state = %s, plan = %s, error_code = %s, error_message = %s, "
     "has_unknown_cost = %s, latency_ms = %s, overhead_ms = %s, finished_at = %s "
-    "WHERE id = %s AND state = %s"
+    "WHERE id = %s AND state = %s AND fence = %s"
 )
 _OVER = frozenset({"completed", "failed", "skipped"})
 
@@ -45,6 +47,10 @@ class Fault:
 BROKEN = Fault(
     "internal_error",
     "the run broke off; the server's log has the reason under the run's id",
+)
+OWNER_LOST = Fault(
+    "owner_lost",
+    f"{MAX_DEATHS} processes ended while they executed this run; it is not tried again",
 )
 UNREADABLE = Fault(
     "history_unreadable",
@@ -68,6 +74,7 @@ async def run_give_up(run: Run, fault: Fault) -> None:
     """End a run that executes nowhere; if not even that works, leave and log it."""
     try:
         await _record(run, fault)
+        metrics.count_given_up(fault.code)
     except (ConductorError, DatabaseError):
         logger.exception("run %s stays on record as running", run.id)
 
@@ -105,5 +112,6 @@ def _row_write(run: Run, fault: Fault) -> RowWrite:
         datetime.now(UTC),
         run.id,
         RunState.RUNNING,
+        run.fence,
     )
     return RowWrite(FAIL_RUN, values, must_change_row=True)

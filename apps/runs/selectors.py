@@ -8,22 +8,19 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from statistics import median_low, quantiles
 
-from channels.db import database_sync_to_async
-from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from apps.audit.selectors import entry_list
-from apps.audit.types import EntryView
 from apps.core.errors import NotFound
 from apps.engine import events as ev
-from apps.engine.codec import Record, decode, is_run_event
-from apps.engine.errors import HistoryMismatch
+from apps.engine.codec import is_run_event
 from apps.engine.ports import CallParams
 from apps.pools.models import Worker
 from apps.pools.selectors import pool_snapshot, worker_health
 from apps.pools.types import WorkerHealth
 from apps.runs.estimates import price_range
 from apps.runs.executor import is_resting
+from apps.runs.history import event_of, run_entries, run_events
+from apps.runs.listing import SEARCHED, run_list
 from apps.runs.models import Run, RunState, Step
 from apps.runs.orders import order_of, params_of
 from apps.runs.projection import STATES
@@ -31,10 +28,7 @@ from apps.runs.resolution import parse_model, resolve
 from apps.runs.tally import RunTally
 from apps.runs.types import (
     Estimate,
-    RecordedEvent,
     RunError,
-    RunFilters,
-    RunOrder,
     RunRecord,
     UsageGroup,
     UsageRow,
@@ -43,24 +37,22 @@ from apps.runs.types import (
 from apps.runs.usage import usage_rows
 
 __all__ = [
+    "SEARCHED",
     "access_run",
     "asking_worker",
     "event_of",
-    "interrupted_run",
     "order_of",
     "record_of",
     "run_entries",
     "run_estimate",
     "run_events",
+    "run_is_over",
     "run_list",
     "run_record",
-    "unfinished_runs",
     "usage_by",
     "worker_calls",
     "worker_healths",
 ]
-PAGE = 1_000
-"""Entries read at once."""
 PAST_RUNS = 200
 """The latest runs of a model that an estimate looks at."""
 ENOUGH_PAST_RUNS = 5
@@ -75,24 +67,6 @@ WATCHED_RUNS = 1_000
 """The latest runs whose steps say how workers fare; bounds the reading."""
 
 
-def run_list(*, team_id: uuid.UUID, filters: RunFilters) -> QuerySet[Run]:
-    """Return a team's runs, newest first."""
-    wanted = Q()
-    if filters.state:
-        wanted &= Q(state=filters.state)
-    if filters.model:
-        wanted &= Q(model=filters.model)
-    if filters.actor:
-        wanted &= Q(actor_name__icontains=filters.actor)
-    if filters.query:
-        wanted &= Q(title__icontains=filters.query)
-    if filters.since:
-        wanted &= Q(created_at__gte=filters.since)
-    if filters.until:
-        wanted &= Q(created_at__lt=filters.until)
-    return Run.objects.for_team(team_id).filter(wanted).order_by("-id")
-
-
 def access_run(*, team_id: uuid.UUID, run_id: uuid.UUID) -> Run:
     """Return a run of the team. Raises: NotFound for any other one."""
     run = Run.objects.for_team(team_id).filter(id=run_id).first()
@@ -101,32 +75,15 @@ def access_run(*, team_id: uuid.UUID, run_id: uuid.UUID) -> Run:
     return run
 
 
-def run_entries(run: Run, *, after_seq: int = 0) -> list[EntryView]:
-    """Return a run's ledger entries after a place in the chain, bodies included."""
-    found: list[EntryView] = []
-    while page := entry_list(
-        run.team_id, subject_id=run.id, after_seq=after_seq, limit=PAGE
-    ):
-        found += page
-        after_seq = page[-1].seq
-        if len(page) < PAGE:
-            break
-    return found
+def run_is_over(team_id: uuid.UUID, run_id: uuid.UUID) -> bool:
+    """Say whether a run of the team has ended; its record would tell, but for more.
 
-
-def run_events(run: Run) -> list[RecordedEvent]:
-    """Return a run's events, decoded from the ledger."""
-    return [
-        RecordedEvent(entry.seq, entry.recorded_at, event_of(entry))
-        for entry in run_entries(run)
-        if is_run_event(entry.action)
-    ]
-
-
-def event_of(entry: EntryView) -> ev.Event:
-    """Return the event an entry records; an erased body reads as empty."""
-    bodies = {name: text or "" for name, text in entry.bodies.items()}
-    return decode(Record(entry.action, dict(entry.data), bodies))
+    Raises: NotFound.
+    """
+    found = Run.objects.for_team(team_id).filter(id=run_id)
+    for finished_at in found.values_list("finished_at", flat=True):
+        return finished_at is not None
+    raise NotFound(f"there is no run {str(run_id)!r} in this team")
 
 
 def run_record(team_id: uuid.UUID, run_id: uuid.UUID) -> RunRecord:
@@ -265,25 +222,3 @@ def worker_healths(
             is_resting=is_resting(team_id, worker.base_url, worker.model),
         )
     return health
-
-
-@database_sync_to_async  # type: ignore[untyped-decorator]
-def unfinished_runs() -> list[Run]:
-    """Return all runs on record as running, oldest first."""
-    running = Run.objects.across_teams().filter(state=RunState.RUNNING)
-    return list(running.order_by("id"))
-
-
-@database_sync_to_async  # type: ignore[untyped-decorator]
-def interrupted_run(run: Run) -> tuple[RunOrder, list[ev.Event]]:
-    """Return an unfinished run's order and history.
-
-    Raises: HistoryMismatch if its first entry is not there, SecretUnreadable, and
-    whatever else reading changed entries may raise.
-    """
-    history = [recorded.event for recorded in run_events(run)]
-    if not history or not isinstance(history[0], ev.RunCreated):
-        raise HistoryMismatch(
-            f"run {run.id} does not begin with {ev.RunCreated.action}"
-        )
-    return order_of(run, history[0]), history

@@ -1,4 +1,4 @@
-"""Starting, stopping and resuming runs; reporting what they used.
+"""Starting, queuing and stopping runs; reporting what they used.
 
 `run_start` is for code on the process's event loop; the others are for Django's
 threads and return when what they did is durable.
@@ -16,22 +16,19 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import OperationalError
+from django.utils.module_loading import import_string
 
 from apps.audit.types import Actor
 from apps.budgets.rates import TokenMeter
 from apps.core.errors import InvalidInput, NotFound, Overloaded
 from apps.engine import events as ev
 from apps.runs.executor import Executor, find_run, get_executor, stop_run
+from apps.runs.history import run_events
 from apps.runs.idempotency import idempotency_claim, idempotency_release
 from apps.runs.models import Run, Source
-from apps.runs.recovery import fault_at_resume, run_give_up
-from apps.runs.selectors import (
-    interrupted_run,
-    order_of,
-    run_events,
-    unfinished_runs,
-)
+from apps.runs.orders import order_of
+from apps.runs.selectors import access_run
+from apps.runs.stops import stop_ask, stop_await
 from apps.runs.types import LiveRun, RunOrder, UsageGroup, UsageRow
 from apps.runs.usage import usage_rows
 from apps.runs.usage_days import usage_days_fill
@@ -39,13 +36,15 @@ from apps.runs.usage_days import usage_days_fill
 __all__ = [
     "idempotency_claim",
     "idempotency_release",
+    "run_begin_aside",
     "run_cancel",
+    "run_enqueue",
     "run_find",
     "run_rerun",
     "run_start",
     "run_start_on_record",
     "run_submit",
-    "runs_resume",
+    "run_submit_aside",
     "usage_report",
 ]
 logger = logging.getLogger(__name__)
@@ -79,6 +78,43 @@ async def run_start_on_record(
 def run_find(run_id: uuid.UUID, team_id: uuid.UUID) -> LiveRun | None:
     """Return a team's run if it is executing in this process. Never blocks."""
     return find_run(run_id, team_id)
+
+
+async def run_enqueue(order: RunOrder, run_id: uuid.UUID | None = None) -> uuid.UUID:
+    """Put a run on record for a worker process, and wake one; return its id.
+
+    Raises: as `run_start_on_record`.
+    """
+    _check_prompt(order.prompt)
+    run_id = await get_executor().enqueue(order, run_id)
+    if settings.RUN_WAKER:
+        await asyncio.to_thread(_wake_worker, run_id)
+    return run_id
+
+
+def _wake_worker(run_id: uuid.UUID) -> None:
+    try:
+        import_string(settings.RUN_WAKER)(run_id)
+    except Exception:  # the boundary to a broker: the sweeps find the run as well
+        logger.exception("no worker woken for run %s", run_id)
+
+
+async def run_begin_aside(
+    order: RunOrder, run_id: uuid.UUID | None = None
+) -> uuid.UUID:
+    """Put a run on record that nobody stays with, and return its id.
+
+    Where it executes is the site's affair: `settings.BACKGROUND_RUNS`. Raises: as
+    `run_start_on_record`.
+    """
+    if settings.BACKGROUND_RUNS == "workers":
+        return await run_enqueue(order, run_id)
+    return (await run_start_on_record(order, run_id)).id
+
+
+def run_submit_aside(order: RunOrder) -> uuid.UUID:
+    """Do the same from another thread. Blocks; not for the loop."""
+    return _on_loop(get_executor(), run_begin_aside(order))
 
 
 def run_submit(order: RunOrder) -> uuid.UUID:
@@ -127,11 +163,17 @@ def run_rerun(
 def run_cancel(
     *, run_id: uuid.UUID, team_id: uuid.UUID, actor: Actor, reason: str
 ) -> bool:
-    """Stop a run of a team; return False if it is not executing (any more)."""
-    executor = get_executor()
-    if find_run(run_id, team_id) is None:
+    """Stop a run of a team, in whatever process; return False if it was over.
+
+    Blocks for seconds if it executes elsewhere; not for the loop. Raises: NotFound.
+    """
+    if find_run(run_id, team_id) is not None:
+        return _on_loop(get_executor(), stop_run(run_id, reason, actor))
+    run = access_run(team_id=team_id, run_id=run_id)
+    if run.is_over:
         return False
-    return _on_loop(executor, stop_run(run_id, reason, actor))
+    stop_ask(run, reason, actor)
+    return stop_await(run)
 
 
 def usage_report(
@@ -147,29 +189,6 @@ def usage_report(
     """
     usage_days_fill(team_id, since, until)
     return usage_rows(team_id, groups, since, until)
-
-
-async def runs_resume(executor: Executor) -> int:
-    """Take up the runs that a former process left unfinished; return how many.
-
-    A run that cannot go on ends as failed and keeps no other from going on.
-    """
-    taken = [await _resume(executor, run) for run in await unfinished_runs()]
-    return sum(taken)
-
-
-async def _resume(executor: Executor, run: Run) -> bool:
-    try:
-        order, history = await interrupted_run(run)
-        await executor.resume(run.id, order, history)
-    except OperationalError:
-        raise  # no fault of this run: nothing works without the database
-    except Exception as exc:  # the boundary: entries may have been changed in any way
-        logger.exception("run %s cannot be resumed", run.id)
-        await run_give_up(run, fault_at_resume(exc))
-        return False
-    logger.info("run %s resumed after %d events", run.id, len(history))
-    return True
 
 
 def _check_prompt(prompt: str) -> None:

@@ -76,6 +76,7 @@ def read(request: ChatRequest) -> ConductorTask:
     questions = QUESTION.findall(text)
     headings = list(MODELS.finditer(text))
     rest = text[headings[-1].end() :] if headings else ""
+    rest = QUESTION.sub("", rest)  # whatever it says, it is no part of the prompt
     rounds = PREVIOUS.split(rest)[1:]
     failed = [_failed_models(part) for part in rounds]
     rejections = list(REJECTION.finditer(rest))

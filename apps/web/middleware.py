@@ -7,19 +7,25 @@ its own content policy.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from typing import TypeVar
 
 from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
+from django.template.loader import render_to_string
 from django.urls import reverse
 
 from apps.core.errors import ConductorError, NotAllowed
+from apps.core.outages import OUTAGES, database_away
 
 TEMPLATES = {400: "400.html", 403: "403.html", 404: "404.html"}
+logger = logging.getLogger(__name__)
+ResponseT = TypeVar("ResponseT", bound=HttpResponse)
 SECOND_FACTORS = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
 WITHOUT_SECOND_FACTOR = (
     "mfa_index",
@@ -42,13 +48,12 @@ class DomainErrorMiddleware:
     def process_exception(
         self, request: HttpRequest, exception: Exception
     ) -> HttpResponse | None:
-        """Translate a ConductorError; leave every other exception to Django."""
+        """Translate a ConductorError or an outage; leave the rest to Django."""
+        if isinstance(exception, OUTAGES):
+            return _answer_outage(request, exception)
         if not isinstance(exception, ConductorError):
             return None
-        response = _answer(request, exception)
-        if exception.retry_after_s is not None:
-            response["Retry-After"] = str(exception.retry_after_s)
-        return response
+        return _answer(request, exception)
 
 
 class PrivatePagesMiddleware:
@@ -80,7 +85,11 @@ class SecondFactorMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if not _lacks_second_factor(request):
+        try:
+            is_free_to_go = not _lacks_second_factor(request)
+        except OUTAGES as exc:
+            return _answer_outage(request, exc)
+        if is_free_to_go:
             return self.get_response(request)
         if wants_json(request) or request.path.startswith("/api/"):
             return _as_json(NotAllowed("set up a second factor first"))
@@ -120,10 +129,33 @@ def _answer(request: HttpRequest, error: ConductorError) -> HttpResponse:
     if wants_json(request):
         return _as_json(error)
     template = TEMPLATES.get(error.http_status, "web/error.html")
-    context = {"message": error.message, "code": error.http_status}
-    return render(request, template, context, status=error.http_status)
+    return _as_page(error, render_to_string(template, _context(error), request))
+
+
+def _answer_outage(request: HttpRequest, fault: Exception) -> HttpResponse:
+    """Say that the database is away, without asking it who is asking."""
+    logger.warning("%s: %s", request.path, fault)
+    error = database_away()
+    if wants_json(request):
+        return _as_json(error)
+    return _as_page(error, render_to_string("web/error.html", _context(error)))
+
+
+def _context(error: ConductorError) -> dict[str, object]:
+    return {"message": error.message, "code": error.http_status}
+
+
+def _as_page(error: ConductorError, page: str) -> HttpResponse:
+    return _when_to_return(HttpResponse(page, status=error.http_status), error)
 
 
 def _as_json(error: ConductorError) -> JsonResponse:
     body = {"message": error.message, "code": error.code, "param": error.param}
-    return JsonResponse({"error": body}, status=error.http_status)
+    response = JsonResponse({"error": body}, status=error.http_status)
+    return _when_to_return(response, error)
+
+
+def _when_to_return(response: ResponseT, error: ConductorError) -> ResponseT:
+    if error.retry_after_s is not None:
+        response["Retry-After"] = str(error.retry_after_s)
+    return response

@@ -3,13 +3,18 @@
 from django.contrib import admin
 from django.urls import path
 
-from apps.web import account_pages, site_ledger, site_settings
+from apps.web import account_pages, site_ledger, site_operations, site_settings
 
 operator_only = admin.site.admin_view
 
 urlpatterns = [
     path("account/", account_pages.account, name="account"),
     path("accounts/sso/", account_pages.single_sign_on, name="single_sign_on"),
+    path(
+        "admin/operations/",
+        operator_only(site_operations.site_operations),
+        name="site_operations",
+    ),
     path(
         "admin/settings/",
         operator_only(site_settings.site_settings),

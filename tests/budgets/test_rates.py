@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,6 +15,7 @@ import time_machine
 from apps.accounts.types import KeyHolder
 from apps.budgets.errors import RateLimited
 from apps.budgets.rates import UNLIMITED, admit, admit_member, rates_clear
+from apps.core.redis_outage import PATIENCE_S, redis_outage
 from tests.factories import TeamFactory
 
 NOON = datetime(2030, 1, 31, 12, tzinfo=UTC)
@@ -26,8 +29,9 @@ def _fresh_counts() -> Iterator[None]:
 
 
 @pytest.fixture
-def clock() -> Iterator[Any]:
+def clock(settings: Any) -> Iterator[Any]:
     """A clock that stands still. Nothing may be saved: ids would be of its time."""
+    settings.REDIS_URL = ""  # it has a clock of its own
     with time_machine.travel(NOON, tick=False) as clock:
         yield clock
 
@@ -42,6 +46,11 @@ def holder(**limits: Any) -> KeyHolder:
         expires_at=datetime(2100, 1, 1, tzinfo=UTC),
         **values,
     )
+
+
+async def counted() -> None:
+    """Wait until what Redis is told in a thread has been told."""
+    await asyncio.get_running_loop().shutdown_default_executor()
 
 
 def test_a_key_without_limits_costs_nothing():
@@ -87,11 +96,12 @@ def test_headers_tell_the_tightest_limit_of_each_kind(clock):
     ]
 
 
-def test_tokens_of_the_answer_are_counted_when_the_run_has_ended():
+async def test_tokens_of_the_answer_are_counted_when_the_run_has_ended():
     key = holder(tokens_per_minute=100)
     first = admit(key, prompt_tokens=10)
     assert first.meter is not None
     first.meter.settle(250)
+    await counted()
     assert admit(key, prompt_tokens=1).refusal is not None
 
 
@@ -130,7 +140,51 @@ def test_members_and_keys_share_the_limit_of_their_team():
     assert admit(key).refusal is not None
 
 
-def test_a_lost_redis_stops_nobody(settings, caplog):
-    settings.REDIS_URL = "redis://127.0.0.1:9/0"
-    assert admit(holder(requests_per_minute=1)) is UNLIMITED
-    assert "rates are not counted" in caplog.text
+# --- counts in Redis ------------------------------------------------------------------
+
+
+def test_processes_share_their_counts(own_redis):
+    key = holder(requests_per_minute=2)
+    admit(key).require()
+    rates_clear()  # as another process would begin
+    admit(key).require()
+    assert admit(key).refusal is not None
+
+
+async def test_tokens_are_counted_in_redis(own_redis):
+    key = holder(tokens_per_minute=100)
+    first = admit(key, prompt_tokens=10)
+    assert first.meter is not None
+    first.meter.settle(250)
+    await counted()
+    rates_clear()
+    assert admit(key, prompt_tokens=1).refusal is not None
+
+
+def test_limits_hold_while_redis_is_away(own_redis):
+    key = holder(requests_per_minute=2)
+    admit(key).require()
+    own_redis.kill()
+    passed = [admit(key).refusal is None for _ in range(5)]
+    assert passed == [True, True, False, False, False]
+
+
+def test_counts_go_on_where_redis_left_them(own_redis):
+    key = holder(requests_per_minute=2)
+    admit(key).require()
+    for _ in range(3):
+        own_redis.kill()
+        own_redis.start()
+    admit(key).require()
+    assert admit(key).refusal is not None and not redis_outage.is_on
+
+
+def test_a_redis_that_hangs_is_waited_for_once(own_redis):
+    key = holder(requests_per_minute=2)
+    own_redis.pause()
+    started = time.monotonic()
+    passed = [admit(key).refusal is None for _ in range(3)]
+    lasted_s = time.monotonic() - started
+    own_redis.resume()
+    assert passed == [True, True, False]
+    assert lasted_s < 3 * PATIENCE_S

@@ -15,6 +15,7 @@ READERS = {
     "read_int",
     "read_list",
     "read_origins",
+    "read_url",
 }
 DOC = page("docs/configuration.md")
 LISTED = re.findall(r"^\| `([A-Z_]+)` \|", DOC, re.M)

@@ -95,7 +95,7 @@ def failed(code: str, message: str = "it went wrong") -> RunFailed:
 
 def answer_piece(text: str) -> Progress:
     """Return a token of the answer."""
-    return Progress(round=0, step=1, attempt=1, text=text, is_answer=True)
+    return Progress(round=0, step=1, attempt=1, text=text, answer=text)
 
 
 def plan() -> PlanAccepted:
@@ -207,6 +207,8 @@ class FakeBackend:
     live: dict[tuple[uuid.UUID, uuid.UUID], LiveRun] = field(default_factory=dict)
     """Runs that are found, by team and id."""
     records: dict[tuple[uuid.UUID, uuid.UUID], RunRecord] = field(default_factory=dict)
+    aside: RunRecord | None = None
+    """What is on record of a run that another process executes; None: none does."""
     askers: dict[tuple[uuid.UUID, uuid.UUID], str] = field(default_factory=dict)
     claims: dict[tuple[uuid.UUID, str], tuple[bytes, uuid.UUID]] = field(
         default_factory=dict
@@ -230,10 +232,15 @@ class FakeBackend:
             self.run.id = run_id
         return self.run
 
-    async def start_on_record(
+    async def start_aside(
         self, order: RunOrder, run_id: uuid.UUID | None = None
-    ) -> LiveRun:
-        return await self.start_run(order, run_id)
+    ) -> LiveRun | RunRecord:
+        live = await self.start_run(order, run_id)
+        if self.aside is None:
+            return live
+        kept = replace(self.aside, run_id=live.id)
+        self.records[order.team_id, live.id] = kept
+        return kept
 
     async def stop_run(
         self, team_id: uuid.UUID, run_id: uuid.UUID, actor: Actor, reason: str
@@ -249,6 +256,9 @@ class FakeBackend:
 
     def find_run(self, team_id: uuid.UUID, run_id: uuid.UUID) -> LiveRun | None:
         return self.live.get((team_id, run_id))
+
+    async def is_over(self, team_id: uuid.UUID, run_id: uuid.UUID) -> bool:
+        return (await self.run_record(team_id, run_id)).summary is not None
 
     async def run_record(self, team_id: uuid.UUID, run_id: uuid.UUID) -> RunRecord:
         try:

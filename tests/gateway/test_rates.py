@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 
 from apps.budgets.errors import BudgetExceeded
 from apps.budgets.rates import rates_clear
@@ -16,7 +17,9 @@ from tests.gateway.fakes import completed, holder
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
+    """Every test has the same key, so what was counted of it is forgotten."""
     rates_clear()
+    cache.clear()  # in Redis the counts lie beside it
     yield
     rates_clear()
 

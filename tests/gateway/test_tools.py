@@ -48,7 +48,7 @@ CALLED = completed(
 def piece(index: int, arguments: str, name: str = "") -> Progress:
     """Return a piece of a tool call of the answer."""
     delta = ToolCallDelta(index, "toolu_x" if name else "", name, arguments)
-    return Progress(0, 1, 1, "", is_answer=True, tool_calls=(delta,))
+    return Progress(0, 1, 1, tool_calls=(delta,))
 
 
 def asked(*calls: str) -> dict[str, Any]:

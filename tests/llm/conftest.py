@@ -11,7 +11,7 @@ import pytest
 from apps.llm.chat import ChatClient
 from apps.llm.http import HttpTransport, open_transport
 from apps.llm.testing import FakeProvider
-from apps.llm.types import ChatRequest, Endpoint, Timeouts
+from apps.llm.types import ChatRequest, Delta, Endpoint, Finish, Timeouts
 
 KEY = "sk-canary-0123456789"
 PATIENT = Timeouts(connect_s=10, first_byte_s=10, idle_s=10, total_s=30)
@@ -51,3 +51,14 @@ def endpoint_of(
 ) -> Endpoint:
     base_url = provider if isinstance(provider, str) else provider.base_url
     return Endpoint("worker-a", base_url, "model-a", api_key, timeouts)
+
+
+def joined(items: list[Delta | Finish]) -> list[Delta | Finish]:
+    """Return the deltas as one, and the rest: how they are cut is the network's."""
+    deltas = [item for item in items if isinstance(item, Delta)]
+    text = "".join(delta.text for delta in deltas)
+    reasoning = "".join(delta.reasoning for delta in deltas)
+    calls = tuple(call for delta in deltas for call in delta.tool_calls)
+    finishes = [item for item in items if isinstance(item, Finish)]
+    assert items[len(deltas) :] == finishes, "nothing comes after the finish"
+    return [Delta(text, reasoning, calls), *finishes]

@@ -28,7 +28,7 @@ from apps.llm.testing import (
 )
 from apps.llm.types import ChatRequest, Delta, Endpoint, Finish, TokenUsage
 from apps.llm.wire import USER_AGENT
-from tests.llm.conftest import KEY, endpoint_of
+from tests.llm.conftest import KEY, endpoint_of, joined
 
 FINISH = Finish("stop", "fake-1", TokenUsage(7, 2))
 PAGE = (b"<!doctype html><p>Bad gateway",)
@@ -59,7 +59,34 @@ async def fault_of(client: ChatClient, question: ChatRequest, script: Script) ->
 
 async def test_stream_gives_deltas_then_one_finish(client, question):
     items = await stream_of(client, question, stream_script(["Hel", "lo 🙂"]))
-    assert items == [Delta("Hel"), Delta("lo 🙂"), FINISH]
+    assert joined(items) == [Delta("Hello 🙂"), FINISH]
+
+
+def content(text: str) -> bytes:
+    return chunk_event({"content": text})
+
+
+async def test_what_comes_together_goes_on_together(client, question):
+    pause = asyncio.Event()
+    script = events_script(content("a") + content("b"), pause, content("c"))
+    async with (
+        FakeProvider(script) as provider,
+        aclosing(client.stream(endpoint_of(provider), question)) as items,
+    ):
+        assert await anext(items) == Delta("ab")
+        pause.set()
+        assert await anext(items) == Delta("c")
+
+
+async def test_what_came_before_a_fault_is_told_first(client, question):
+    broken = event({"error": {"message": "overloaded"}})
+    script = events_script(content("a") + content("b") + broken + content("c"))
+    items = []
+    async with FakeProvider(script) as provider:
+        with pytest.raises(LlmError):
+            async for item in client.stream(endpoint_of(provider), question):
+                items.append(item)
+    assert items == [Delta("ab")]
 
 
 async def test_complete_gives_the_answer_at_once(client, question):

@@ -11,6 +11,7 @@ ENGINES_OWN = {
     CallFault.DIVERGED,
     CallFault.EMPTY,
     CallFault.INVALID_OUTPUT,
+    CallFault.QUEUE_FULL,
 }
 """Judgements about calls that this package did not fail, or never made."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -201,6 +202,24 @@ async def test_call_over_its_total_time_ends(client, question, is_begun):
     async with FakeProvider(events_script(*parts, asyncio.Event())) as provider:
         endpoint = endpoint_of(provider, limits(total_s=SOON_S))
         with pytest.raises(TotalTimeout):
+            await read(client, endpoint, question)
+
+
+async def test_total_time_holds_on_a_loop_whose_timers_tell_no_time(
+    client, question, monkeypatch
+):
+    loop = asyncio.get_running_loop()
+    call_at = loop.call_at
+
+    def untold(*args, **kwargs):
+        """Do what uvloop does for a time that is as good as now."""
+        return SimpleNamespace(cancel=call_at(*args, **kwargs).cancel)
+
+    script = events_script(chunk_event({"content": "Hi"}), asyncio.Event())
+    async with FakeProvider(script) as provider:
+        endpoint = endpoint_of(provider, limits(total_s=SOON_S))
+        with monkeypatch.context() as patch, pytest.raises(TotalTimeout):
+            patch.setattr(loop, "call_at", untold)
             await read(client, endpoint, question)
 
 

@@ -110,7 +110,11 @@ def test_the_schema_says_exactly_this():
             "access": {
                 "anyOf": [
                     {"type": "string", "enum": ["all"]},
-                    {"type": "array", "items": {"type": "integer", "enum": [0, 1]}},
+                    {
+                        "type": "array",
+                        "items": {"type": "integer", "enum": [0, 1]},
+                        "maxItems": 2,
+                    },
                 ]
             },
         },

@@ -47,9 +47,9 @@ def user(form=LISTS, *, shows_descriptions=False, **changes):
 
 def test_a_first_request_reads_like_this():
     assert user(prompt="What is the time\nin Oslo?") == (
+        "Available models:\nModel 0\nModel 1\nModel 2\nModel 3\n\n"
         "The user's question:\n"
         "<question>\nWhat is the time\nin Oslo?\n</question>\n\n"
-        "Available models:\nModel 0\nModel 1\nModel 2\nModel 3\n\n"
         "Write the plan for the user's question now."
     )
 
@@ -61,6 +61,24 @@ def test_the_system_message_is_the_same_for_every_question_and_pool(form):
     rejections = (Rejection("x", "y"),)
     assert system(form) == system(
         form, prompt="Else?", pool=other, rounds=rounds, rejections=rejections
+    )
+
+
+def test_questions_to_one_pool_have_all_before_them_in_common():
+    first, second = (user(prompt=prompt) for prompt in ("Who?", "Else?"))
+    before = first.split("Who?")[0]
+    assert before == second.split("Else?")[0]
+    assert "Model 3" in before
+
+
+def test_later_prompts_of_a_run_begin_like_its_first():
+    first = user().removesuffix("Write the plan for the user's question now.")
+    rounds = (earlier_round((0, "a", ())),)
+    second = user(rounds=rounds, may_keep=True)
+    assert second.startswith(first)
+    again = user(rounds=rounds, may_keep=True, rejections=(Rejection("x", "y"),))
+    assert again.startswith(
+        second.removesuffix("Write the plan for the user's question now.")
     )
 
 

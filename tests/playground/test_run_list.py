@@ -100,6 +100,28 @@ def test_pages_go_on_behind_the_runs_that_are_counted(
     assert ("4+ runs" in page) == (shown < 3)
 
 
+def test_pages_lead_no_further_than_the_database_steps_quickly(bob, team, monkeypatch):
+    monkeypatch.setattr("apps.playground.pages.COUNTED", 2)
+    monkeypatch.setattr("apps.playground.pages.REACHED", 4)
+    monkeypatch.setattr("apps.playground.views.RUNS_PER_PAGE", 2)
+    for _ in range(6):
+        record_run(team, stories.planning())
+    page = bob.get(f"{URL}?page=3").content.decode()
+    assert "Page 2" in page
+    assert "4+ runs" in page
+    assert 'rel="next"' not in page
+
+
+def test_what_is_looked_for_is_looked_for_in_the_newest_runs(bob, team, monkeypatch):
+    monkeypatch.setattr("apps.runs.listing.SEARCHED", 2)
+    for title in ("the red house", "a boat", "the red car"):
+        record_run(team, stories.planning(), title=title)
+    page = bob.get(f"{URL}?q=red").content.decode()
+    assert "the red car" in page
+    assert "the red house" not in page
+    assert "among the newest 50,000" in page
+
+
 def test_query_budget_does_not_grow_with_the_runs(
     bob, team, django_assert_max_num_queries
 ):

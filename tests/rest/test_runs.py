@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+import uuid
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from apps.accounts.models import Scope
+from apps.runs.executor import get_executor
 from apps.runs.models import Run
 from tests.rest.conftest import Caller, actions, fault, keyed, member, program
 from tests.rest.things import make_run
 
 ASKED = {"model": "conductor-ultra", "prompt": "What is 17 * 23 + 4?"}
 PATIENCE_S = 15
+
+
+@pytest.fixture
+def background_runs(settings):
+    settings.BACKGROUND_RUNS = "workers"
+
+
+@pytest.fixture
+def site_with_workers(background_runs, site):
+    """A site that leaves background runs to worker processes; none is there."""
+    return site
 
 
 def ended(caller: Caller, run_id: str) -> dict[str, Any]:
@@ -53,6 +67,25 @@ def test_a_member_starts_a_run_with_their_session(site):
         "name": "Bob",
     }
     assert ended(bob, told["id"])["state"] == "completed"
+
+
+def test_a_background_run_is_left_to_the_workers(site_with_workers):
+    caller = program(site_with_workers.key)
+    told = caller.post("runs/", {**ASKED, "background": True}).json()
+    run_id = uuid.UUID(told["id"])
+    assert (told["state"], Run.objects.across_teams().get(id=run_id).owner_id) == (
+        "running",
+        None,
+    )
+    executor = get_executor()
+    claim = asyncio.run_coroutine_threadsafe(executor.claim(run_id), executor.loop)
+    assert claim.result(PATIENCE_S)
+    assert ended(caller, told["id"])["state"] == "completed"
+
+
+def test_a_run_that_is_waited_for_executes_here(site_with_workers):
+    caller = program(site_with_workers.key)
+    assert ended(caller, caller.post("runs/", ASKED).json()["id"])["steps"]
 
 
 def test_a_run_may_use_less_than_the_pool_has(site):

@@ -43,9 +43,9 @@ class Heard:
             if isinstance(signal, ev.StepCompleted)
         ]
         return "".join(
-            signal.text
+            signal.answer
             for signal in self.signals[: ends[-1]]
-            if isinstance(signal, Progress) and signal.is_answer
+            if isinstance(signal, Progress)
         )
 
 

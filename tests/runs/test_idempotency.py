@@ -15,7 +15,7 @@ from apps.core.ids import new_id
 from apps.runs.adapters import idempotency_sweep
 from apps.runs.errors import IdempotencyConflict
 from apps.runs.idempotency import GRACE
-from apps.runs.models import IdempotencyKey, Run
+from apps.runs.models import IdempotencyKey, Run, RunState
 from apps.runs.querysets import KEY_LIFETIME
 from apps.runs.services import idempotency_claim, idempotency_release
 from tests.conftest import Cast, Site
@@ -80,6 +80,30 @@ def test_released_key_is_free_for_any_body(team: Team):
     assert claim(team) == (False, run_id)
     idempotency_release(team_id=team.id, key="k", run_id=run_id)
     assert claim(team, OTHER)[0]
+
+
+@pytest.mark.parametrize(
+    ("state", "is_free"),
+    [
+        (RunState.RUNNING, False),
+        (RunState.COMPLETED, False),
+        (RunState.CANCELLED, True),
+    ],
+)
+def test_g8_a_run_on_record_keeps_its_key_unless_it_was_cancelled(
+    team: Team, state: RunState, is_free: bool
+):
+    _, run_id = claim(team)
+    Run.objects.create(
+        id=run_id,
+        team=team,
+        state=state,
+        source="api",
+        pool_version=1,
+        created_at=datetime.now(UTC),
+    )
+    idempotency_release(team_id=team.id, key="k", run_id=run_id)
+    assert claim(team)[0] is is_free
 
 
 def test_key_is_free_after_a_day(team: Team):

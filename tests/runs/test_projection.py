@@ -13,6 +13,7 @@ from apps.audit.types import Batch, EntryDraft
 from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.engine.codec import encode
+from apps.runs.leases import Ownership
 from apps.runs.models import Run, Step
 from apps.runs.projection import RunProjection
 from apps.runs.types import RunOrder
@@ -26,11 +27,11 @@ def record(team: Team, batches: Sequence[Sequence[ev.Event]], resumed_at: int) -
     """Record events batch by batch; another process goes on before `resumed_at`."""
     run_id, now = new_id(), datetime.now(UTC)
     order = RunOrder(team.id, ACTOR, "Why?", "conductor-ultra", "api")
-    projection = RunProjection(run_id, order, now)
+    projection = RunProjection(run_id, order, now, Ownership(None, 0))
     done: list[ev.Event] = []
     for number, events in enumerate(batches):
         if number == resumed_at:
-            projection = RunProjection(run_id, order, now)
+            projection = RunProjection(run_id, order, now, Ownership(None, 0))
             projection.replay(done)
         records = [encode(event) for event in events]
         drafts = [

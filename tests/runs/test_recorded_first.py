@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from django.core.management import call_command
+from django.db import connection
 
 from apps.audit.errors import LedgerUnavailable
 from apps.audit.selectors import entry_list
@@ -18,12 +19,29 @@ from tests.runs.asking import PATIENCE_S, planned
 REFUSED = "step.started"
 
 
+REFUSALS = {
+    "sqlite": (
+        "CREATE TRIGGER refusal BEFORE INSERT ON audit_entry WHEN NEW.action = '{}' "
+        "BEGIN SELECT RAISE(ABORT, 'no such entry today'); END",
+    ),
+    "postgresql": (
+        "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'no such entry today'; END $$",
+        "CREATE TRIGGER refusal BEFORE INSERT ON audit_entry FOR EACH ROW "
+        "WHEN (NEW.action = '{}') EXECUTE FUNCTION refuse()",
+    ),
+}
+
+
 def refuse(action: str) -> None:
     """Let the database refuse every entry of this action, as a full disk would."""
-    execute(
-        f"CREATE TRIGGER refusal BEFORE INSERT ON audit_entry WHEN NEW.action = "
-        f"'{action}' BEGIN SELECT RAISE(ABORT, 'no such entry today'); END"
-    )
+    for statement in REFUSALS[connection.vendor]:
+        execute(statement.format(action))
+
+
+def refuse_nothing() -> None:
+    on = " ON audit_entry" if connection.vendor == "postgresql" else ""
+    execute(f"DROP TRIGGER IF EXISTS refusal{on}")
 
 
 @pytest.fixture
@@ -31,7 +49,7 @@ def refusal(stage, recruit):
     """A ledger that takes no start of a step; gives the number of a counting worker."""
     refuse(REFUSED)
     yield recruit("instant", "delay-3600000")
-    execute("DROP TRIGGER IF EXISTS refusal")
+    refuse_nothing()
 
 
 def ask(stage, content: str, **fields: Any) -> httpx.Response:
@@ -68,7 +86,7 @@ def test_a_stream_ends_with_an_error_and_without_done(refusal, stage):
 
 
 def test_the_page_gets_an_answer_too(refusal, stage):
-    execute("DROP TRIGGER refusal")
+    refuse_nothing()
     refuse("run.created")
     answer = stage.browser.post(
         "/playground/runs/",
@@ -90,7 +108,7 @@ def test_row_and_ledger_agree_afterwards(refusal, stage):
 
 
 def test_other_runs_go_on(refusal, stage):
-    execute("DROP TRIGGER refusal")
+    refuse_nothing()
     assert ask(stage, planned(refusal[:1])).status_code == 200
 
 

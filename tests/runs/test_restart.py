@@ -15,9 +15,11 @@ from typing import Any
 
 import httpx
 import pytest
+from django.db import connection
 
 from tests.runs.asking import PATIENCE_S, frames, planned, until, watching
 from tests.runs.conftest import Models
+from tests.services import database_beside
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FIRST, SLOW, LAST = "instant", "delay-1000", "delay-0"
@@ -26,8 +28,9 @@ FIRST, SLOW, LAST = "instant", "delay-1000", "delay-0"
 class Scratch:
     """A database of its own, and the processes that serve it."""
 
-    def __init__(self, folder: Path, models: Models) -> None:
-        self._environment = {**os.environ, "CONDUCTOR_VAR_DIR": str(folder)}
+    def __init__(self, database: dict[str, str], models: Models) -> None:
+        # What is live when a process stops is left to the next one.
+        self._environment = {**os.environ, **database, "WEB_DRAIN_S": "0"}
         known = json.loads(self.python("-m", "tests.runs.prepare", models.url))
         self.key, self.session = known["key"], known["session"]
 
@@ -71,8 +74,12 @@ def _wait_until_ready(process: subprocess.Popen[bytes], url: str) -> None:
 
 
 @pytest.fixture
-def scratch(tmp_path: Path, models: Models) -> Scratch:
-    return Scratch(tmp_path, models)
+def scratch(tmp_path: Path, models: Models) -> Iterator[Scratch]:
+    if connection.vendor == "sqlite":
+        yield Scratch({"CONDUCTOR_VAR_DIR": str(tmp_path)}, models)
+    else:
+        with database_beside(os.environ["DATABASE_URL"]) as url:
+            yield Scratch({"DATABASE_URL": url}, models)
 
 
 def start_on_page(url: str, session: str) -> str:

@@ -31,9 +31,11 @@ def managed(permission: P, read: P | None = None) -> Access:
     return Access(read or permission, permission)
 
 
+SUPERUSERS_ONLY = ("site_operations",)
+"""Pages below `admin/` that are not for everybody who may open the admin."""
+
 MATRIX = {
     # --- open ---
-    "healthz": OPEN,
     "account": OPEN,
     "rest:schema": OPEN,
     "rest:docs": OPEN,
@@ -97,6 +99,7 @@ MATRIX = {
     "console:conductor_new": managed(P.MANAGE_POOLS),
     "console:conductor": managed(P.MANAGE_POOLS, P.READ_TEAM),
     "console:conductor_test": Access(write=P.MANAGE_POOLS),
+    "console:conductor_server": TEAM,
     "console:conductor_delete": managed(P.MANAGE_POOLS),
     "console:credential_list": TEAM,
     "console:credential_new": managed(P.MANAGE_POOLS),

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import Role
 from apps.accounts.selectors import role_allows
 from apps.accounts.services import api_key_cache_clear
-from tests.security.matrix import MATRIX, OPEN, Access
+from tests.factories import UserFactory
+from tests.security.matrix import MATRIX, OPEN, SUPERUSERS_ONLY, Access
 from tests.security.routes import Route, django_routes, gateway_routes, socket_routes
 from tests.security.world import MARK, World, build_world
 
@@ -144,6 +146,23 @@ def test_g15_personal_pages_tell_nobody_of_the_team(world: World) -> None:
             if not route.arguments:
                 answer = world.browser(who).get(f"/{route.pattern.replace('$', '')}")
                 _check_unmarked(route, answer)
+
+
+@pytest.mark.parametrize("name", SUPERUSERS_ONLY)
+def test_g15_pages_about_the_whole_site_are_for_superusers(
+    world: World, name: str
+) -> None:
+    address = reverse(name)
+    for who in (*PEOPLE, *Role.values):
+        answer = world.browser(who).get(address)
+        assert answer.status_code in {302, 403}, who
+    for flags, status in (({}, 403), ({"is_superuser": True}, 200)):
+        client = Client()
+        client.force_login(UserFactory.create(is_staff=True, **flags))
+        for method in READS:
+            assert ask(client, method, address).status_code == status
+        for method in WRITES:
+            assert ask(client, method, address).status_code in {403, 405}
 
 
 def _check_role(route: Route, method: str, is_allowed: bool, status: int) -> None:

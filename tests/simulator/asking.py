@@ -71,8 +71,8 @@ def conductor_prompt(
             f"A plan has from one to {max_steps} steps.",
             "<question>\nAn example: what is 1 + 1?\n</question>\n\n"
             "Available models:\nModel 0\nModel 1\nModel 2",
-            f"<question>\n{question}\n</question>",
             "Available models:\n" + "\n".join(lines),
+            f"<question>\n{question}\n</question>",
             *more,
             "Write the plan for the user's question now.",
         )

@@ -22,12 +22,14 @@ from apps.console.forms.models import ConductorForm, conductor_initial
 from apps.console.frame import change_and_tell, console_page, require, try_change
 from apps.console.hiring import save_with_key
 from apps.console.pool_rows import conductor_rows
+from apps.console.served import server_line
 from apps.console.tried import test_line
 from apps.pools.models import Conductor
 from apps.pools.selectors import access_conductor, credential_list
 from apps.pools.services import (
     conductor_create,
     conductor_delete,
+    conductor_look,
     conductor_test,
     conductor_update,
 )
@@ -83,6 +85,19 @@ def conductor_test_view(
         context = {"test": test_line(tested)}
         return console_page(request, "console/_worker_tested.html", context, tab=TAB)
     return redirect("console:conductor", conductor.id)
+
+
+@require_GET
+@team_view
+def conductor_server(request: TeamRequest, conductor_id: uuid.UUID) -> HttpResponseBase:
+    """Show how the conductor's server is doing just now."""
+    require(request, Permission.READ_TEAM)
+    conductor = access_conductor(request.team.id, conductor_id)
+    look = conductor_look(team_id=request.team.id, conductor_id=conductor.id)
+    context = {"conductor": conductor, "server": server_line(look)}
+    part, page = "console/_conductor_server.html", "console/conductor_server.html"
+    template = part if is_part(request) else page
+    return console_page(request, template, context, tab=TAB)
 
 
 @require_http_methods(["GET", "POST"])

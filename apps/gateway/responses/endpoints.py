@@ -24,7 +24,7 @@ from apps.gateway.errors import (
 )
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
-from apps.gateway.pump import Pump, StreamTiming
+from apps.gateway.pump import Streams
 from apps.gateway.responses.documents import (
     Origin,
     ended_document,
@@ -36,7 +36,7 @@ from apps.gateway.responses.ids import response_id, run_of_response
 from apps.gateway.responses.input_items import input_page, read_paging
 from apps.gateway.responses.request import parse_request
 from apps.gateway.responses.stream import ResponseTeller
-from apps.gateway.sharing import Started
+from apps.gateway.sharing import DistantRun, Started
 from apps.gateway.starting import Asked, Starter
 from apps.runs.types import RunRecord
 
@@ -46,12 +46,10 @@ TRUE_WORDS = frozenset({"true", "1", "True"})
 class Responses:
     """Starts runs as responses, and finds them again by their ids."""
 
-    def __init__(
-        self, backend: Backend, starter: Starter, timing: StreamTiming
-    ) -> None:
+    def __init__(self, backend: Backend, starter: Starter, streams: Streams) -> None:
         self._backend = backend
         self._starter = starter
-        self._timing = timing
+        self._streams = streams
         self._history = History(backend)
 
     async def post(self, exchange: Exchange) -> None:
@@ -65,17 +63,32 @@ class Responses:
         asked = request.asked(messages, max_bytes=limit)
         started = await self._starter.start(exchange, holder, asked, raw)
         origin = _origin_of_request(started.run_id, asked)
+        if asked.is_background and started.is_joined:
+            await self._require_record(holder, started)
         try:
             if asked.is_streamed:
                 teller = ResponseTeller(origin)
-                await Pump(exchange, started, teller, self._timing).run()
+                await self._streams.send(exchange, started, teller)
             elif asked.is_background:
                 await _send_as_it_stands(exchange, origin, started)
+                started.leave()
             else:
                 await _send_whole(exchange, origin, started)
         except ClientGone:
             started.leave()
             raise
+
+    async def _require_record(self, holder: KeyHolder, started: Started) -> None:
+        """Promise nothing of a run that another process may never have begun."""
+        try:
+            await self._history.record(holder, started.run_id)
+        except NotFound:
+            started.leave()
+            raise Overloaded(
+                "the request that came first with this Idempotency-Key is about to "
+                "begin its run; ask again",
+                retry_after_s=1,
+            ) from None
 
     async def retrieve(self, exchange: Exchange) -> None:
         """Answer with a response as it stands, or as a stream. Raises: NotFound."""
@@ -148,18 +161,14 @@ class Responses:
         record: RunRecord,
         origin: Origin,
     ) -> None:
-        live = None
+        started = Started(record=record, is_background=True)
         if record.summary is None:
             live = self._backend.find_run(holder.team_id, record.run_id)
-            if live is None:  # it ended this moment, or its process did
-                record = await self._history.record(holder, record.run_id)
-        if live is None and record.summary is None:
-            raise Overloaded(
-                f"the run of {response_id(record.run_id)} is between two processes"
-            )
-        started = Started(live, None if live else record, is_background=True)
+            if live is None:  # another process has it, or none at the moment
+                live = DistantRun(self._backend, holder.team_id, record.run_id)
+            started = Started(live, is_background=True)
         teller = ResponseTeller(origin, is_late=True)
-        await Pump(exchange, started, teller, self._timing, is_on_record=True).run()
+        await self._streams.send(exchange, started, teller, is_on_record=True)
 
 
 def _origin_of_request(run_id: uuid.UUID, asked: Asked) -> Origin:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
-from apps.gateway.pump import StreamTiming
+from apps.gateway.pump import Streams
 from apps.gateway.responses.endpoints import Responses
 from apps.gateway.starting import Starter
 
@@ -16,10 +16,10 @@ Handlers = dict[str, Callable[[Exchange], Awaitable[None]]]
 
 
 def response_handlers(
-    backend: Backend, starter: Starter, timing: StreamTiming
+    backend: Backend, starter: Starter, streams: Streams
 ) -> dict[str, Handlers]:
     """Return the handlers by path and method."""
-    responses = Responses(backend, starter, timing)
+    responses = Responses(backend, starter, streams)
     return {
         RESPONSES: {"POST": responses.post},
         ONE: {"GET": responses.retrieve, "DELETE": responses.delete},

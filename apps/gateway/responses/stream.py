@@ -67,12 +67,12 @@ class ResponseTeller:
             if line:
                 self._pending.append((PROGRESS, line))
             return bool(line)
-        if self._is_late or not signal.is_answer:
+        if self._is_late:
             return False
-        if signal.text:
-            self._pending.append((TEXT, signal.text))
+        if signal.answer:
+            self._pending.append((TEXT, signal.answer))
         self._pending += [(CALL, piece) for piece in signal.tool_calls]
-        return bool(signal.text or signal.tool_calls)
+        return signal.is_answer
 
     def take(self) -> bytes:
         """Return what is pending as events, neighbours of one kind joined."""

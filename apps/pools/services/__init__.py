@@ -17,6 +17,7 @@ from apps.pools.services.credentials import (
     credential_update,
 )
 from apps.pools.services.importing import pool_import
+from apps.pools.services.looking import conductor_look
 from apps.pools.services.pools import pool_create, pool_delete, pool_update
 from apps.pools.services.trying import conductor_test, models_fetch, worker_test
 from apps.pools.services.workers import worker_create, worker_delete, worker_update
@@ -24,6 +25,7 @@ from apps.pools.services.workers import worker_create, worker_delete, worker_upd
 __all__ = [
     "conductor_create",
     "conductor_delete",
+    "conductor_look",
     "conductor_test",
     "conductor_update",
     "credential_create",

@@ -21,6 +21,7 @@ from apps.engine.ports import CallParams
 from apps.rest.fields import (
     Dollars,
     DollarsOut,
+    Flag,
     Input,
     Number,
     Output,
@@ -36,13 +37,19 @@ from apps.rest.told import ToldRun, tell
 from apps.rest.views import RestView
 from apps.runs.models import Run, RunState, Source
 from apps.runs.resolution import DIRECT_PREFIX
-from apps.runs.selectors import access_run, run_estimate, run_list
-from apps.runs.services import run_cancel, run_rerun, run_submit
+from apps.runs.selectors import SEARCHED, access_run, run_estimate, run_list
+from apps.runs.services import (
+    run_cancel,
+    run_rerun,
+    run_submit,
+    run_submit_aside,
+)
 from apps.runs.types import Narrowing, RunFilters, RunOrder
 
 TAG = "Runs"
 DIRECT = Right(Permission.RUN, (Scope.DIRECT,))
 """Needed on top to call one worker without a plan."""
+IN_THE_NEWEST = f"Looked for in the newest {SEARCHED:,} of those asked for by time."
 MAX_STOPS = 4
 MAX_WORKERS = 100
 EXAMPLE: dict[str, Any] = {
@@ -103,6 +110,11 @@ class RunInput(EstimateInput):
     """A run to start."""
 
     conductor = NarrowingInput(required=False)
+    background = Flag(
+        default=False,
+        help_text="Leave the run to the site's worker processes, if it has some: where "
+        "they are busy it waits for its turn.",
+    )
     max_tokens = Whole(required=False, min_value=1, max_value=10_000_000)
     temperature = Number(required=False, min_value=0, max_value=2)
     top_p = Number(required=False, min_value=0, max_value=1)
@@ -118,12 +130,18 @@ class RunQuery(PageQuery):
     """Which runs, and which page of them."""
 
     state = serializers.ChoiceField(choices=RunState.choices, required=False)
-    model = serializers.CharField(required=False, max_length=200)
+    model = serializers.CharField(
+        required=False, max_length=200, help_text=f"The whole name. {IN_THE_NEWEST}"
+    )
     actor = serializers.CharField(
-        required=False, max_length=200, help_text="A part of a person's or key's name."
+        required=False,
+        max_length=200,
+        help_text=f"A part of a person's or key's name. {IN_THE_NEWEST}",
     )
     query = serializers.CharField(
-        required=False, max_length=200, help_text="A part of the title."
+        required=False,
+        max_length=200,
+        help_text=f"A part of the title. {IN_THE_NEWEST}",
     )
     since = serializers.DateTimeField(required=False)
     until = serializers.DateTimeField(required=False)
@@ -320,7 +338,8 @@ class Runs(RestView):
         if values["model"].startswith(DIRECT_PREFIX):
             self.asker.require(DIRECT)
         meter = pass_run(self, values["prompt"])
-        return _started(self, run_submit(_order(self, values, meter)))
+        submit = run_submit_aside if values.pop("background") else run_submit
+        return _started(self, submit(_order(self, values, meter)))
 
 
 class OneRun(RestView):

@@ -32,7 +32,7 @@ WEATHER = {
 def call_piece(index: int, arguments: str, *, name: str = "") -> Progress:
     """Return a piece of a tool call."""
     piece = ToolCallDelta(index, "own" if name else "", name, arguments)
-    return Progress(0, 1, 1, "", is_answer=True, tool_calls=(piece,))
+    return Progress(0, 1, 1, tool_calls=(piece,))
 
 
 def calls_json(*calls: tuple[str, str]) -> str:

@@ -194,11 +194,10 @@ async def test_stopping_an_ended_response_changes_nothing(api: Api) -> None:
     assert (answer.status, answer.json["status"]) == (200, "completed")
 
 
-async def test_run_between_two_processes_is_asked_for_again(api: Api) -> None:
+async def test_run_that_nobody_stops_in_time_is_asked_for_again(api: Api) -> None:
     api.keep(record())
     answer = await api.client.ask("POST", f"/v1/responses/{ID}/cancel")
     assert (answer.status, answer.error["code"]) == (503, "overloaded")
-    assert (await api.get(f"{ID}?stream=true")).status == 503
 
 
 async def test_response_cannot_be_deleted(api: Api) -> None:

@@ -1,0 +1,18 @@
+"""What is counted of the ledger's writer."""
+
+from __future__ import annotations
+
+from apps.core.metrics import SHORT_S, Histogram
+
+BATCH_BOUNDS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+LAG = Histogram(
+    "ledger_lag_seconds",
+    "From handing entries to the ledger's writer to knowing that they are durable.",
+    SHORT_S,
+)
+GROUP = Histogram(
+    "ledger_commit_batches",
+    "Batches of entries that one commit wrote.",
+    BATCH_BOUNDS,
+)
+"""Counted where the writer's answers come in: by its thread, or by the event loop."""

@@ -1,0 +1,63 @@
+"""Reads a run's entries from the ledger, and its events from them."""
+
+from __future__ import annotations
+
+from channels.db import database_sync_to_async
+
+from apps.audit.selectors import entry_list
+from apps.audit.types import EntryView
+from apps.engine import events as ev
+from apps.engine.codec import Record, decode, is_run_event
+from apps.engine.errors import HistoryMismatch
+from apps.runs.models import Run
+from apps.runs.orders import order_of
+from apps.runs.types import RecordedEvent, RunOrder
+
+PAGE = 1_000
+"""Entries read at once."""
+
+
+def run_entries(run: Run, *, after_seq: int = 0) -> list[EntryView]:
+    """Return a run's ledger entries after a place in the chain, bodies included."""
+    found: list[EntryView] = []
+    while page := entry_list(
+        run.team_id, subject_id=run.id, after_seq=after_seq, limit=PAGE
+    ):
+        found += page
+        after_seq = page[-1].seq
+        if len(page) < PAGE:
+            break
+    return found
+
+
+def run_events(run: Run) -> list[RecordedEvent]:
+    """Return a run's events, decoded from the ledger."""
+    return [
+        RecordedEvent(entry.seq, entry.recorded_at, event_of(entry))
+        for entry in run_entries(run)
+        if is_run_event(entry.action)
+    ]
+
+
+def event_of(entry: EntryView) -> ev.Event:
+    """Return the event an entry records; an erased body reads as empty."""
+    bodies = {name: text or "" for name, text in entry.bodies.items()}
+    return decode(Record(entry.action, dict(entry.data), bodies))
+
+
+def read_interrupted(run: Run) -> tuple[RunOrder, list[ev.Event]]:
+    """Return an unfinished run's order and history.
+
+    Raises: HistoryMismatch if its first entry is not there, SecretUnreadable, and
+    whatever else reading changed entries may raise.
+    """
+    history = [recorded.event for recorded in run_events(run)]
+    if not history or not isinstance(history[0], ev.RunCreated):
+        raise HistoryMismatch(
+            f"run {run.id} does not begin with {ev.RunCreated.action}"
+        )
+    return order_of(run, history[0]), history
+
+
+interrupted_run = database_sync_to_async(read_interrupted, thread_sensitive=False)
+"""Several are read at once, and never in the thread that pages wait for."""

@@ -1,0 +1,72 @@
+"""Tells the workers of new runs without making anybody wait for the broker.
+
+A client of a broker that is away tries for seconds. So one thread speaks to it, and
+whoever has a run to tell of leaves the id and goes on. What cannot be told is dropped:
+the workers look for runs every few seconds anyway.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections.abc import Callable
+from queue import Empty, Full, Queue
+
+from kombu.exceptions import OperationalError
+
+logger = logging.getLogger(__name__)
+MAX_WAITING = 1_000
+"""More is not kept for a broker that does not answer."""
+
+
+class Waker:
+    """Tells of runs, in a thread of its own, in the order they came."""
+
+    def __init__(self, tell: Callable[[uuid.UUID], object]) -> None:
+        """`tell` may block; it raises OperationalError if the broker is away."""
+        self._tell = tell
+        self._waiting: Queue[uuid.UUID] = Queue(MAX_WAITING)
+        self._is_heard = True
+        self._thread = threading.Thread(target=self._run, name="waker", daemon=True)
+        self._thread.start()
+
+    def wake(self, run_id: uuid.UUID) -> None:
+        """Tell of a run soon. Never blocks, never raises."""
+        try:
+            self._waiting.put_nowait(run_id)
+        except Full:
+            logger.debug("run %s is left to the sweeps", run_id)
+
+    def settle(self) -> None:
+        """Wait until everything has been told, or dropped."""
+        self._waiting.join()
+
+    def _run(self) -> None:
+        while True:
+            self._tell_of(self._waiting.get())
+            self._waiting.task_done()
+
+    def _tell_of(self, run_id: uuid.UUID) -> None:
+        try:
+            self._tell(run_id)
+        except OperationalError as exc:
+            if self._is_heard:
+                logger.warning("no worker can be woken; sweeps find runs: %s", exc)
+            self._is_heard = False
+            self._forget()
+        except Exception:  # the boundary: the next run is told of all the same
+            logger.exception("run %s is told to nobody", run_id)
+        else:
+            if not self._is_heard:
+                logger.warning("workers can be woken again")
+            self._is_heard = True
+
+    def _forget(self) -> None:
+        """Drop what waits: by the time the broker is back it will be old news."""
+        try:
+            while True:
+                self._waiting.get_nowait()
+                self._waiting.task_done()
+        except Empty:
+            return

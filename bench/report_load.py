@@ -1,0 +1,135 @@
+"""The sections of bench/RESULTS.md on load: a crowd, background runs, a soak."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.databases import EMBEDDED, PRODUCTION
+from bench.figures import kept
+from bench.load import ADDRESSES
+from bench.markdown import section, target
+
+
+def load() -> str:
+    """Return the section of the crowd."""
+    found = kept("load")
+    if found is None:
+        return ""
+    rows = [["", "", "a second", "median", "p99", "slowest"]]
+    targets = []
+    for database in (EMBEDDED, PRODUCTION):
+        seen = found[database]
+        reads, frames = seen["reads"], seen["frames"]
+        for name in ADDRESSES:
+            rows.append([database, name, "", *_times(seen["by_address"][name])])
+        rows += [
+            [database, "**all reads**", f"{reads['per_s']:.0f}", *_times(reads)],
+            [database, "**frames**", f"{frames['per_s']:.0f}", *_times(frames)],
+            [database, "tokens of streams", "", *_times(seen["streams"])],
+        ]
+        targets += _load_targets(database, seen)
+    shares = "; ".join(
+        f"{database}: "
+        + ", ".join(
+            f"{name} {100 * share:.0f} %"
+            for name, share in found[database]["cpu_share"].items()
+        )
+        for database in (EMBEDDED, PRODUCTION)
+    )
+    about = (
+        "1,000 websockets on 20 live runs, each streamed to a client of the API as "
+        "well, one token a second; meanwhile reads at fixed times, timed from when "
+        f"they were due: {', '.join(ADDRESSES)}, each as often as the others. One web "
+        "process; PostgreSQL with Redis between processes. A frame's delay is from "
+        "the token's being sent by the model, 50 ms of gathering included. Shares of "
+        f"one core: {shares}. "
+    )
+    return section("Crowd", about, rows, targets, found)
+
+
+def _times(seen: dict[str, Any]) -> list[str]:
+    return [f"{seen[key]:.0f} ms" for key in ("median_ms", "p99_ms", "max_ms")]
+
+
+def _load_targets(
+    database: str, seen: dict[str, Any]
+) -> list[tuple[str, str, str, str]]:
+    reads, frames = seen["reads"], seen["frames"]
+    whole = seen["streams"]["whole"] - seen["streams"]["streams"]
+    return [
+        target(f"{database}: reads a second", reads["per_s"], 297),
+        target(f"{database}: reads, p99, ms", reads["p99_ms"], 100, at_most=True),
+        target(f"{database}: frames a second", frames["per_s"], 990),
+        target(f"{database}: frames, p99, ms", frames["p99_ms"], 500, at_most=True),
+        target(f"{database}: frames lost", frames["lost"], 0, at_most=True),
+        target(f"{database}: frames doubled", frames["doubled"], 0, at_most=True),
+        target(f"{database}: streams not whole", -whole, 0, at_most=True),
+    ]
+
+
+def background() -> str:
+    """Return the section of the worker process."""
+    found = kept("background")
+    if found is None:
+        return ""
+    rows = [["At once", "runs/s", "CPU a run", "CPU", "memory at most"]]
+    for at_once in ("10", "1000"):
+        seen = found[at_once]
+        rows.append(
+            [
+                at_once,
+                f"{seen['per_s']:.0f}",
+                f"{seen['cpu_ms_each']:.1f} ms",
+                f"{100 * seen['cpu_share']:.0f} %",
+                f"{seen['memory_mb']:.0f} MB",
+            ]
+        )
+    few, many = found["10"], found["1000"]
+    targets = [
+        target("1,000 at once, runs/s", many["per_s"], 150),
+        target("1,000 at once, memory, MB", many["memory_mb"], 300, at_most=True),
+        target("1,000 at once, as many as that", many["live"], 950),
+        target(
+            "CPU a run, 1,000 at once ÷ 10 at once",
+            many["cpu_ms_each"] / few["cpu_ms_each"],
+            2,
+            at_most=True,
+        ),
+    ]
+    about = (
+        "One worker process with its ledger writer, PostgreSQL and Redis: runs of "
+        "three steps of 100 ms that were left to the workers. Memory counts what the "
+        "two share once. "
+    )
+    return section("Background runs", about, rows, targets, found)
+
+
+def soak() -> str:
+    """Return the section of the soaks."""
+    every = [found for name in ("soak", "soak-embedded") if (found := kept(name))]
+    return "\n".join(map(_soak, every))
+
+
+def _soak(found: dict[str, Any]) -> str:
+    rows = [["runs", "reads", "websockets", "failed", "memory", "for 1,000 runs"]]
+    rows.append(
+        [
+            *(f"{found[name]:,}" for name in ("runs", "reads", "sockets", "failed")),
+            f"{found['memory_mb']:.0f} MB",
+            f"{found['kb_per_1000_runs']:+.0f} KB",
+        ]
+    )
+    files = found["files_after"] - found["files_before"]
+    targets = [
+        target("growth of memory, %", 100 * found["memory_growth"], 5, at_most=True),
+        target("more open files", files, 0, at_most=True),
+        target("requests failed", found["failed"], 0, at_most=True),
+        target("the ledger verifies", float(found["verifies"]), 1),
+    ]
+    about = (
+        f"{found['minutes']:g} minutes of runs, streams, reads and websockets that "
+        f"come and go, on {found['database']}. Memory and open files of the web "
+        "process with its ledger writer: medians of the last quarter against those of "
+        "the second one; for 1,000 runs by the line through all but the first. "
+    )
+    return section(f"Soak, {found['database']}", about, rows, targets, found)

@@ -1,0 +1,174 @@
+"""A soak: `python -m bench.soak --minutes 60`: what grows while a site is at work?
+
+One web process on PostgreSQL and Redis gets runs of three steps, answers of single
+workers, streams, reads and websockets that come and go, at a moderate pace. Memory and
+open files are noted all the time; growth is that of the last quarter over the second
+one (the first warms up), and by the line through all but the first quarter for each
+1,000 runs. At the end the ledger is verified. `--only SQLite` for the embedded mode.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.crowd import memory_mb
+from bench.databases import EMBEDDED, PRODUCTION, database
+from bench.figures import keep, say
+from bench.load import ADDRESSES, first_run, seeded
+from bench.servers import (
+    ROOT,
+    base_url,
+    family,
+    folder,
+    manage,
+    prepare,
+    upstream,
+    web,
+)
+
+LOOK_S = 2.0
+STREAM_MODEL = "clock-50-25"
+HOLDS = "chains hold"
+
+
+@dataclass
+class Course:
+    """What was noted of one process, and when."""
+
+    at_s: list[float] = field(default_factory=list)
+    memory_mb: list[float] = field(default_factory=list)
+    files: list[int] = field(default_factory=list)
+    runs: list[int] = field(default_factory=list)
+
+
+def main() -> None:
+    """Put the site to work for so long, and say what has grown."""
+    args = _arguments()
+    seconds = 60 * args.minutes
+    with ExitStack() as stack:
+        model_server = stack.enter_context(upstream())
+        path = stack.enter_context(folder())
+        env = stack.enter_context(database(args.only, path, with_redis=True))
+        say(f"soak on {args.only}, {args.minutes:g} minutes")
+        key = prepare(env, path, base_url(model_server), STREAM_MODEL)
+        env["BACKGROUND_RUNS"] = "here"
+        cookie = seeded(env)
+        with web(env, path) as (site, child):
+            job = {
+                "site": site,
+                "key": f"Bearer {key}",
+                "cookie": cookie,
+                "seconds": seconds,
+                "addresses": _addresses(site, f"Bearer {key}"),
+            }
+            course, done = _watch(job, family(child.pid))
+        verdict = manage(env, "audit_verify")
+    figures = _figures(args, course, done, verdict)
+    _tell(figures)
+    keep("soak" if args.only == PRODUCTION else "soak-embedded", figures)
+    if not (figures["verifies"] and done["failed"] == 0):
+        sys.exit(1)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.soak")
+    parser.add_argument("--minutes", type=float, default=60.0)
+    choices = [EMBEDDED, PRODUCTION]
+    parser.add_argument("--only", choices=choices, default=PRODUCTION)
+    return parser.parse_args()
+
+
+def _addresses(site: str, key: str) -> list[str]:
+    run_id = first_run(site, key)
+    return [address.format(run_id=run_id) for address in ADDRESSES.values()]
+
+
+def _watch(job: dict[str, Any], pids: list[int]) -> tuple[Course, dict[str, Any]]:
+    """Run the crowd and note what the site takes, until the crowd has ended."""
+    course, start = Course(), time.monotonic()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "bench.visitors"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdin is not None and child.stdout is not None
+    child.stdin.write(json.dumps(job).encode())
+    child.stdin.close()
+    seen: dict[str, Any] = {"runs": 0}
+
+    def read() -> None:
+        for line in child.stdout or ():
+            seen.update(json.loads(line))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    while child.poll() is None:
+        course.at_s.append(time.monotonic() - start)
+        course.memory_mb.append(memory_mb(pids))
+        course.files.append(sum(map(_open_files, pids)))
+        course.runs.append(seen["runs"])
+        time.sleep(LOOK_S)
+    reader.join()
+    if child.returncode:
+        raise RuntimeError(f"the visitors ended with status {child.returncode}")
+    return course, seen
+
+
+def _open_files(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def _figures(
+    args: argparse.Namespace, course: Course, done: dict[str, Any], verdict: str
+) -> dict[str, Any]:
+    quarter = len(course.at_s) // 4
+    if not quarter:
+        raise RuntimeError("too short to say anything")
+    second, last = slice(quarter, 2 * quarter), slice(-quarter, None)
+    before, after = (
+        statistics.median(course.memory_mb[part]) for part in (second, last)
+    )
+    rest = slice(quarter, None)
+    slope = statistics.linear_regression(course.runs[rest], course.memory_mb[rest])
+    return {
+        "rounds": 1,
+        "database": args.only,
+        "minutes": args.minutes,
+        **done,
+        "memory_mb": after,
+        "memory_growth": after / before - 1,
+        "kb_per_1000_runs": 1000 * 1024 * slope.slope,
+        "files_before": statistics.median(course.files[second]),
+        "files_after": statistics.median(course.files[last]),
+        "verifies": HOLDS in verdict,
+        "verdict": verdict.splitlines()[-1] if verdict else "",
+    }
+
+
+def _tell(figures: dict[str, Any]) -> None:
+    say(
+        f"  {figures['runs']} runs, {figures['reads']} reads, {figures['sockets']} "
+        f"websockets, {figures['failed']} failed {figures['failure']}"
+    )
+    say(
+        f"  memory {figures['memory_mb']:.0f} MB, grown by "
+        f"{100 * figures['memory_growth']:.1f} %, "
+        f"{figures['kb_per_1000_runs']:.0f} KB for each 1,000 runs"
+    )
+    say(f"  open files {figures['files_before']:g}, then {figures['files_after']:g}")
+    say(f"  ledger: {figures['verdict']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""What the processes behind `python -m conductor_site.worker` do."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+
+from celery.beat import Service
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError
+
+from apps.audit.scribe import fork_scribe, open_scribe
+from apps.runs.executor import Executor, close_executor, open_executor
+from apps.runs.models import ProcessKind
+from conductor_site.celery import app
+from conductor_site.entrance import faults_in_lines
+from conductor_site.feed import TaskFeed
+from conductor_site.interpreter import tune_interpreter
+from conductor_site.metrics import MetricsPort
+
+__all__ = ["beat", "execute_runs", "fork_scribe"]
+logger = logging.getLogger(__name__)
+STOPS = (signal.SIGTERM, signal.SIGINT)
+
+
+async def execute_runs() -> None:
+    """Execute runs until a signal. Call it on a fresh event loop.
+
+    Raises: DatabaseError if there is no database to begin with.
+    """
+    tune_interpreter()
+    port = MetricsPort()
+    with faults_in_lines():
+        await port.open()
+    await open_scribe()
+    executor = await open_executor(ProcessKind.WORKER)
+    end = _End(executor)
+    feed = TaskFeed() if settings.REDIS_URL else None
+    if feed is not None:
+        feed.start()
+    logger.info("worker: executing runs")
+    await _sweep(executor)
+    await end.asked.wait()
+    logger.info("worker: %d runs may go on for a while", len(executor.live_ids))
+    if feed is not None:
+        feed.stop()
+    await close_executor(settings.WORKER_DRAIN_S)
+    await port.close()
+    if feed is not None:
+        await asyncio.to_thread(feed.join)
+    logger.info("worker: stopped")
+
+
+def beat() -> None:
+    """Send the tasks that are due, until a signal."""
+    if not settings.REDIS_URL:
+        sys.exit("error: REDIS_URL is not set, so there is no worker to remind")
+    for number in STOPS:
+        signal.signal(number, lambda *_: sys.exit(0))
+    logger.info("beat: sending tasks")
+    # Its own default keeps a file in the working folder, whatever the settings say.
+    Service(app, scheduler_cls=app.conf.beat_scheduler).start()
+
+
+async def _sweep(executor: Executor) -> None:
+    """Begin with what has been left; if the database is away the next sweep does."""
+    try:
+        await executor.tenure.sweep()
+    except (DatabaseError, InterfaceError) as exc:
+        logger.warning("worker: first sweep failed: %s", exc)
+
+
+class _End:
+    """How signals end a worker: in order, sooner, or at once."""
+
+    def __init__(self, executor: Executor) -> None:
+        self.asked = asyncio.Event()
+        self._executor = executor
+        self._dropping: asyncio.Task[None] | None = None
+        loop = asyncio.get_running_loop()
+        for number in STOPS:
+            loop.add_signal_handler(number, self._hear)
+
+    def _hear(self) -> None:
+        if not self.asked.is_set():
+            self.asked.set()
+        elif self._dropping is None:
+            # The drain has nothing more to wait for then.
+            self._dropping = asyncio.create_task(self._executor.drop_all())
+        else:
+            os._exit(1)  # others take its runs when its lease has run out

@@ -1,0 +1,76 @@
+"""uvicorn, with a way to stop that loses no request.
+
+SIGTERM begins the drain (`drain.py`): notice, then open answers and live runs may end.
+What has not ended by then is told that the process restarts, and its run is given back
+to the other processes. A second signal stops at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from types import FrameType
+
+import uvicorn
+from django.conf import settings
+
+from apps.audit.scribe import fork_scribe
+from apps.runs.executor import close_executor
+from conductor_site.drain import LOOK_S, drain
+from conductor_site.protocol import JoiningProtocol
+
+TELL_S = 3
+"""How long clients may take to be told why their answers do not end."""
+
+
+class Server(uvicorn.Server):
+    """One web process."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to stop; see the module."""
+        if drain.has_begun:
+            drain.hurry()
+        else:
+            # Who stops it at the keyboard waits for no proxy.
+            notice_s = settings.WEB_NOTICE_S if sig == signal.SIGTERM else 0
+            drain.begin(notice_s=notice_s, drain_s=settings.WEB_DRAIN_S)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Say whether to close the listening sockets now; asked ten times a second."""
+        return await super().on_tick(counter) or drain.is_noticed
+
+    async def _wait_tasks_to_complete(self) -> None:
+        """Let open answers end; after the drain give the runs behind them back.
+
+        uvicorn's own, which it calls once it listens no more; its timeout comes later.
+        """
+        waiting = asyncio.create_task(super()._wait_tasks_to_complete())
+        try:
+            while drain.rest_s and not waiting.done():
+                # A little at a time: a second signal shortens the rest.
+                await asyncio.wait([waiting], timeout=min(LOOK_S, drain.rest_s))
+            if not waiting.done():
+                await close_executor()  # streams end with the reason
+            await waiting
+        finally:
+            waiting.cancel()
+
+
+def serve(*, host: str, port: int, trusts_proxies: bool) -> None:
+    """Serve the site until a signal."""
+    fork_scribe()
+    config = uvicorn.Config(
+        "conductor_site.asgi:application",
+        host=host,
+        port=port,
+        access_log=False,
+        log_config=None,  # its records go where all others go
+        log_level="warning",
+        timeout_graceful_shutdown=settings.WEB_DRAIN_S + TELL_S,
+        ws_max_size=65_536,
+        http=JoiningProtocol,
+        lifespan="on",  # "auto" would serve on after a failed start, without a word
+        proxy_headers=trusts_proxies,
+        server_header=False,
+    )
+    Server(config).run()

@@ -1,0 +1,36 @@
+"""What the processes of a site share through Redis, or keep for themselves without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.core.redis_outage import hasty_client, listening_client
+
+
+def channel_layers(redis_url: str) -> dict[str, Any]:
+    """Return CHANNEL_LAYERS for this Redis; without one, for a single process."""
+    memory = {"BACKEND": "channels.layers.InMemoryChannelLayer"}
+    if not redis_url:
+        return {"default": memory}
+    return {
+        "default": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": [{"address": redis_url, **listening_client()}]},
+        },
+        # For sockets that open while Redis is away: they read the ledger by the clock.
+        "lonely": memory,
+    }
+
+
+def caches(redis_url: str) -> dict[str, Any]:
+    """Return CACHES for this Redis; without one, for a single process."""
+    if not redis_url:
+        memory = "django.core.cache.backends.locmem.LocMemCache"
+        return {"default": {"BACKEND": memory}}
+    return {
+        "default": {
+            "BACKEND": "apps.core.caches.RedisOrMemoryCache",
+            "LOCATION": redis_url,
+            "OPTIONS": hasty_client(),
+        }
+    }

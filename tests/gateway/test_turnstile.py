@@ -1,0 +1,76 @@
+"""Who begins while streams are live: one by one, and nobody waits for long."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import count, pairwise
+
+import pytest
+
+from apps.gateway.turnstile import BUSY_S, PATIENCE_S, Turnstile
+
+CROWD = 5
+
+
+class Crowd:
+    """Some who want to go in, seen at each turn of the event loop."""
+
+    def __init__(self, turnstile: Turnstile) -> None:
+        self.entered: list[int] = []
+        self.tasks = [
+            asyncio.ensure_future(self._enter(turnstile, i)) for i in range(CROWD)
+        ]
+
+    async def _enter(self, turnstile: Turnstile, number: int) -> None:
+        await turnstile.enter()
+        self.entered.append(number)
+
+    async def turns(self) -> list[int]:
+        """Return how many are in after each turn, until all tasks have ended."""
+        seen = []
+        while not all(task.done() for task in self.tasks):
+            await asyncio.sleep(0)
+            seen.append(len(self.entered))
+        return seen
+
+
+def turnstile_of(turn_s: float) -> Turnstile:
+    """Return one with streams, on a clock that moves with each look at it."""
+    ticks = count()
+    return Turnstile(lambda: True, lambda: next(ticks) * turn_s)
+
+
+async def test_nobody_waits_while_nothing_is_streamed() -> None:
+    crowd = Crowd(Turnstile(lambda: False))
+    assert await crowd.turns() == [CROWD]
+
+
+async def test_they_go_in_one_by_one_and_in_order() -> None:
+    crowd = Crowd(turnstile_of(0.0))
+    seen = await crowd.turns()
+    assert crowd.entered == [0, 1, 2, 3, 4]
+    assert all(b - a <= 1 for a, b in pairwise(seen))
+
+
+async def test_a_busy_loop_keeps_them_waiting_until_their_patience_ends() -> None:
+    turn_s = 2 * BUSY_S
+    crowd = Crowd(turnstile_of(turn_s))
+    waited = (await crowd.turns()).index(1)
+    assert waited * turn_s == pytest.approx(PATIENCE_S, abs=CROWD * turn_s)
+
+
+async def test_who_gives_up_holds_nobody_up() -> None:
+    crowd = Crowd(turnstile_of(0.0))
+    await asyncio.sleep(0)
+    crowd.tasks[0].cancel()
+    crowd.tasks[2].cancel()
+    await crowd.turns()
+    assert crowd.entered == [1, 3, 4]
+
+
+async def test_the_next_crowd_is_let_in_too() -> None:
+    turnstile = turnstile_of(0.0)
+    for _ in range(2):
+        crowd = Crowd(turnstile)
+        await crowd.turns()
+        assert len(crowd.entered) == CROWD

@@ -1,0 +1,1 @@
+"""What the site tells of itself: metrics, logs, traces, the operator's page."""

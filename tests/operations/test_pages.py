@@ -1,0 +1,63 @@
+"""Pages over ASGI: a thread for each request, which stays for the next one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.urls import path
+
+from conductor_site.pages import PageHandler
+from tests.serving import serving
+
+
+def told(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(request.body + threading.current_thread().name.encode())
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    raise LookupError("no such thing")
+
+
+def streamed(request: HttpRequest) -> StreamingHttpResponse:
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"one, "
+        yield b"two"
+
+    return StreamingHttpResponse(parts())
+
+
+urlpatterns = [path("told", told), path("broken", broken), path("streamed", streamed)]
+
+
+@pytest.fixture
+def pages(settings):
+    settings.ROOT_URLCONF = __name__
+    settings.MIDDLEWARE = []
+    with serving(PageHandler(), lifespan="off") as url, httpx.Client() as client:
+        yield lambda where, body=b"": client.post(f"{url}/{where}", content=body)
+
+
+def test_a_thread_stays_for_the_next_request(pages):
+    first, second = pages("told").text, pages("told").text
+    assert first.startswith("page")
+    assert second == first
+
+
+def test_a_view_gets_the_body(pages):
+    assert pages("told", b"x" * 1_000_000).text.startswith("x" * 1_000_000)
+
+
+def test_a_view_that_fails_is_answered_500(pages):
+    assert pages("broken").status_code == 500
+
+
+def test_an_answer_in_parts_comes_whole(pages):
+    assert pages("streamed").text == "one, two"
+
+
+def test_an_address_that_is_none_is_answered_404(pages):
+    assert pages("nowhere").status_code == 404

@@ -1,0 +1,163 @@
+"""A real vLLM on the CPU of this machine, with the tiny model, in processes of its own.
+
+Started by the product's own `deploy/vllm/serve.sh`, plus what a CPU needs.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from apps.llm.vllm import ServerLoad, parse_load
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVE = ROOT / "deploy" / "vllm" / "serve.sh"
+MAKE_MODEL = Path(__file__).with_name("tiny_model.py")
+KEY = "sk-vllm-of-the-tests"
+NAMES = ("conductor", "worker-0", "worker-1")
+ADAPTER = "conductor-v2"
+"""A version of the conductor: the same server, other weights."""
+SEATS = 4
+"""Requests that are answered at once; others wait."""
+MAX_LENGTH = 8192
+READY_S = 480
+"""Twenty times what it takes where nothing else runs."""
+QUIET_S = 20
+"""Longer than it takes to end a request whose client has gone."""
+ON_CPU = (
+    "--dtype=float32",
+    "--enforce-eager",
+    "--kv-cache-memory-bytes=67108864",  # without it the start asks for too much
+    f"--max-num-seqs={SEATS}",
+    # A prompt that is read in parts kills the engine of a CPU if the call has a seed.
+    f"--max-num-batched-tokens={SEATS * MAX_LENGTH}",
+)
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+
+
+class VllmServer:
+    """The server; `ensure` starts it, also after its engine has been killed."""
+
+    def __init__(self, python: Path, folder: Path) -> None:
+        self._python = python
+        self._folder = folder
+        self._model = folder / "model"
+        self._process: subprocess.Popen[bytes] | None = None
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        """Return the address that models are given."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def make_model(self) -> None:
+        """Write the model's folder."""
+        environment = {**os.environ, **OFFLINE}
+        command = [self._python, MAKE_MODEL, self._model]
+        subprocess.run(command, check=True, env=environment, timeout=READY_S)
+
+    def ensure(self) -> None:
+        """Return once the server answers; start it if it does not run."""
+        if self._process is not None and self._process.poll() is None:
+            if self._answers():
+                return
+            self.stop()
+        self._start()
+
+    def stop(self) -> None:
+        """End the server and everything it has started."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(QUIET_S)
+
+    def kill_engine(self) -> None:
+        """Kill the process that holds the model; the one that speaks HTTP lives on."""
+        assert self._process is not None
+        for pid in descendants(self._process.pid):
+            if b"EngineCore" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
+                return
+        raise AssertionError("no engine among the server's processes")
+
+    def load(self) -> ServerLoad:
+        """Return how busy the server is."""
+        answer = httpx.get(f"http://127.0.0.1:{self.port}/metrics", timeout=QUIET_S)
+        load = parse_load(answer.content)
+        assert load is not None, answer.text[:500]
+        return load
+
+    def chat(self, **fields: Any) -> Any:
+        """Ask the server itself."""
+        body = {"model": NAMES[0], "messages": [{"role": "user", "content": "Hi"}]}
+        answer = httpx.post(
+            f"{self.url}/chat/completions",
+            json={**body, **fields},
+            headers={"Authorization": f"Bearer {KEY}"},
+            timeout=QUIET_S * 3,
+        )
+        assert answer.status_code == 200, answer.text
+        return answer.json()["choices"][0]
+
+    def _start(self) -> None:
+        environment = {
+            **os.environ,
+            **OFFLINE,
+            "SERVE_MODEL": str(self._model),
+            "SERVE_NAMES": " ".join(NAMES),
+            "SERVE_ADAPTERS": f"{ADAPTER}={self._model}-adapter",
+            "SERVE_MAX_ADAPTER_RANK": "8",
+            "SERVE_PORT": str(self.port),
+            "SERVE_PYTHON": str(self._python),
+            "SERVE_MAX_LENGTH": str(MAX_LENGTH),
+            "VLLM_API_KEY": KEY,
+            "VLLM_LOGGING_LEVEL": "WARNING",
+        }
+        log = self._folder / "vllm.log"
+        with log.open("ab") as out:
+            self._process = subprocess.Popen(
+                [SERVE, *ON_CPU],
+                env=environment,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        for _ in range(READY_S * 4):
+            if self._answers():
+                return
+            with suppress(subprocess.TimeoutExpired):
+                code = self._process.wait(0.25)
+                raise AssertionError(f"vLLM ended with {code}:\n{_tail(log)}")
+        self.stop()
+        raise AssertionError(f"vLLM does not answer:\n{_tail(log)}")
+
+    def _answers(self) -> bool:
+        try:
+            health = f"http://127.0.0.1:{self.port}/health"
+            return httpx.get(health, timeout=QUIET_S).status_code == 200
+        except httpx.TransportError:
+            return False
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the children of a process, and theirs."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in task.read_text().split():
+            found += [int(child), *descendants(int(child))]
+    return found
+
+
+def _tail(log: Path) -> str:
+    return log.read_text(errors="replace")[-4000:]
