@@ -9,16 +9,13 @@ from apps.core.redis_outage import hasty_client, listening_client
 
 def channel_layers(redis_url: str) -> dict[str, Any]:
     """Return CHANNEL_LAYERS for this Redis; without one, for a single process."""
-    memory = {"BACKEND": "channels.layers.InMemoryChannelLayer"}
     if not redis_url:
-        return {"default": memory}
+        return {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
     return {
         "default": {
             "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
             "CONFIG": {"hosts": [{"address": redis_url, **listening_client()}]},
-        },
-        # For sockets that open while Redis is away: they read the ledger by the clock.
-        "lonely": memory,
+        }
     }
 
 

@@ -2,32 +2,34 @@
 
 The channel layer is a doorbell: it says that something was recorded, and carries pieces
 of text that are on their way. What it loses is read from the ledger, so while Redis is
-away nothing is sent, nor for a run nobody watches.
+away nothing is sent, nor for a run nobody watches. Each process has one room for each
+run that is watched through it, see `rooms.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import uuid
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from channels.layers import get_channel_layer
 from django.conf import settings
 
-from apps.core.redis_outage import redis_outage
+from apps.core.redis_outage import PATIENCE_S, redis_outage
 from apps.engine.ports import Progress
+from apps.runs.drafts import piece_frame
 from apps.runs.execution import Execution, Place
+from apps.runs.models import Run
+from apps.runs.rooms import PIECES, RECORDED, Room, Seat, Texts, group_name
 from apps.runs.types import Signal
 
 FRAME_S = 0.05
 """Pieces of text are gathered this long: at most 20 frames a second per run, and one
 before each entry, so that a step's text never follows its end."""
-
-
-def group_name(run_id: uuid.UUID) -> str:
-    """Return the channel layer's group for those who watch a run."""
-    return f"run.{run_id.hex}"
+CLOSE_S = 2 * PATIENCE_S
+"""Longest wait for a layer that hangs."""
 
 
 @dataclass(slots=True)
@@ -42,21 +44,39 @@ class Piece:
 class Broadcaster:
     """Sends the signals of this process's runs to their watchers."""
 
-    def __init__(self) -> None:
-        self._watchers: Counter[uuid.UUID] = Counter()
+    def __init__(self, find: Callable[[uuid.UUID], Execution | None]) -> None:
+        """Broadcast what `find` finds: the runs that execute in this process."""
+        self._find = find
+        self._rooms: dict[uuid.UUID, Room] = {}
+        self._living: dict[Room, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         # With a shared layer the watchers may sit in other processes.
         self._is_shared = bool(settings.REDIS_URL)
 
-    def watch(self, run_id: uuid.UUID) -> None:
-        """Count one more watcher of a run in this process."""
-        self._watchers[run_id] += 1
+    def enter(self, run: Run, user_id: uuid.UUID, after_seq: int) -> Seat:
+        """Let somebody watch a run, from behind a place in the chain, until `leave`."""
+        room = self._rooms.get(run.id)
+        if room is None or room.close_code is not None:
+            room = self._rooms[run.id] = Room(run, partial(self._texts, run.id))
+            task = self._living[room] = room.open()
+            self._keep(task)
+        seat = Seat(room, user_id, after_seq)
+        room.seats.add(seat)
+        return seat
 
-    def unwatch(self, run_id: uuid.UUID) -> None:
-        """Count one watcher less."""
-        self._watchers[run_id] -= 1
-        if self._watchers[run_id] <= 0:
-            del self._watchers[run_id]
+    def leave(self, seat: Seat) -> None:
+        """Let a watcher go; the last one closes the room."""
+        room = seat.room
+        room.seats.discard(seat)
+        if room.seats:
+            return
+        self._living.pop(room).cancel()
+        if self._rooms.get(room.run.id) is room:
+            del self._rooms[room.run.id]
+
+    def _texts(self, run_id: uuid.UUID) -> Texts:
+        execution = self._find(run_id)
+        return {} if execution is None else execution.drafts
 
     def attach(self, execution: Execution) -> None:
         """Follow a run."""
@@ -69,20 +89,24 @@ class Broadcaster:
     def is_watched_here(self, run_id: uuid.UUID) -> bool:
         """Say whether somebody looks through this process."""
         # Asked for each token, and a UUID's hash is slow.
-        return bool(self._watchers) and run_id in self._watchers
+        return bool(self._rooms) and run_id in self._rooms
 
     def send(self, run_id: uuid.UUID, message: dict[str, object]) -> None:
         """Send to the run's watchers without waiting."""
         if redis_outage.is_on:
             return
-        task = asyncio.create_task(self._send(run_id, message))
+        self._keep(asyncio.create_task(self._send(run_id, message)))
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Wait until everything has been sent."""
+        """Close all rooms, and wait until everything has been sent."""
+        for task in self._living.values():
+            task.cancel()
         if self._tasks:
-            await asyncio.wait(self._tasks)
+            await asyncio.wait(self._tasks, timeout=CLOSE_S)
 
     async def _send(self, run_id: uuid.UUID, message: dict[str, object]) -> None:
         layer = get_channel_layer()
@@ -106,7 +130,7 @@ class _Broadcast:
             return
         if self._broadcaster.is_watched(self._run_id):
             self._flush()
-            self._broadcaster.send(self._run_id, {"type": "run.recorded"})
+            self._broadcaster.send(self._run_id, {"type": RECORDED})
 
     def _gather(self, progress: Progress) -> None:
         place = (progress.round, progress.step, progress.attempt)
@@ -134,19 +158,4 @@ class _Broadcast:
             for place, piece in self._pieces.items()
         ]
         self._pieces.clear()
-        self._broadcaster.send(self._run_id, {"type": "run.pieces", "pieces": pieces})
-
-
-def piece_frame(
-    place: Place, offset: int, text: str, reasoning: str = ""
-) -> dict[str, object]:
-    """Return a piece of text as the websocket sends it."""
-    round_, step, attempt = place
-    return {
-        "round": round_,
-        "step": step,
-        "attempt": attempt,
-        "offset": offset,
-        "text": text,
-        "reasoning": reasoning,
-    }
+        self._broadcaster.send(self._run_id, {"type": PIECES, "pieces": pieces})

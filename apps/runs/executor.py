@@ -78,7 +78,7 @@ class Executor:
         self._live: dict[uuid.UUID, Execution] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closing = False
-        self.broadcaster = Broadcaster()
+        self.broadcaster = Broadcaster(self.find)
         self.circuits = Circuits()
         self.latencies = Latencies()
         self._observer = Observer()
