@@ -6,6 +6,7 @@ Started by the product's own `deploy/vllm/serve.sh`, plus what a CPU needs.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -26,18 +27,24 @@ ADAPTER = "conductor-v2"
 """A version of the conductor: the same server, other weights."""
 SEATS = 4
 """Requests that are answered at once; others wait."""
-MAX_LENGTH = 8192
-READY_S = 480
-"""Twenty times what it takes where nothing else runs."""
-QUIET_S = 20
-"""Longer than it takes to end a request whose client has gone."""
+MAX_LENGTH = 131_072
+ENDLESS_TOKENS = 100_000
+"""An answer as long as this takes minutes on the fastest machine."""
+PATIENCE_S = 300
+"""How long tests wait for what must come: far longer than it takes anywhere."""
+READY_S = 900
+"""Thirty times what a start takes where nothing else runs."""
 ON_CPU = (
     "--dtype=float32",
     "--enforce-eager",
-    "--kv-cache-memory-bytes=67108864",  # without it the start asks for too much
+    # Without it the start asks for too much; this holds what all seats can fill.
+    f"--kv-cache-memory-bytes={SEATS * MAX_LENGTH * 512}",
     f"--max-num-seqs={SEATS}",
     # A prompt that is read in parts kills the engine of a CPU if the call has a seed.
-    f"--max-num-batched-tokens={SEATS * MAX_LENGTH}",
+    "--max-num-batched-tokens=32768",
+)
+FINISHED = re.compile(
+    rb'^vllm:request_success_total\{.*finished_reason="(\w+)".*\} (\S+)$', re.MULTILINE
 )
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 
@@ -80,7 +87,7 @@ class VllmServer:
             return
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait(QUIET_S)
+        process.wait(PATIENCE_S)
 
     def kill_engine(self) -> None:
         """Kill the process that holds the model; the one that speaks HTTP lives on."""
@@ -93,10 +100,19 @@ class VllmServer:
 
     def load(self) -> ServerLoad:
         """Return how busy the server is."""
-        answer = httpx.get(f"http://127.0.0.1:{self.port}/metrics", timeout=QUIET_S)
-        load = parse_load(answer.content)
-        assert load is not None, answer.text[:500]
+        metrics = self._metrics()
+        load = parse_load(metrics)
+        assert load is not None, metrics[:500]
         return load
+
+    def finished(self) -> int:
+        """Return how many answers came to their end; those left before do not count."""
+        counts = FINISHED.findall(self._metrics())
+        return round(sum(float(count) for why, count in counts if why != b"abort"))
+
+    def _metrics(self) -> bytes:
+        url = f"http://127.0.0.1:{self.port}/metrics"
+        return httpx.get(url, timeout=PATIENCE_S).content
 
     def chat(self, **fields: Any) -> Any:
         """Ask the server itself."""
@@ -105,7 +121,7 @@ class VllmServer:
             f"{self.url}/chat/completions",
             json={**body, **fields},
             headers={"Authorization": f"Bearer {KEY}"},
-            timeout=QUIET_S * 3,
+            timeout=PATIENCE_S,
         )
         assert answer.status_code == 200, answer.text
         return answer.json()["choices"][0]
@@ -145,7 +161,7 @@ class VllmServer:
     def _answers(self) -> bool:
         try:
             health = f"http://127.0.0.1:{self.port}/health"
-            return httpx.get(health, timeout=QUIET_S).status_code == 200
+            return httpx.get(health, timeout=PATIENCE_S).status_code == 200
         except httpx.TransportError:
             return False
 

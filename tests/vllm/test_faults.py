@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -9,53 +10,60 @@ from django.test import Client
 
 from apps.engine import events as ev
 from apps.engine.errors import CallFault
-from apps.llm.types import Endpoint
+from apps.llm.types import Endpoint, Timeouts
+from apps.runs import queues
 from apps.runs.executor import get_executor
 from tests.conftest import Site
 from tests.runs.starting import on_loop
 from tests.vllm.asking import (
+    ENDLESS,
     ENDLESS_PLAN,
-    Asking,
+    asking,
     events_of,
     is_freed,
     is_planning,
+    occupied,
     only_run,
 )
-from tests.vllm.conftest import ENDLESS, Stage, eventually, occupied, only
-from tests.vllm.server import KEY, QUIET_S, SEATS
+from tests.vllm.conftest import Stage, eventually, only
+from tests.vllm.server import ENDLESS_TOKENS, KEY, PATIENCE_S, SEATS
 
 
 def test_stopped_run_frees_the_server_while_it_plans(stage: Stage, hold_to):
     hold_to(ENDLESS_PLAN)
-    stage.set_conductor(max_output_tokens=8000, context_tokens=None)
-    client = Asking(stage)
-    assert eventually(lambda: is_planning(stage))
-    browser = Client()
-    browser.force_login(stage.site.cast.bob)
-    stopped = browser.post(
-        f"/runs/{only_run(stage).id}/cancel/", headers={"accept": "application/json"}
-    )
-    assert stopped.json() == {"is_stopped": True}
-    assert is_freed(stage)
-    client.join(QUIET_S)
-    assert "stopped by Bob" in client.text
+    stage.set_conductor(max_output_tokens=ENDLESS_TOKENS, context_tokens=None)
+    finished = stage.vllm.finished()
+    with asking(stage) as client:
+        assert eventually(lambda: is_planning(stage))
+        browser = Client()
+        browser.force_login(stage.site.cast.bob)
+        stopped = browser.post(
+            f"/runs/{only_run(stage).id}/cancel/",
+            headers={"accept": "application/json"},
+        )
+        assert stopped.json() == {"is_stopped": True}
+        assert is_freed(stage)
+        assert "stopped by Bob" in client.answer()
+    assert stage.vllm.finished() == finished  # it was left, and did not end by itself
     assert isinstance(events_of(only_run(stage))[-1], ev.RunCancelled)
 
 
 def test_client_that_leaves_frees_the_server_while_it_answers(stage: Stage):
     worker = stage.site.cast.team.workers.get(name="tiny")
-    worker.max_output_tokens = 8000
+    worker.max_output_tokens = ENDLESS_TOKENS
     worker.save()
     wanted = {
         "type": "json_schema",
         "json_schema": {"name": "text", "schema": ENDLESS},
     }
     fields = {"model": "worker/tiny", "response_format": wanted}
+    finished = stage.vllm.finished()
     # An answer in a form goes out when it is whole: nothing comes meanwhile.
-    client = Asking(stage, patience_s=2, max_tokens=7000, **fields)
-    assert eventually(lambda: is_planning(stage))
-    client.join(QUIET_S)
+    with asking(stage, max_tokens=ENDLESS_TOKENS, **fields) as client:
+        assert eventually(lambda: is_planning(stage))
+        client.leave()
     assert is_freed(stage)
+    assert stage.vllm.finished() == finished
     assert eventually(
         lambda: isinstance(events_of(only_run(stage))[-1], ev.RunCancelled)
     )
@@ -64,9 +72,12 @@ def test_client_that_leaves_frees_the_server_while_it_answers(stage: Stage):
 def test_more_requests_than_seats_wait_and_are_all_answered(stage: Stage, hold_to):
     step = {"subtask": "Say something.", "worker": 0, "access": []}
     hold_to({"const": {"reasoning": "One is enough.", "steps": [step]}})
-    with occupied(stage.vllm, SEATS - 1):
-        assert eventually(lambda: stage.vllm.load().running == SEATS - 1)
-        answers = stage.ask(*(f"Question {number}" for number in range(SEATS * 2)))
+    questions = [f"Question {number}" for number in range(SEATS * 2)]
+    with ThreadPoolExecutor(1) as clients:
+        with occupied(stage.vllm, SEATS):
+            asked = clients.submit(stage.ask, *questions)
+            assert eventually(lambda: stage.vllm.load().waiting == len(questions))
+        answers = asked.result(PATIENCE_S)
     assert {answer.status_code for answer in answers} == {200}
     for answer in answers:
         (accepted,) = only(stage.events(answer), ev.PlanAccepted)
@@ -74,21 +85,26 @@ def test_more_requests_than_seats_wait_and_are_all_answered(stage: Stage, hold_t
 
 
 @pytest.fixture
-def short_queue(settings: Any) -> int:
-    """Before the site starts: it reads the limit once."""
+def short_queue(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the site starts: it reads the limit once.
+
+    What it has read of the server holds until it reads again, however slowly it does.
+    """
     settings.CONDUCTOR_MAX_QUEUE = 1
-    return 1
+    monkeypatch.setattr(queues, "READ_LIMITS", Timeouts(total_s=PATIENCE_S))
+    monkeypatch.setattr(queues, "FRESH_S", PATIENCE_S)
+    monkeypatch.setattr(queues, "IDLE_S", PATIENCE_S)
 
 
 @pytest.fixture
-def site(short_queue: int, site: Site) -> Site:
+def site(short_queue: None, site: Site) -> Site:
     return site
 
 
 def test_long_queue_sheds_plans_to_the_fallback_and_says_so(stage: Stage, hold_to):
     step = {"subtask": "Say something.", "worker": 1, "access": []}
     hold_to({"const": {"reasoning": "One is enough.", "steps": [step]}})
-    with occupied(stage.vllm, SEATS + 3):
+    with occupied(stage.vllm, SEATS + 2):
         assert eventually(lambda: known_queue(stage) > 1)
         (shed,) = stage.ask("A question")
     events = stage.events(shed)

@@ -41,7 +41,7 @@ VOCABULARY = 2048
 HIDDEN = 64
 LAYERS = 2
 ADAPTER_RANK = 8
-MAX_LENGTH = 8192
+MAX_LENGTH = 131_072
 SIGNS = '"[]{},0123456789'
 """What the text of a JSON plan is held together by."""
 LEAN = 3.0
