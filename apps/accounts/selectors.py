@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Set
+from datetime import datetime
 
 from allauth.account.models import EmailAddress
 from django.contrib.auth.models import AnonymousUser
@@ -188,6 +189,16 @@ def api_key_list(team_id: uuid.UUID) -> QuerySet[ApiKey]:
     return rows.select_related("created_by", "replaced_by")
 
 
+def live_key_list(team_id: uuid.UUID, now: datetime) -> QuerySet[ApiKey]:
+    """Return the keys of a team that work at `now`, newest first."""
+    return api_key_list(team_id).filter(_is_live(now))
+
+
+def ended_key_list(team_id: uuid.UUID, now: datetime) -> QuerySet[ApiKey]:
+    """Return the keys of a team that do not work any more at `now`, newest first."""
+    return api_key_list(team_id).exclude(_is_live(now))
+
+
 def access_api_key(team_id: uuid.UUID, key_id: uuid.UUID) -> ApiKey:
     """Return a key of a team, dead or alive.
 
@@ -198,6 +209,11 @@ def access_api_key(team_id: uuid.UUID, key_id: uuid.UUID) -> ApiKey:
     if api_key is None:
         raise NotFound(f"there is no API key {str(key_id)!r} in this team")
     return api_key
+
+
+def _is_live(now: datetime) -> Q:
+    # As `ApiKey.is_live`.
+    return Q(revoked_at=None, expires_at__gt=now)
 
 
 def _as_uuid(value: str | uuid.UUID) -> uuid.UUID | None:

@@ -16,9 +16,14 @@ going on for ever would take ever longer."""
 
 
 class LongPaginator(Paginator):  # type: ignore[type-arg]
-    """Counts rows up to the page asked for and one beyond, so that pages go on."""
+    """Counts rows up to the page asked for and one beyond, so that pages go on.
+
+    The rows before a page are stepped over by their ids, which an index has.
+    """
 
     _counted = COUNTED
+    _known: tuple[int, list[Any]] = (-1, [])
+    """Ids of a part of the list, and where it begins."""
 
     def get_page(self, number: Any) -> Page[Any]:
         """Return a page, the first for nonsense and the last for too high a number."""
@@ -39,8 +44,32 @@ class LongPaginator(Paginator):  # type: ignore[type-arg]
 
     @cached_property
     def _found(self) -> int:
-        rows = cast("QuerySet[Any]", self.object_list)
-        return rows.order_by()[: self._counted + 1].count()
+        if self._counted > COUNTED:
+            # Whoever is at a page far behind knows how many rows come before it.
+            start = self._counted - self.per_page
+            ids = self._ids(start, self._counted + 1)
+            if ids:
+                return start + len(ids)
+        return self._rows.order_by()[: self._counted + 1].count()
+
+    def page(self, number: Any) -> Page[Any]:
+        """Return a page. Raises: InvalidPage."""
+        number = self.validate_number(number)
+        start = (number - 1) * self.per_page
+        ids = self._ids(start, min(start + self.per_page, self.count))
+        return Page(self._rows.filter(pk__in=ids), number, self)
+
+    def _ids(self, start: int, end: int) -> list[Any]:
+        known, ids = self._known
+        if known == start and len(ids) >= end - start:
+            return ids[: end - start]
+        ids = list(self._rows.values_list("pk", flat=True)[start:end])
+        self._known = start, ids
+        return ids
+
+    @property
+    def _rows(self) -> QuerySet[Any]:
+        return cast("QuerySet[Any]", self.object_list)
 
     @property
     def has_more(self) -> bool:

@@ -229,6 +229,32 @@ def test_revoked_key_moves_to_those_that_ended(alice, cast):
     assert "Build server" in text_of(alice.get(f"{LIST}?state=ended"))
 
 
+def test_pages_hold_every_key_once_with_those_that_work_apart(alice, cast, monkeypatch):
+    monkeypatch.setattr("apps.console.views.keys.KEYS_PER_PAGE", 2)
+    now = timezone.now()
+    ends = {"revoked": {"revoked_at": now}, "expired": {"expires_at": now}, "fine": {}}
+    for name, values in ends.items():
+        for number in range(3):
+            row = issue_key(cast.team, name=f"{name} {number}").row
+            ApiKey.objects.for_team(cast.team.id).filter(pk=row.pk).update(
+                created_at=now, **values
+            )
+    shown = {}
+    for state, pages in (("", 2), ("ended", 3)):
+        found = "".join(
+            text_of(alice.get(f"{LIST}?state={state}&page={number + 1}"))
+            for number in range(pages)
+        )
+        shown[state] = sorted(re.findall(r'entity"><strong>([^<]+)<', found))
+        assert found.count('Working <span class="hint">4') == pages
+        assert found.count('Ended <span class="hint">6') == pages
+    numbers = range(3)
+    assert shown[""] == ["Build server", *(f"fine {n}" for n in numbers)]
+    assert shown["ended"] == [
+        f"{end} {n}" for end in ("expired", "revoked") for n in numbers
+    ]
+
+
 @pytest.mark.parametrize("what", ["", "rotate/"])
 def test_ended_key_can_be_neither_changed_nor_rotated(alice, cast, what):
     alice.post(url_of(cast, "revoke/"))

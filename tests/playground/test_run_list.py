@@ -1,5 +1,7 @@
 """The list of runs and its filters."""
 
+import re
+
 import pytest
 
 from apps.runs.models import RunState
@@ -110,6 +112,21 @@ def test_pages_lead_no_further_than_the_database_steps_quickly(bob, team, monkey
     assert "Page 2" in page
     assert "4+ runs" in page
     assert 'rel="next"' not in page
+
+
+@pytest.mark.parametrize("filters", ["", "&state=completed", "&q=page"])
+def test_pages_hold_every_run_once_and_in_order(bob, team, monkeypatch, filters):
+    monkeypatch.setattr("apps.playground.pages.COUNTED", 2)
+    monkeypatch.setattr("apps.playground.views.RUNS_PER_PAGE", 2)
+    made = [
+        record_run(team, stories.planning(), title="page", state=RunState.COMPLETED)
+        for _ in range(7)
+    ]
+    shown = []
+    for number in range(1, 5):
+        page = bob.get(f"{URL}?page={number}{filters}").content.decode()
+        shown += re.findall(r'data-run-id="([0-9a-f-]+)"', page)
+    assert shown == [str(run.id) for run in reversed(made)]
 
 
 def test_what_is_looked_for_is_looked_for_in_the_newest_runs(bob, team, monkeypatch):

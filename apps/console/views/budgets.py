@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.accounts.models import Permission
-from apps.accounts.selectors import api_key_list, member_list
+from apps.accounts.selectors import live_key_list, member_list
 from apps.budgets.selectors import access_budget, budget_list
 from apps.budgets.services import budget_create, budget_delete, budget_update
 from apps.console.budget_rows import PERIOD_WORDS, BudgetRow, budget_rows
@@ -46,8 +46,8 @@ def budget_list_page(request: TeamRequest) -> HttpResponseBase:
 def budget_create_page(request: TeamRequest) -> HttpResponseBase:
     """Set a new budget."""
     require(request, Permission.MANAGE_BUDGETS)
-    now, team_id = timezone.now(), request.team.id
-    keys = [key for key in api_key_list(team_id) if key.is_live(now)]
+    team_id = request.team.id
+    keys = live_key_list(team_id, timezone.now())
     form = BudgetForm(posted(request), member_list(team_id), keys, _asked(request))
     if form.is_valid():
         made = try_change(

@@ -20,7 +20,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.accounts.models import ApiKey, Permission
-from apps.accounts.selectors import access_api_key, api_key_list
+from apps.accounts.selectors import (
+    access_api_key,
+    ended_key_list,
+    live_key_list,
+)
 from apps.accounts.services import api_key_revoke, api_key_rotate, api_key_update
 from apps.budgets.selectors import budget_list, standings_forget
 from apps.console.budget_rows import budget_rows, rows_by_key
@@ -49,17 +53,18 @@ ALREADY_MADE = (
 @team_view
 def key_list_page(request: TeamRequest) -> HttpResponseBase:
     """List the keys that work, or those that ended."""
-    team_id, shows_ended = request.team.id, request.GET.get("state") == "ended"
+    team_id, now = request.team.id, timezone.now()
+    shows_ended = request.GET.get("state") == "ended"
+    live = Paginator(live_key_list(team_id, now), KEYS_PER_PAGE)
+    ended = Paginator(ended_key_list(team_id, now), KEYS_PER_PAGE)
+    found = (ended if shows_ended else live).get_page(request.GET.get("page"))
     budgets = rows_by_key(budget_rows(budget_list(team_id)))
-    rows = key_rows(api_key_list(team_id), budgets, timezone.now())
-    live = [row for row in rows if row.is_live]
-    ended = [row for row in rows if not row.is_live]
-    shown = Paginator(ended if shows_ended else live, KEYS_PER_PAGE)
     context = {
-        "rows": shown.get_page(request.GET.get("page")),
+        "rows": key_rows(found.object_list, budgets, now),
+        "found": found,
         "shows_ended": shows_ended,
-        "live_count": len(live),
-        "ended_count": len(ended),
+        "live_count": live.count,
+        "ended_count": ended.count,
     }
     return console_page(request, "console/keys.html", context, tab="keys")
 
