@@ -29,6 +29,7 @@ from django.contrib.staticfiles.finders import (  # noqa: E402
 from django.utils.module_loading import import_string  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
 
+from apps.audit.notary import Notary  # noqa: E402
 from apps.audit.scribe import open_scribe  # noqa: E402
 from apps.core.ids import new_id  # noqa: E402
 from apps.core.logs import log_context  # noqa: E402
@@ -122,9 +123,11 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     await open_scribe()
     executor = await open_executor()
     await executor.tenure.sweep()
+    notary = Notary()
     await send({"type": "lifespan.startup.complete"})
     await receive()
     await _close_in_time(executor)
+    await asyncio.to_thread(notary.close)
     await send({"type": "lifespan.shutdown.complete"})
 
 

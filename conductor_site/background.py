@@ -12,6 +12,7 @@ from celery.beat import Service
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
+from apps.audit.notary import Notary
 from apps.audit.scribe import fork_scribe, open_scribe
 from apps.runs.executor import Executor, close_executor, open_executor
 from apps.runs.models import ProcessKind
@@ -37,6 +38,7 @@ async def execute_runs() -> None:
         await port.open()
     await open_scribe()
     executor = await open_executor(ProcessKind.WORKER)
+    notary = Notary()
     end = _End(executor)
     feed = TaskFeed() if settings.REDIS_URL else None
     if feed is not None:
@@ -48,6 +50,7 @@ async def execute_runs() -> None:
     if feed is not None:
         feed.stop()
     await close_executor(settings.WORKER_DRAIN_S)
+    await asyncio.to_thread(notary.close)
     await port.close()
     if feed is not None:
         await asyncio.to_thread(feed.join)

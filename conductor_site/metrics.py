@@ -23,6 +23,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseFault
 
+from apps.audit.tails import uncovered_s
 from apps.core.errors import Overloaded
 from apps.core.metrics import Gauge, Labels, Reading, exposition
 from apps.runs.executor import get_executor
@@ -39,7 +40,13 @@ FORWARDED = (b"x-forwarded-for", b"forwarded", b"x-real-ip")
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-read_standing = database_sync_to_async(site_standing, thread_sensitive=False)
+
+
+def _look() -> tuple[SiteStanding, float]:
+    return site_standing(), uncovered_s()
+
+
+read_standing = database_sync_to_async(_look, thread_sensitive=False)
 
 
 class _Site:
@@ -47,7 +54,9 @@ class _Site:
 
     standing: SiteStanding | None = None
     """None: the database did not answer."""
-    reading: asyncio.Task[SiteStanding] | None = None
+    uncovered_s: float = 0.0
+    """What `uncovered_s` said at the same look."""
+    reading: asyncio.Task[tuple[SiteStanding, float]] | None = None
     """A look that is under way; a database that hangs is asked once, not each time."""
 
     async def look(self) -> None:
@@ -56,7 +65,7 @@ class _Site:
             self.reading = asyncio.ensure_future(read_standing())
         try:
             async with asyncio.timeout(DATABASE_S):
-                self.standing = await asyncio.shield(self.reading)
+                self.standing, self.uncovered_s = await asyncio.shield(self.reading)
         except (DatabaseFault, TimeoutError) as exc:
             self.standing = None
             logger.warning("metrics: the database does not answer: %s", exc)
@@ -118,6 +127,11 @@ Gauge(
     "oldest_waiting_seconds",
     "How long the first of them has been on record.",
     _of_site(lambda standing: standing.oldest_waiting_s),
+)
+Gauge(
+    "checkpoint_lag_seconds",
+    "Age of the oldest ledger entry that no copied checkpoint stands for.",
+    _of_site(lambda _: _site.uncovered_s),
 )
 
 

@@ -341,6 +341,10 @@ WORKER_FIRST_BYTE_TIMEOUT_S = read_int("WORKER_FIRST_BYTE_TIMEOUT_S", 60)
 WORKER_IDLE_TIMEOUT_S = read_int("WORKER_IDLE_TIMEOUT_S", 30)
 WORKER_TOTAL_TIMEOUT_S = read_int("WORKER_TOTAL_TIMEOUT_S", 300)
 
+CHECKPOINT_DIR = read_text("CHECKPOINT_DIR", str(VAR_DIR / "checkpoints"))
+"""Where signed checkpoints of the ledger are copied to, a file for each month. Empty:
+the log is their only copy."""
+
 # --- REST API ------------------------------------------------------------------------
 
 REST_FRAMEWORK = {

@@ -52,6 +52,12 @@ def _quick_passwords(settings: Any) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
+@pytest.fixture(autouse=True)
+def _checkpoints_to_the_log_alone(settings: Any) -> None:
+    """Leave no copies of tests' ledgers in the project's folder."""
+    settings.CHECKPOINT_DIR = ""
+
+
 @pytest.fixture(scope="session")
 def simulator_url() -> Iterator[str]:
     """Simulated models that never wait, on a real socket."""

@@ -24,7 +24,9 @@ ALSO_OPEN = {
     "apps.accounts.keys",  # the shape of a key, for the demo
     "apps.audit.verify",  # verification is a read with a report of its own
     "apps.audit.metrics",  # its lag is measured where it is waited for
+    "apps.audit.notary",  # opened and closed by the process
     "apps.audit.scribe",  # the ledger's hot path in a process of its own
+    "apps.audit.tails",  # how far checkpoints are behind, for metrics and the operator
     "apps.audit.writer",  # the ledger's hot path
     "apps.budgets.periods",  # when a day or month ends
     "apps.budgets.rates",  # asked on every request of a limited key

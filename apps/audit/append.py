@@ -21,6 +21,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from apps.audit import chain
 from apps.audit.canonical import canonical_bytes
+from apps.audit.checkpoints import is_due, sign
 from apps.audit.dialects import Dialect, dialect_of
 from apps.audit.errors import NotCanonical, StaleWrite
 from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
@@ -185,7 +186,8 @@ def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> A
     dialect = dialect_of(connection)
     with connection.wrap_database_errors, closing(connection.connection.cursor()) as c:
         _run_writes(c, dialect, group)
-        heads = lock_heads(c, dialect, {batch.team_id for batch in group})
+        begins = lock_heads(c, dialect, {batch.team_id for batch in group})
+        heads = begins.copy()
         recorded = dialect.now(c)
         time = recorded.encode(), dialect.adapt(recorded_time(recorded))
         rows: list[tuple[Any, ...]] = []
@@ -205,7 +207,19 @@ def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> A
                 for team_id, end in heads.items()
             ],
         )
+        for team_id, end in heads.items():
+            if is_due(begins[team_id].seq, end.seq):
+                _add_checkpoint(c, dialect, team_id, end, recorded)
     return Appended(seqs, recorded, (group[0].team_id, seqs[0].start, rows[0][-1]))
+
+
+def _add_checkpoint(
+    cursor: Any, dialect: Dialect, team_id: UUID, end: chain.Position, recorded: str
+) -> None:
+    """Sign the end of a chain; it is copied once this transaction is committed."""
+    made = sign(team_id, end.seq, chain.tagged(end.hash), recorded)
+    row = (dialect.adapt(team_id), *made[1:])
+    cursor.execute(dialect.marked(_INSERT_CHECKPOINT), row)
 
 
 def lock_heads(
@@ -307,6 +321,11 @@ _INSERT_ENTRIES = (
 )
 _INSERT_CONTENTS = (
     "INSERT INTO audit_content (team_id, seq, name, salt, sealed, size) VALUES "
+)
+_INSERT_CHECKPOINT = (
+    "INSERT INTO audit_checkpoint (team_id, seq, hash, recorded, key_id, signature) "
+    # One that is there already is of a chain that was cut: what was signed stays.
+    "VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
 )
 
 

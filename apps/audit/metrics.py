@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.core.metrics import SHORT_S, Histogram
+from apps.core.metrics import SHORT_S, Counts, Histogram
 
 BATCH_BOUNDS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 LAG = Histogram(
@@ -16,3 +16,8 @@ GROUP = Histogram(
     BATCH_BOUNDS,
 )
 """Counted where the writer's answers come in: by its thread, or by the event loop."""
+COPIES_FAILED = Counts(
+    "checkpoint_copies_failed",
+    "Times that checkpoints could not be written to CHECKPOINT_DIR.",
+)
+"""Counted by the notary's thread alone."""

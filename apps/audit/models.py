@@ -75,3 +75,41 @@ class Content(models.Model):
 
     def __str__(self) -> str:
         return f"{self.seq} {self.name}"
+
+
+class Checkpoint(models.Model):
+    """The end of a chain at a moment, signed; copied to where the database is not.
+
+    What is signed and how: `checkpoints.py`.
+    """
+
+    pk = models.CompositePrimaryKey("team_id", "seq")
+    team_id = models.UUIDField()
+    seq = models.BigIntegerField()
+    """Of the last entry it stands for."""
+    hash = models.CharField(max_length=DIGEST_LENGTH)
+    """Of that entry, and so of the whole chain before it."""
+    recorded = models.CharField(max_length=len("2030-01-31T12:00:00.123456Z"))
+    """When it was made, as it was signed."""
+    key_id = models.CharField(max_length=len("ed25519:") + 16)
+    signature = models.CharField(max_length=128)
+    """64 bytes, in hexadecimal digits."""
+    claimed_at = models.DateTimeField(null=True)
+    """When a process last set out to copy it."""
+    copied_at = models.DateTimeField(null=True)
+    """NULL: nothing outside of the database holds it yet."""
+
+    objects = TeamQuerySet["Checkpoint"].as_manager()
+
+    class Meta:
+        indexes = [
+            # Every process looks for these every few seconds; mostly there are none.
+            models.Index(
+                fields=["team_id", "seq"],
+                condition=models.Q(copied_at__isnull=True),
+                name="audit_checkpoint_uncopied",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.team_id} {self.seq}"

@@ -3,9 +3,9 @@
 Everything is derived anew: sequence, hashes, the head, the columns from the hashed
 bytes, the digests from the decrypted bodies. A chain of any length is walked in pages.
 It runs beside writers without a transaction: the head is read before each page, so an
-entry the head knows of must be found. Whoever can rewrite every row from some place to
-the end, head included, is not found by this; checkpoints outside the database are for
-that.
+entry the head knows of must be found. Whoever rewrites every row from some place to the
+end, head included, cannot sign the checkpoints anew (`witnesses.py`); whoever removes
+those too is found by their copies outside of the database.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from apps.audit.chain import ChainFault, FaultKind, Link, Position
 from apps.audit.dialects import dialect_of
 from apps.audit.models import ChainHead, Content, Entry
 from apps.audit.services import CONTENT_ERASED
+from apps.audit.signing import PublicKeys, own_public_keys
+from apps.audit.witnesses import all_witnesses, newest_witness
 from apps.core.errors import SecretUnreadable
 from apps.core.keyring import unseal
 
@@ -61,6 +63,8 @@ class VerifyReport:
     """Bodies decrypted and found to match their digests."""
     erased: int
     """Bodies that are gone; each must be covered by an entry that says so."""
+    checkpoints: int
+    """Signed checkpoints that say what the entries say."""
     end: Position
     """The last sound entry; its hash stands for the whole chain before it."""
     fault: ChainFault | None
@@ -119,6 +123,7 @@ class _Tally:
     entries: int = 0
     bodies: int = 0
     erased: int = 0
+    checkpoints: int = 0
     missing: set[_Place] = field(default_factory=set)
     """Bodies that are gone."""
     fault: ChainFault | None = None
@@ -145,27 +150,45 @@ class _Tally:
             self.blame(ChainFault(seq, FaultKind.CONTENT_MISSING, detail))
         self.missing.clear()
 
+    def hear(self, found: Iterable[ChainFault | None]) -> None:
+        """Count checkpoints that agree with the chain, up to one that does not."""
+        for fault in found:
+            if fault:
+                self.blame(fault)
+                break
+            self.checkpoints += 1
+
     def report(self, end: Position) -> VerifyReport:
         """Return the result."""
         self.settle()
         return VerifyReport(
-            self.team_id, self.entries, self.bodies, self.erased, end, self.fault
+            self.team_id,
+            self.entries,
+            self.bodies,
+            self.erased,
+            self.checkpoints,
+            end,
+            self.fault,
         )
 
 
 def team_ids() -> list[UUID]:
-    """Return every team that has a chain, or entries without one."""
+    """Return every team that has a chain, or entries or checkpoints without one."""
+    tables = ("audit_chainhead", "audit_entry", "audit_checkpoint")
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT team_id FROM audit_chainhead UNION SELECT team_id FROM audit_entry"
+            " UNION ".join(f"SELECT team_id FROM {table}" for table in tables)  # nosec B608
         )
         texts = [str(team_id) for (team_id,) in cursor.fetchall()]
     # A row moved to something that is no team is missed in the team it came from.
     return sorted(UUID(text) for text in texts if _ID.fullmatch(text))
 
 
-def verify_team(team_id: UUID) -> VerifyReport:
-    """Walk a team's chain from its first entry to its head."""
+def verify_team(team_id: UUID, keys: PublicKeys | None = None) -> VerifyReport:
+    """Walk a team's chain from its first entry to its head, then its checkpoints.
+
+    `keys`: whose checkpoints count; those of this site if none are given.
+    """
     tally = _Tally(team_id)
     end = chain.START
     while tally.fault is None:
@@ -178,14 +201,18 @@ def verify_team(team_id: UUID) -> VerifyReport:
         tally.blame(check.fault)
         _check_rows(tally, rows[: check.end.seq - end.seq])
         end = check.end
+    tally.hear(all_witnesses(team_id, _keys_or_own(keys)))
     return tally.report(end)
 
 
-def verify_subject(team_id: UUID, subject_id: UUID) -> VerifyReport:
+def verify_subject(
+    team_id: UUID, subject_id: UUID, keys: PublicKeys | None = None
+) -> VerifyReport:
     """Check the entries of one subject and how they sit between their neighbours.
 
-    Quick, and enough to trust what a page shows. That no entry was taken away far from
-    the others, only `verify_team` can tell.
+    And that the chain reaches the team's newest checkpoint. Quick, and enough to trust
+    what a page shows. That no entry was taken away far from the others, only
+    `verify_team` can tell.
     """
     tally = _Tally(team_id)
     end = chain.START
@@ -204,7 +231,13 @@ def verify_subject(team_id: UUID, subject_id: UUID) -> VerifyReport:
             sound += 1
             end = Position(row.seq, chain.untagged(row.hash))
         _check_rows(tally, rows[:sound])
+    if tally.entries:
+        tally.hear(newest_witness(team_id, _keys_or_own(keys)))
     return tally.report(end)
+
+
+def _keys_or_own(keys: PublicKeys | None) -> PublicKeys:
+    return own_public_keys() if keys is None else keys
 
 
 # --- places --------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from functools import lru_cache
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
@@ -47,6 +49,18 @@ def unseal(sealed: bytes, *, context: bytes) -> bytes:
         ) from exc
 
 
+def derived_secrets(purpose: bytes) -> tuple[bytes, ...]:
+    """Return 32 secret bytes from each key of the ring, those of the first key first.
+
+    They are for `purpose` alone: they tell nothing of the key, nor of other purposes.
+    Source: RFC 5869, without a salt, `purpose` as info.
+    """
+    return tuple(
+        HKDF(SHA256(), KEY_BYTES, salt=None, info=purpose).derive(key)
+        for key in _keys(tuple(settings.ENCRYPTION_KEYS)).values()
+    )
+
+
 def _key_is_missing(key_id: bytes) -> SecretUnreadable:
     name = key_id.decode("ascii", "replace")
     return SecretUnreadable(f"encryption key {name!r} is not among the settings")
@@ -76,7 +90,11 @@ def _first(specs: tuple[str, ...]) -> tuple[bytes, AESGCM]:
 
 @lru_cache(maxsize=4)
 def _ring(specs: tuple[str, ...]) -> dict[bytes, AESGCM]:
-    ring: dict[bytes, AESGCM] = {}
+    return {key_id: AESGCM(key) for key_id, key in _keys(specs).items()}
+
+
+def _keys(specs: tuple[str, ...]) -> dict[bytes, bytes]:
+    keys: dict[bytes, bytes] = {}
     for number, spec in enumerate(specs, start=1):
         key_id, _, encoded = spec.partition(":")
         try:
@@ -88,5 +106,5 @@ def _ring(specs: tuple[str, ...]) -> dict[bytes, AESGCM]:
                 f"CONDUCTOR_ENCRYPTION_KEYS: key {number} is not like "
                 "id:base64 of 32 bytes"
             )
-        ring[key_id.encode("ascii")] = AESGCM(key)
-    return ring
+        keys[key_id.encode("ascii")] = key
+    return keys

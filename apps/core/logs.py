@@ -115,6 +115,8 @@ def logging_config(*, form: str, level: str, hides: bool) -> dict[str, Any]:
             # Their lesser records hold statements' parameters and whole addresses.
             "django.db.backends": {"level": "INFO"},
             "httpx": {"level": "WARNING"},
+            # Their copy outside of the database: no LOG_LEVEL may leave it out.
+            "conductor.checkpoints": {"level": "INFO"},
         },
     }
 

@@ -24,6 +24,7 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.models import Team
 from apps.audit.models import ChainHead
+from apps.audit.tails import uncovered_s
 from apps.runs.models import ProcessKind
 from apps.runs.standing import (
     LATELY,
@@ -40,6 +41,8 @@ from apps.web.formats import duration
 REFRESH_S = 10
 PATIENCE_S = 30.0
 """A run that has waited longer than this is worth a warning."""
+COVERED_S = 60.0
+"""The ledger's promise: within this time an entry has a copied checkpoint."""
 PACKAGES = ("django", "channels", "uvicorn", "celery", "redis", "psycopg")
 
 
@@ -49,6 +52,7 @@ def site_operations(request: HttpRequest) -> HttpResponse:
     if not request.user.is_superuser:
         raise PermissionDenied
     standing, troubled, workers = site_standing(), troubled_runs(), worker_standings()
+    behind_s = uncovered_s()
     context = {
         **admin.site.each_context(request),
         "title": "Operations",
@@ -58,7 +62,11 @@ def site_operations(request: HttpRequest) -> HttpResponse:
         "troubled": troubled,
         "workers": [(worker, duration(worker.latency_ms)) for worker in workers],
         "hours": int(LATELY.total_seconds() // 3600),
-        "warnings": list(_warnings(standing, troubled, workers)),
+        "warnings": [
+            *_warnings(standing, troubled, workers),
+            *_ledger_warnings(behind_s),
+        ],
+        "checkpoints_behind": _seconds(behind_s) if behind_s else None,
         "chains": _chains(),
         "entries": ChainHead.objects.aggregate(sum=Sum("seq"))["sum"] or 0,
         "versions": _versions(),
@@ -96,6 +104,14 @@ def _warnings(
         yield f"At least half of the steps failed at {names}."
     if settings.DEBUG:
         yield "DEBUG is on: error pages show settings and code."
+
+
+def _ledger_warnings(behind_s: float) -> Iterator[str]:
+    if behind_s > COVERED_S:
+        yield (
+            f"Signed checkpoints are {_seconds(behind_s)} behind the ledger: no "
+            "process makes them, or CHECKPOINT_DIR cannot be written; see the log."
+        )
 
 
 def _chains() -> list[dict[str, Any]]:

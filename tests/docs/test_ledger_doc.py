@@ -7,11 +7,13 @@ from typing import Any
 
 import orjson
 import pytest
+from cryptography.exceptions import InvalidSignature
 from django.db import connection
 
 from apps.audit.chain import FaultKind
 from apps.audit.models import ChainHead, Entry
 from tests.audit.examples import append, chain_of, draft, execute
+from tests.audit.tampering import copied_lines, cut_tail, public_key
 from tests.docs.reading import page, run, snippets
 
 DOC = "docs/ledger.md"
@@ -27,7 +29,7 @@ pytestmark = [
 @pytest.fixture
 def verify() -> Callable[[], dict[str, tuple[int, str]]]:
     """The printed verifier, on this test's database."""
-    (code,) = snippets(DOC, "python")
+    code, _ = snippets(DOC, "python")
     function: Any = run(code, "verify")["verify"]
     return lambda: function(connection.settings_dict["NAME"])
 
@@ -58,6 +60,24 @@ def test_printed_verifier_finds_a_tail_that_was_cut(verify):
     execute("DELETE FROM audit_entry WHERE seq = 5")
     with pytest.raises(SystemExit, match="does not end where its head says"):
         verify()
+
+
+def test_printed_comparison_needs_the_public_key_and_the_copies_alone(tmp_path):
+    """G12, for whoever has none of our code."""
+    team_id = chain_of(5)
+    lines, key = copied_lines(), public_key()
+    _, code = snippets(DOC, "python")
+    compare: Any = run(code, "compare")["compare"]
+    compare(connection.settings_dict["NAME"], key, lines)
+    with pytest.raises(InvalidSignature):
+        compare(
+            connection.settings_dict["NAME"],
+            key,
+            [line.replace('"seq":5', '"seq":4') for line in lines],
+        )
+    cut_tail(team_id, 5)
+    with pytest.raises(SystemExit, match="entry 5 is not what was signed"):
+        compare(connection.settings_dict["NAME"], key, lines)
 
 
 def test_every_kind_of_fault_is_explained():

@@ -5,13 +5,30 @@ Exits with 0 if every chain holds, else non-zero, naming team, seq and kind of f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.audit.chain import tagged
+from apps.audit.signing import PublicKeys, own_public_keys, read_public_keys
 from apps.audit.verify import VerifyReport, team_ids, verify_subject, verify_team
+from apps.audit.witnesses import Copies
+from apps.core.errors import InvalidInput
+
+SHOWN = 20
+"""Refused copies that are named one by one."""
+
+
+def moment(text: str) -> str:
+    """Return an ISO 8601 time, in UTC unless it says otherwise, as entries hold it."""
+    time = datetime.fromisoformat(text)
+    time = time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class Command(BaseCommand):
@@ -23,29 +40,85 @@ class Command(BaseCommand):
         """Declare the options."""
         parser.add_argument("--team", type=UUID, help="id of one team")
         parser.add_argument("--run", type=UUID, help="id of one run, or other subject")
+        parser.add_argument(
+            "--checkpoints",
+            action="append",
+            type=Path,
+            default=[],
+            metavar="FILE",
+            help="copied checkpoints, or a log with them, to compare the chains with; "
+            "may be given several times",
+        )
+        parser.add_argument(
+            "--until",
+            type=moment,
+            metavar="TIME",
+            help="pass over copied checkpoints made later than this (UTC)",
+        )
+        parser.add_argument(
+            "--public-key",
+            action="append",
+            type=Path,
+            default=[],
+            metavar="FILE",
+            help="believe checkpoints signed with these keys (PEM) and no others, "
+            "instead of those of this site; may be given several times",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Verify, print a line for each chain and fail if one does not hold."""
+        if options["run"] and options["checkpoints"]:
+            raise CommandError("--checkpoints speak of whole chains, not of one --run")
+        keys = self._keys(options["public_key"])
+        copies = Copies(keys, options["team"], options["until"])
+        for path in options["checkpoints"]:
+            self._read(copies, path)
         teams = [options["team"]] if options["team"] else team_ids()
-        run: UUID | None = options["run"]
-        if run:
-            reports = [verify_subject(team, run) for team in teams]
-            reports = [r for r in reports if r.entries or r.fault]
-            if not reports:
-                raise CommandError(f"no entries about {str(run)!r}")
+        if options["run"]:
+            reports = self._of_run(teams, options["run"], keys)
         else:
-            reports = [verify_team(team) for team in teams]
+            teams = sorted({*teams, *copies.counts})
+            reports = [_heard(verify_team(team, keys), copies) for team in teams]
         for report in reports:
             self._print(report)
-        broken = sum(not report.is_intact for report in reports)
-        if broken:
-            raise CommandError(f"{broken} of {len(reports)} chains do not hold")
+        self._fail_if_broken(reports, copies)
         entries = sum(report.entries for report in reports)
         self.stdout.write(f"{len(reports)} chains hold, {entries} entries")
+
+    def _of_run(
+        self, teams: Sequence[UUID], run: UUID, keys: PublicKeys
+    ) -> list[VerifyReport]:
+        reports = [verify_subject(team, run, keys) for team in teams]
+        reports = [r for r in reports if r.entries or r.fault]
+        if not reports:
+            raise CommandError(f"no entries about {str(run)!r}")
+        return reports
+
+    def _keys(self, paths: Sequence[Path]) -> PublicKeys:
+        if not paths:
+            return own_public_keys()
+        try:
+            return read_public_keys(path.read_bytes() for path in paths)
+        except (OSError, InvalidInput) as exc:
+            raise CommandError(f"--public-key: {exc}") from exc
+
+    def _read(self, copies: Copies, path: Path) -> None:
+        """Compare a file's checkpoints. One without any is taken for a mistake."""
+        before, refused = copies.total, len(copies.refused)
+        try:
+            with path.open(encoding="utf-8", errors="replace") as lines:
+                copies.read(str(path), lines)
+        except OSError as exc:
+            raise CommandError(f"--checkpoints: {exc}") from exc
+        count = copies.total - before
+        if not count and len(copies.refused) == refused:
+            raise CommandError(f"--checkpoints: there are none in {str(path)!r}")
+        self.stdout.write(f"{path}: {count} checkpoints compared")
 
     def _print(self, report: VerifyReport) -> None:
         counts = f"{report.entries} entries, {report.bodies} bodies"
         line = f"team {report.team_id}: {counts}, {report.erased} erased"
+        line += f", {report.checkpoints} checkpoints"
         if report.fault is None:
             self.stdout.write(
                 f"{line}, ends with {report.end.seq} {tagged(report.end.hash)}"
@@ -55,3 +128,21 @@ class Command(BaseCommand):
         self.stderr.write(
             f"{line}; FAULT {fault.kind} at seq {fault.seq}: {fault.detail}"
         )
+
+    def _fail_if_broken(self, reports: Sequence[VerifyReport], copies: Copies) -> None:
+        for refused in copies.refused[:SHOWN]:
+            self.stderr.write(refused)
+        broken = sum(not report.is_intact for report in reports)
+        words = [f"{broken} of {len(reports)} chains do not hold"] if broken else []
+        if copies.refused:
+            words.append(f"{len(copies.refused)} copied checkpoints are not genuine")
+        if words:
+            raise CommandError(", ".join(words))
+
+
+def _heard(report: VerifyReport, copies: Copies) -> VerifyReport:
+    """Return `report` with the fault that copies know of, if that comes first."""
+    fault = copies.faults.get(report.team_id)
+    if fault and (report.fault is None or fault.seq < report.fault.seq):
+        return replace(report, fault=fault)
+    return report
