@@ -42,6 +42,7 @@ from apps.runs.models import IdempotencyKey
 from apps.runs.projection import RunProjection
 from apps.runs.stops import stops_take
 from apps.runs.types import RunOrder
+from apps.runs.usage_keeping import UsageWatch, usage_keep
 
 ParamsT = ParamSpec("ParamsT")
 ResultT = TypeVar("ResultT")
@@ -197,6 +198,22 @@ claim_runs = _apart(runs_claim)
 owned_runs = _apart(runs_owned)
 take_deaths_back = _apart(deaths_take_back)
 take_stops = _apart(stops_take)
+# Nor must the sums of a large team cost anybody a page.
+_keep_usage = _apart(usage_keep)
+_usage_due = _apart(UsageWatch.due)
+
+
+class UsageKeeper:
+    """Keeps what teams used, added up, as long as this process is the eldest."""
+
+    def __init__(self) -> None:
+        self._watch = UsageWatch()
+
+    async def keep(self, lease_id: uuid.UUID) -> None:
+        """Keep what is due now. Raises: DatabaseError; the next time does it then."""
+        for team_id in await _usage_due(self._watch, lease_id):
+            await _keep_usage(team_id)
+        self._watch.done()
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]

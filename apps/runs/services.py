@@ -31,7 +31,6 @@ from apps.runs.selectors import access_run
 from apps.runs.stops import stop_ask, stop_await
 from apps.runs.types import LiveRun, RunOrder, UsageGroup, UsageRow
 from apps.runs.usage import usage_rows
-from apps.runs.usage_days import usage_days_fill
 
 __all__ = [
     "idempotency_claim",
@@ -183,11 +182,7 @@ def usage_report(
     since: datetime,
     until: datetime,
 ) -> dict[UsageGroup, list[UsageRow]]:
-    """Return what `usage_by` does, for each grouping, and quicker the next time.
-
-    Days that are over are summed at most once: this keeps those that were not yet.
-    """
-    usage_days_fill(team_id, since, until)
+    """Return what `usage_by` does, for each of several groupings."""
     return usage_rows(team_id, groups, since, until)
 
 

@@ -17,6 +17,7 @@ from django.db import DatabaseError, InterfaceError
 
 from apps.runs import metrics
 from apps.runs.adapters import (
+    UsageKeeper,
     claim_runs,
     lease_close,
     lease_open,
@@ -32,6 +33,8 @@ from apps.runs.models import ProcessKind, Run
 from apps.runs.stops import LOOK_S, Stop
 
 logger = logging.getLogger(__name__)
+USAGE_S = 60.0
+"""How often the eldest process keeps what teams used, added up."""
 AT_ONCE = 8
 """Runs whose history is read at the same time."""
 
@@ -76,6 +79,7 @@ class Tenure:
         self._renewing = asyncio.Lock()
         self._sweeping = asyncio.Lock()
         self._asked: dict[uuid.UUID, asyncio.Future[bool]] = {}
+        self._usage = UsageKeeper()
 
     async def begin(self) -> None:
         """Take a lease and keep it. Raises: DatabaseError."""
@@ -86,6 +90,7 @@ class Tenure:
                 (RENEW_S, self.renew),
                 (SWEEP_S, self.sweep),
                 (LOOK_S, self.look_for_stops),
+                (USAGE_S, self.keep_usage),
             )
         ]
 
@@ -172,6 +177,10 @@ class Tenure:
         if live:
             for stop in await take_stops(live):
                 self._hands.stop(stop)
+
+    async def keep_usage(self) -> None:
+        """Add up what teams used, if this process is the eldest."""
+        await self._usage.keep(self.lease_id)
 
 
 async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:

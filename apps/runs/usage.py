@@ -1,8 +1,10 @@
 """What a team used, by day, worker, member or key.
 
-Days that are over are summed once and kept (`usage_days.py`); the rest of a period is
-summed from rows of runs and steps whenever it is read. A day's kept sums never change,
-because its runs have ended; names are looked up when read, so they are today's.
+Days that are over are summed once and kept (`usage_days.py`), and so is most of the day
+in progress (`usage_parts.py`); the rest of a period is summed from rows of runs and
+steps whenever it is read. Kept sums never change, because their runs have ended; names
+are looked up when read, so they are today's. What is not kept yet takes longer to read
+and reads the same.
 
 Rows of every grouping add up to the team's whole cost: what is no worker's (planning,
 and calls that were cut off) has a row of its own.
@@ -16,13 +18,23 @@ from datetime import UTC, date, datetime, time, timedelta
 from operator import add
 from typing import Any, NamedTuple
 
-from django.db.models import CharField, Count, DateField, Q, QuerySet, Sum, Value
+from django.db.models import (
+    BigIntegerField,
+    CharField,
+    Count,
+    DateField,
+    F,
+    Q,
+    QuerySet,
+    Sum,
+    Value,
+)
 from django.db.models.functions import Cast, TruncDate
 from django.utils import timezone
 
 from apps.accounts.models import ApiKey, User
 from apps.core.ids import first_id
-from apps.runs.models import Run, RunState, UsageDay
+from apps.runs.models import Run, RunState, UsageDay, UsagePart
 from apps.runs.types import UsageGroup, UsageRow
 
 PLANNING = "Planning and cut-off calls"
@@ -31,8 +43,11 @@ NO_KEY = "Without a key"
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 2, tzinfo=UTC)
 """No run is older."""
-ID_SLACK = timedelta(days=1)
-"""How much older an id may yet seem if the clock is put forward as the run begins."""
+ID_SLACK = timedelta(hours=2)
+"""How much older an id may yet seem if the clock is put forward as the run begins: more
+than an hour, by which clocks are wrong that are kept in local time."""
+BEGIN = "begin"
+"""The group of a kept row that says: the team ran nothing before this day."""
 
 
 class Sums(NamedTuple):
@@ -58,30 +73,43 @@ class Slot(NamedTuple):
     day, and for runs without a member or key."""
 
 
+class Span(NamedTuple):
+    """A part of a period."""
+
+    begin: datetime
+    end: datetime
+
+
+def _sum(name: str) -> Any:
+    # PostgreSQL adds up large integers to decimal numbers.
+    return Cast(Sum(name, default=0), BigIntegerField())
+
+
 _RUN_SUMS: Mapping[str, Any] = {
     "sum_runs": Count("id"),
     "sum_failed": Count("id", filter=Q(state=RunState.FAILED)),
-    "sum_prompt": Sum("prompt_tokens", default=0),
-    "sum_completion": Sum("completion_tokens", default=0),
-    "sum_cost": Sum("cost_micros", default=0),
+    "sum_prompt": _sum("prompt_tokens"),
+    "sum_completion": _sum("completion_tokens"),
+    "sum_cost": _sum("cost_micros"),
     "sum_unknown": Count("id", filter=Q(has_unknown_cost=True)),
 }
 _STEP_SUMS: Mapping[str, Any] = {
     "sum_runs": Count("id", distinct=True),
     "sum_failed": Count("steps", filter=Q(steps__state="failed")),
-    "sum_prompt": Sum("steps__prompt_tokens", default=0),
-    "sum_completion": Sum("steps__completion_tokens", default=0),
-    "sum_cost": Sum("steps__cost_micros", default=0),
+    "sum_prompt": _sum("steps__prompt_tokens"),
+    "sum_completion": _sum("steps__completion_tokens"),
+    "sum_cost": _sum("steps__cost_micros"),
     "sum_unknown": Count("steps", filter=Q(steps__cost_micros=None)),
 }
 _CALLED = ("completed", "failed")
 """States of steps that asked their worker."""
-_KEPT_SUMS: Mapping[str, Any] = {f"sum_{name}": Sum(name) for name in Sums._fields}
+_KEPT_SUMS: Mapping[str, Any] = {f"sum_{name}": _sum(name) for name in Sums._fields}
 # As text: thousands of UUID objects would cost more than the sums themselves.
 _OWNERS: Mapping[UsageGroup, Any] = {
     "member": Cast("user_id", CharField()),
     "key": Cast("api_key_id", CharField()),
 }
+_NO_KEY = Value("", CharField())
 
 
 def usage_rows(
@@ -93,15 +121,16 @@ def usage_rows(
     """Return a team's usage of runs that began from `since` to before `until`."""
     since, until = since.astimezone(UTC), until.astimezone(UTC)
     found: dict[UsageGroup, dict[str, Sums]] = {group: {} for group in ("day", *groups)}
-    whole_days = dict(_kept_days(team_id, since, until))
+    begun, whole_days = _kept_days(team_id, since, until)
     found["day"] = {day.isoformat(): s for day, s in whole_days.items() if s.runs}
     for group, key, sums in _kept_groups(team_id, groups, whole_days):
         _add(found[group], key, sums)
-    for begin, end in _gaps(since, until, whole_days):
-        found_here = sums_by_day(runs_between(team_id, begin, end), groups)
-        for slot, sums in found_here.items():
-            is_day = slot.group == "day"
-            _add(found[slot.group], slot.day.isoformat() if is_day else slot.key, sums)
+    spans = [Span(start_of(day), start_of(day) + DAY) for day in whole_days]
+    for span, slots in parts_within(team_id, groups, since, until, whole_days):
+        _add_slots(found, slots)
+        spans.append(span)
+    for begin, end in _gaps(max(since, begun), until, sorted(spans)):
+        _add_slots(found, sums_between(team_id, begin, end, groups))
     return {group: _rows(team_id, group, found) for group in groups}
 
 
@@ -120,24 +149,84 @@ def runs_between(team_id: uuid.UUID, begin: datetime, end: datetime) -> QuerySet
     )
 
 
-def sums_by_day(
-    runs: QuerySet[Run], groups: Collection[UsageGroup]
+def sums_between(
+    team_id: uuid.UUID, begin: datetime, end: datetime, groups: Collection[UsageGroup]
 ) -> dict[Slot, Sums]:
-    """Return the sums of `groups`, and of days in any case, from rows of runs."""
+    """Return the sums of `groups`, and of days in any case, from rows of runs.
+
+    All from one statement, so that they are of the same moment and add up.
+    """
+    runs = runs_between(team_id, begin, end)
+    owners = tuple(group for group in _OWNERS if group in groups)
+    # Of a day both at once: fewer rows are read. Of many days each alone: together
+    # they would come to nearly as many sums as there are runs.
+    by_owners: list[tuple[UsageGroup, ...]] = [owners]
+    if owners and end - begin > DAY:
+        by_owners = [(owner,) for owner in owners]
+    parts = [_grouped(runs, owners) for owners in by_owners]
+    if "worker" in groups:
+        parts.append(_grouped(runs, ("worker",)))
+    rows = parts[0].union(*parts[1:], all=True) if parts[1:] else parts[0]
     found: dict[Slot, Sums] = {}
-    owners = {group: _OWNERS[group] for group in groups if group in _OWNERS}
-    owned = runs.annotate(**owners)
-    for day, *ids, sums in _summed(owned, ("day", *owners), _RUN_SUMS):
+    for day, names, *keys, runs_, failed, prompt, completion, cost, unknown in rows:
+        sums = Sums(runs_, failed, prompt, completion, cost, unknown)
         if not sums.runs:
             continue  # SQL gives sums of nothing as well if there is but one group
-        _add(found, Slot(day, "day", ""), sums)
-        for group, id in zip(owners, ids, strict=True):
-            _add(found, Slot(day, group, (id or "").replace("-", "")), sums)
-    if "worker" in groups:
-        steps = runs.filter(steps__state__in=_CALLED)
-        for day, worker, sums in _summed(steps, ("day", "steps__worker"), _STEP_SUMS):
-            found[Slot(day, "worker", worker)] = sums
+        if names == ",".join(by_owners[0]):  # these have each run once
+            _add(found, Slot(day, "day", ""), sums)
+        for group, key in zip(filter(None, names.split(",")), keys, strict=False):
+            is_id = group != "worker"
+            slot = Slot(day, group, (key or "").replace("-", "") if is_id else key)
+            _add(found, slot, sums)
     return found
+
+
+def parts_within(
+    team_id: uuid.UUID,
+    groups: Collection[UsageGroup],
+    since: datetime,
+    until: datetime,
+    days: Collection[date],
+) -> Iterator[tuple[Span, dict[Slot, Sums]]]:
+    """Yield what is kept of days of a period that are not among `days`.
+
+    Of each day the part that was kept last.
+    """
+    parts = UsagePart.objects.for_team(team_id)
+    ends = parts.filter(group="day", until__gt=since, until__lte=until)
+    newest = {
+        part_day(end): end for end in sorted(ends.values_list("until", flat=True))
+    }
+    spans = {
+        end: Span(start_of(day), end)
+        for day, end in newest.items()
+        if day not in days and since <= start_of(day)
+    }
+    if not spans:
+        return
+    found: dict[datetime, dict[Slot, Sums]] = {}
+    rows = parts.filter(until__in=list(spans), group__in={"day", *groups})
+    for end, group, key, *sums in rows.values_list(
+        "until", "group", "key", *Sums._fields
+    ):
+        found.setdefault(end, {})[Slot(part_day(end), group, key)] = Sums(*sums)
+    for end, slots in found.items():  # none of a part that was dropped meanwhile
+        yield spans[end], slots
+
+
+def add_slots(
+    left: Mapping[Slot, Sums], right: Mapping[Slot, Sums]
+) -> dict[Slot, Sums]:
+    """Return the sums of runs of which `left` and `right` have no one in common."""
+    found = dict(left)
+    for slot, sums in right.items():
+        _add(found, slot, sums)
+    return found
+
+
+def part_day(until: datetime) -> date:
+    """Return the day of which a part until then is kept."""
+    return (until.astimezone(UTC) - timedelta.resolution).date()
 
 
 def start_of(day: date) -> datetime:
@@ -155,13 +244,20 @@ def days_within(since: datetime, until: datetime) -> tuple[date, date]:
 
 def _kept_days(
     team_id: uuid.UUID, since: datetime, until: datetime
-) -> Iterator[tuple[date, Sums]]:
+) -> tuple[datetime, dict[date, Sums]]:
+    """Return when the team began at the earliest, and the whole days that are kept."""
     first, after = days_within(since, until)
     kept = UsageDay.objects.for_team(team_id).filter(
-        group="day", day__gte=first, day__lt=after
+        Q(group="day", day__gte=first, day__lt=after) | Q(group=BEGIN)
     )
-    for day, *sums in kept.order_by("day").values_list("day", *Sums._fields):
-        yield day, Sums(*sums)
+    begun, days = since, {}
+    rows = kept.order_by("day").values_list("group", "day", *Sums._fields)
+    for group, day, *sums in rows:
+        if group == BEGIN:
+            begun = start_of(day)
+        else:
+            days[day] = Sums(*sums)
+    return begun, days
 
 
 def _kept_groups(
@@ -176,18 +272,30 @@ def _kept_groups(
         yield from _summed(kept, ("group", "key"), _KEPT_SUMS)
 
 
-def _gaps(
-    since: datetime, until: datetime, days: Iterable[date]
-) -> Iterator[tuple[datetime, datetime]]:
-    """Yield the parts of a period that are not of these days, which ascend."""
+def _gaps(since: datetime, until: datetime, spans: Iterable[Span]) -> Iterator[Span]:
+    """Yield the parts of a period that are not of these spans, which ascend."""
     begin = since
-    for day in days:
-        midnight = start_of(day)
-        if begin < midnight:
-            yield begin, midnight
-        begin = midnight + DAY
+    for span in spans:
+        if begin < span.begin:
+            yield Span(begin, span.begin)
+        begin = max(begin, span.end)
     if begin < until:
-        yield begin, until
+        yield Span(begin, until)
+
+
+def _grouped(runs: QuerySet[Run], by: tuple[UsageGroup, ...]) -> QuerySet[Any, Any]:
+    """Return rows of a day, `by` in words, two keys, and sums."""
+    names = Value(",".join(by), CharField())
+    if by == ("worker",):
+        rows, keys = runs.filter(steps__state__in=_CALLED), [F("steps__worker")]
+        sums = _STEP_SUMS
+    else:
+        rows, keys, sums = runs, [_OWNERS[group] for group in by], _RUN_SUMS
+    first, second = (*keys, _NO_KEY, _NO_KEY)[:2]
+    slots = rows.order_by().annotate(by_names=names, by_first=first, by_second=second)
+    return slots.values_list("day", "by_names", "by_first", "by_second").annotate(
+        **sums
+    )
 
 
 def _summed(
@@ -201,6 +309,14 @@ def _summed(
 def _add(found: dict[Any, Sums], key: object, sums: Sums) -> None:
     known = found.get(key)
     found[key] = sums if known is None else Sums(*map(add, known, sums))
+
+
+def _add_slots(
+    found: Mapping[UsageGroup, dict[str, Sums]], slots: Mapping[Slot, Sums]
+) -> None:
+    for slot, sums in slots.items():
+        is_day = slot.group == "day"
+        _add(found[slot.group], slot.day.isoformat() if is_day else slot.key, sums)
 
 
 def _rows(
@@ -228,7 +344,9 @@ def _names_of_people(team_id: uuid.UUID, ids: Iterable[str]) -> dict[str, str]:
 
 
 def _names(people: QuerySet[User]) -> dict[str, str]:
-    return {user.id.hex: user.get_full_name() for user in people.only("name", "email")}
+    # As `User.get_full_name`, for a thousand at once.
+    rows = people.values_list("id", "name", "email")
+    return {id.hex: name or email for id, name, email in rows}
 
 
 def _worker_rows(sums: Mapping[str, Sums], whole: Sums) -> list[UsageRow]:

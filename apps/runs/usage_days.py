@@ -1,7 +1,7 @@
 """Keeps the sums of days that are over, so that nobody has to sum them again.
 
-A day is kept when somebody asks for it and it has been over for a while, unless one of
-its runs is still running: what it used cannot change any more. Runs pay nothing for it.
+A day is kept when it has been over for a while, unless one of its runs is still
+running: what it used cannot change any more. Runs pay nothing for it.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 
 from django.db import transaction
+from django.db.models import Min
 from django.utils import timezone
 
 from apps.accounts.models import Team
 from apps.runs.models import Run, RunState, UsageDay
 from apps.runs.types import UsageGroup
 from apps.runs.usage import (
+    BEGIN,
     DAY,
     Slot,
     Sums,
-    days_within,
-    runs_between,
     start_of,
-    sums_by_day,
+    sums_between,
 )
 
 GROUPS: tuple[UsageGroup, ...] = ("day", "worker", "member", "key")
@@ -34,40 +34,59 @@ GRACE = timedelta(hours=1)
 """How long after its end a day is kept at the earliest: a run comes on record a little
 after it began, seconds at most."""
 KEPT_BACK = timedelta(days=800)
-"""Older days are summed each time: whoever asks for odd times fills no table."""
+"""Older days are summed each time they are asked for."""
 ROWS_AT_ONCE = 1_000
 """Committed together, with the others of their day: runs' own commits wait for it
 where the database has one writer."""
 
 
-def usage_days_fill(team_id: uuid.UUID, since: datetime, until: datetime) -> None:
-    """Keep the days of a period that are over and not kept yet."""
-    missing = _missing(team_id, since.astimezone(UTC), until.astimezone(UTC))
-    for start in range(0, len(missing), DAYS_AT_ONCE):
-        for rows in _rows(team_id, missing[start : start + DAYS_AT_ONCE]):
+def usage_days_keep(team_id: uuid.UUID) -> None:
+    """Keep all days of a team that are over and not kept yet."""
+    begun = _begun(team_id)
+    if begun is None:
+        return
+    missing = _missing(team_id, begun)
+    # The newest first: they are the ones that are looked at.
+    for end in range(len(missing), 0, -DAYS_AT_ONCE):
+        days = missing[max(0, end - DAYS_AT_ONCE) : end]
+        for rows in _rows(team_id, days):
             _keep(team_id, rows)
 
 
-def _missing(team_id: uuid.UUID, since: datetime, until: datetime) -> list[date]:
-    first, after = days_within(since, until)
-    today = (timezone.now() - GRACE).astimezone(UTC).date()
-    first, after = max(first, today - KEPT_BACK), min(after, today)
+def _begun(team_id: uuid.UUID) -> date | None:
+    """Return the day of a team's first run, and keep it; None before there is one."""
+    kept = UsageDay.objects.for_team(team_id).filter(group=BEGIN)
+    for day in kept.values_list("day", flat=True):
+        return day
+    runs = Run.objects.for_team(team_id)
+    first: datetime | None = runs.aggregate(first=Min("created_at"))["first"]
+    if first is None:
+        return None
+    day = first.astimezone(UTC).date()
+    row = UsageDay(team_id=team_id, group=BEGIN, day=day, **Sums()._asdict())
+    _keep(team_id, [row])
+    return day
+
+
+def _missing(team_id: uuid.UUID, begun: date) -> list[date]:
+    after = (timezone.now() - GRACE).astimezone(UTC).date()
+    first = max(begun, after - KEPT_BACK)
     if first >= after:
         return []
     span = range(first.toordinal(), after.toordinal())
-    missing = set(map(date.fromordinal, span)) - _kept(team_id, first, after)
+    missing = set(map(date.fromordinal, span)) - _kept(team_id, "day", first, after)
     if not missing:
         return []
     running = Run.objects.for_team(team_id).filter(
         state=RunState.RUNNING, created_at__lt=start_of(after)
     )
-    begun = running.values_list("created_at", flat=True)
-    return sorted(missing - {at.astimezone(UTC).date() for at in begun})
+    at_work = running.values_list("created_at", flat=True)
+    return sorted(missing - {at.astimezone(UTC).date() for at in at_work})
 
 
-def _kept(team_id: uuid.UUID, first: date, after: date) -> set[date]:
+def _kept(team_id: uuid.UUID, group: str, first: date, after: date) -> set[date]:
     kept = UsageDay.objects.for_team(team_id).filter(
-        group="day", day__gte=first, day__lt=after
+        group=group, day__gte=first, day__lt=after
     )
     return set(kept.values_list("day", flat=True))
 
@@ -75,8 +94,8 @@ def _kept(team_id: uuid.UUID, first: date, after: date) -> set[date]:
 def _rows(team_id: uuid.UUID, days: Sequence[date]) -> Iterator[list[UsageDay]]:
     """Yield the rows of these days, which ascend, some whole days at a time."""
     found = {Slot(day, "day", ""): Sums() for day in days}  # one of nothing as well
-    runs = runs_between(team_id, start_of(days[0]), start_of(days[-1] + DAY))
-    found |= sums_by_day(runs, GROUPS)
+    begin, end = start_of(days[0]), start_of(days[-1] + DAY)
+    found |= sums_between(team_id, begin, end, GROUPS)
     wanted, rows = set(days), list[UsageDay]()
     for day, slots in groupby(sorted(found), key=lambda slot: slot.day):
         if day in wanted:
@@ -93,11 +112,12 @@ def _rows(team_id: uuid.UUID, days: Sequence[date]) -> Iterator[list[UsageDay]]:
 
 def _keep(team_id: uuid.UUID, rows: Sequence[UsageDay]) -> None:
     with transaction.atomic():
-        # One viewer at a time keeps a team's days; a run's commit takes no such lock.
+        # One process at a time keeps a team's days; a run's commit takes no such lock.
         team = Team.objects.select_for_update(no_key=True).filter(id=team_id)
         if not team.values_list("id", flat=True):
             return  # deleted meanwhile
-        kept = _kept(team_id, rows[0].day, rows[-1].day + DAY)
+        group = BEGIN if rows[0].group == BEGIN else "day"
+        kept = _kept(team_id, group, rows[0].day, rows[-1].day + DAY)
         UsageDay.objects.bulk_create(
             [row for row in rows if row.day not in kept], ROWS_AT_ONCE
         )

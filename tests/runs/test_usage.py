@@ -99,7 +99,7 @@ def test_other_times_and_teams_are_left_out(cast, group, django_assert_max_num_q
     ran(cast, WHOLE[1])
     ran(cast, WHOLE[0] - timedelta(seconds=1))
     ran(cast, team=TeamFactory.create())
-    with django_assert_max_num_queries(3):
+    with django_assert_max_num_queries(4):
         assert usage_by(cast.team.id, group, *WHOLE) == []
 
 

@@ -1,4 +1,4 @@
-"""Days that are over are summed once; the figures stay those of the rows."""
+"""What is over is summed once and kept; the figures stay those of the rows."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from typing import Any
 
 import pytest
 import time_machine
+from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
 from apps.accounts.models import ApiKey, User
 from apps.core.ids import first_id
-from apps.runs.models import Run, RunState, Step, UsageDay
+from apps.runs.models import Process, Run, RunState, Step, UsageDay, UsagePart
 from apps.runs.selectors import usage_by
 from apps.runs.services import usage_report
 from apps.runs.types import UsageGroup, UsageRow
-from apps.runs.usage import sums_by_day
+from apps.runs.usage import part_day, sums_between
+from apps.runs.usage_keeping import UsageWatch, usage_keep
 from tests.conftest import Cast
 from tests.factories import UserFactory, issue_key
 from tests.runs.test_usage import ran, step
 
 GROUPS: tuple[UsageGroup, ...] = ("day", "worker", "member", "key")
 NAMES = {"member": "Nobody any more", "key": "Without a key"}
-DAY = timedelta(days=1)
+DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
 MIDNIGHT = datetime(2030, 1, 31, tzinfo=UTC)
 ID = first_id(MIDNIGHT)
 """Given where the clock is put forward: made ids would stay ahead of it ever after."""
@@ -160,29 +162,38 @@ class House:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_kept_days_change_no_figure(cast, seed):
-    random, now = Random(seed), timezone.now()
-    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    house = House(cast, random)
-    for turn in range(3):
-        for _ in range(15):
-            past = 6 * DAY if turn == 0 else now - today  # what begins, begins now
-            house.run(now - random.random() * past)
-        for _ in range(3):
-            since = now - random.random() * 7 * DAY
-            if random.random() < 0.5:
-                since = since.replace(hour=0, minute=0, second=0, microsecond=0)
-            until = since + random.random() * (now + DAY - since)
-            found = report(cast, since, until)
-            for group in GROUPS:
-                expected = row_by_row(cast, group, since, until)
-                assert as_set(found[group]) == expected
-                assert as_set(usage_by(cast.team.id, group, since, until)) == expected
-        house.end_late()
+def test_what_is_kept_changes_no_figure(cast, seed, monkeypatch):
+    monkeypatch.setattr("apps.runs.usage_parts.ENOUGH", 3)
+    random = Random(seed)
+    house, before = House(cast, random), MIDNIGHT - 6 * DAY
+    with time_machine.travel(MIDNIGHT, tick=False) as clock:
+        for turn in range(4):
+            now = MIDNIGHT + turn * random.random() * 2 * DAY
+            now = max(now, before)
+            clock.move_to(now)
+            for _ in range(15):  # what begins, begins after all that is kept
+                house.run(now - random.random() * (now - before))
+            if random.random() < 0.8:
+                usage_keep(cast.team.id)
+            for _ in range(3):
+                since = now - random.random() * 7 * DAY
+                if random.random() < 0.7:
+                    since = since.replace(hour=0, minute=0, second=0, microsecond=0)
+                until = now
+                if random.random() < 0.5:
+                    until = since + random.random() * (now + DAY - since)
+                found = report(cast, since, until)
+                for group in GROUPS:
+                    expected = row_by_row(cast, group, since, until)
+                    assert as_set(found[group]) == expected
+                    alone = usage_by(cast.team.id, group, since, until)
+                    assert as_set(alone) == expected
+            house.end_late()
+            before = now
     assert kept_days(cast)
 
 
-# --- what is kept, and when ----------------------------------------------------------
+# --- days that are over --------------------------------------------------------------
 
 
 def test_a_day_is_kept_an_hour_after_its_end(cast):
@@ -190,27 +201,30 @@ def test_a_day_is_kept_an_hour_after_its_end(cast):
         ran(cast, timezone.now(), id=ID)
         for later, days in ((0, []), (12.9, []), (13, ["2030-01-30"])):
             clock.move_to(MIDNIGHT + timedelta(hours=later - 12))
-            report(cast, MIDNIGHT - DAY, timezone.now() + DAY)
+            usage_keep(cast.team.id)
             assert kept_days(cast) == days
 
 
 def test_a_day_waits_for_its_last_run(cast):
     with time_machine.travel(MIDNIGHT - timedelta(hours=1), tick=False) as clock:
         run = ran(cast, timezone.now(), id=ID, state=RunState.RUNNING, cost_micros=1)
-        clock.move_to(MIDNIGHT + 3 * DAY)
+        clock.move_to(MIDNIGHT + 2 * DAY)
         period = MIDNIGHT - 2 * DAY, MIDNIGHT + DAY
+        usage_keep(cast.team.id)
         assert sum(row.cost_micros for row in report(cast, *period)["member"]) == 1
-        assert kept_days(cast) == ["2030-01-29", "2030-01-31"]
+        assert kept_days(cast) == ["2030-01-31"]
         run.state, run.cost_micros = RunState.COMPLETED, 5
         run.save()
+        usage_keep(cast.team.id)
         assert sum(row.cost_micros for row in report(cast, *period)["member"]) == 5
-        assert kept_days(cast) == ["2030-01-29", "2030-01-30", "2030-01-31"]
+        assert kept_days(cast) == ["2030-01-30", "2030-01-31"]
 
 
 def test_what_is_kept_is_not_summed_again(cast):
     now = timezone.now()
     step(ran(cast, now - 3 * DAY, user=cast.bob), "alpha")
     period = now - 5 * DAY, now
+    usage_keep(cast.team.id)
     before = report(cast, *period)
     Step.objects.for_team(cast.team.id).delete()
     Run.objects.for_team(cast.team.id).delete()
@@ -218,29 +232,54 @@ def test_what_is_kept_is_not_summed_again(cast):
     assert before["worker"][0].label == "alpha"
 
 
-def test_days_of_nothing_are_kept_as_well(cast, django_assert_max_num_queries):
+def test_days_are_kept_from_the_first_run_on(cast, django_assert_max_num_queries):
     now = timezone.now()
-    report(cast, now - 5 * DAY, now)
-    assert len(kept_days(cast)) in {4, 3}  # the first hour of a day keeps one less
-    with django_assert_max_num_queries(9):
-        report(cast, now - 5 * DAY, now)
+    ran(cast, now - 5 * DAY)
+    usage_keep(cast.team.id)
+    assert len(kept_days(cast)) in {5, 4}  # the first hour of a day keeps one less
+    with django_assert_max_num_queries(6):
+        report(cast, now - 90 * DAY, now)
+
+
+def test_the_newest_days_are_kept_first_and_few_at_once(cast, monkeypatch):
+    now, seen = timezone.now(), []
+
+    def note(team_id: Any, begin: datetime, end: datetime, groups: Any) -> Any:
+        seen.append((begin, end))
+        return sums_between(team_id, begin, end, groups)
+
+    monkeypatch.setattr("apps.runs.usage_days.sums_between", note)
+    monkeypatch.setattr("apps.runs.usage_days.DAYS_AT_ONCE", 2)
+    ran(cast, now - 7 * DAY)
+    usage_keep(cast.team.id)
+    assert seen == sorted(seen, reverse=True)
+    assert {end - begin for begin, end in seen} <= {DAY, 2 * DAY}
+    assert len(kept_days(cast)) in {7, 6}
+
+
+def test_very_old_days_are_left_to_whoever_asks(cast, monkeypatch):
+    monkeypatch.setattr("apps.runs.usage_days.KEPT_BACK", 3 * DAY)
+    now = timezone.now()
+    ran(cast, now - 9 * DAY)
+    usage_keep(cast.team.id)
+    assert len(kept_days(cast)) == 3
+    assert [row.runs for row in report(cast, now - 20 * DAY, now)["day"]] == [1]
 
 
 @pytest.mark.parametrize("year", [1, 1969, 2000, 9999])
-def test_odd_times_fill_no_table(cast, year):
+def test_odd_times_are_those_of_nothing(cast, year):
+    ran(cast, timezone.now() - 3 * DAY)
+    usage_keep(cast.team.id)
     since = datetime(year, 1, 1, 1, tzinfo=UTC)
     assert report(cast, since, since + 300 * DAY)["day"] == []
-    assert not UsageDay.objects.across_teams().exists()
 
 
 def test_another_teams_days_are_its_own(cast):
     now = timezone.now()
     ran(cast, now - 3 * DAY, team=cast.other_team)
-    period = now - 5 * DAY, now
-    usage_report(
-        team_id=cast.other_team.id, groups=GROUPS, since=period[0], until=period[1]
-    )
-    assert report(cast, *period)["day"] == []
+    usage_keep(cast.other_team.id)
+    usage_keep(cast.team.id)
+    assert report(cast, now - 5 * DAY, now)["day"] == []
 
 
 def test_names_are_those_of_today(cast):
@@ -251,7 +290,7 @@ def test_names_are_those_of_today(cast):
     ran(cast, now - 2 * DAY, user=cast.mallory)  # was a member when it began
     ran(cast, now - 2 * DAY)
     period = now - 5 * DAY, now
-    report(cast, *period)
+    usage_keep(cast.team.id)
     User.objects.filter(id=cast.bob.id).update(name="Robert")
     ApiKey.objects.for_team(cast.team.id).filter(id=key.id).update(name="new name")
     cast.vera.delete()
@@ -264,35 +303,174 @@ def test_names_are_those_of_today(cast):
     assert {r.label for r in found["key"]} == {"new name", "Without a key"}
 
 
-def test_two_viewers_at_once_keep_each_day_once(cast, monkeypatch):
+def test_two_processes_at_once_keep_each_day_once(cast, monkeypatch):
     now = timezone.now()
     ran(cast, now - 3 * DAY, user=cast.bob)
-    period = now - 5 * DAY, now
-    both, found = threading.Barrier(2, timeout=20), []
+    both = threading.Barrier(2, timeout=20)
 
     def sum_together(*args: Any) -> Any:
-        sums = sums_by_day(*args)
+        sums = sums_between(*args)
         both.wait()  # now both have sums, and neither has kept them
         return sums
 
-    def view() -> None:
+    def keep() -> None:
         try:
-            found.append(report(cast, *period))
+            usage_keep(cast.team.id)
         finally:
             connection.close()
 
-    monkeypatch.setattr("apps.runs.usage_days.sums_by_day", sum_together)
-    viewers = [threading.Thread(target=view) for _ in range(2)]
-    for viewer in viewers:
-        viewer.start()
-    for viewer in viewers:
-        viewer.join()
-    assert [[row.runs for row in each["member"]] for each in found] == [[1], [1]]
-    assert len(set(kept_days(cast))) == len(kept_days(cast)) >= 3
+    monkeypatch.setattr("apps.runs.usage_days.sums_between", sum_together)
+    keepers = [threading.Thread(target=keep) for _ in range(2)]
+    for keeper in keepers:
+        keeper.start()
+    for keeper in keepers:
+        keeper.join()
+    assert [row.runs for row in report(cast, now - 5 * DAY, now)["member"]] == [1]
+    assert len(set(kept_days(cast))) == len(kept_days(cast)) in {3, 2}
 
 
-def test_days_go_with_their_team(cast):
-    now = timezone.now()
-    report(cast, now - 5 * DAY, now)
-    cast.team.delete()
+def test_days_and_parts_go_with_their_team(cast, monkeypatch):
+    monkeypatch.setattr("apps.runs.usage_parts.ENOUGH", 1)
+    with time_machine.travel(MIDNIGHT + DAY / 2, tick=False):
+        for at in (MIDNIGHT - DAY, MIDNIGHT + DAY / 4):
+            ran(cast, at, id=first_id(at))
+        usage_keep(cast.team.id)
+        assert kept_days(cast) and kept_parts(cast)
+        cast.team.delete()
     assert not UsageDay.objects.across_teams().exists()
+    assert not UsagePart.objects.across_teams().exists()
+
+
+# --- the day in progress -------------------------------------------------------------
+
+
+def kept_parts(cast: Cast) -> list[timedelta]:
+    """Return until when parts of days are kept, since MIDNIGHT."""
+    kept = UsagePart.objects.for_team(cast.team.id).filter(group="day")
+    return [each.until - MIDNIGHT for each in kept.order_by("until")]
+
+
+@pytest.fixture
+def _noon(cast, monkeypatch):
+    """Begin a run at ten o'clock and one five minutes before noon."""
+    monkeypatch.setattr("apps.runs.usage_parts.ENOUGH", 1)
+    with time_machine.travel(MIDNIGHT + 12 * HOUR, tick=False) as clock:
+        for at in (10 * HOUR, 12 * HOUR - 5 * MINUTE):
+            begun = MIDNIGHT + at
+            step(ran(cast, begun, id=first_id(begun), user=cast.bob), "alpha")
+        yield clock
+
+
+def figures(cast: Cast) -> set[Any]:
+    found = report(cast, MIDNIGHT, timezone.now())
+    return {(group, *row) for group in GROUPS for row in as_set(found[group])}
+
+
+def test_a_day_is_kept_until_ten_minutes_ago(cast, _noon):
+    before = figures(cast)
+    usage_keep(cast.team.id)
+    assert kept_parts(cast) == [12 * HOUR - 10 * MINUTE]
+    assert figures(cast) == before
+    Run.objects.for_team(cast.team.id).filter(
+        created_at__lt=MIDNIGHT + 11 * HOUR
+    ).delete()
+    assert figures(cast) == before
+
+
+def test_a_part_adds_to_the_one_before(cast, _noon):
+    usage_keep(cast.team.id)
+    before = figures(cast)
+    Run.objects.for_team(cast.team.id).filter(
+        created_at__lt=MIDNIGHT + 11 * HOUR
+    ).delete()
+    _noon.move_to(MIDNIGHT + 13 * HOUR)
+    usage_keep(cast.team.id)
+    assert kept_parts(cast) == [12 * HOUR - 10 * MINUTE, 13 * HOUR - 10 * MINUTE]
+    assert figures(cast) == before
+
+
+def test_a_part_ends_where_a_run_goes_on(cast, _noon):
+    at = MIDNIGHT + 11 * HOUR
+    ran(cast, at, id=first_id(at), state=RunState.RUNNING)
+    for later in (0, 1):
+        _noon.move_to(MIDNIGHT + (12 + later) * HOUR)
+        usage_keep(cast.team.id)
+        assert kept_parts(cast) == [11 * HOUR]
+
+
+def test_little_news_makes_no_part(cast, _noon, monkeypatch):
+    monkeypatch.setattr("apps.runs.usage_parts.ENOUGH", 2)
+    usage_keep(cast.team.id)
+    assert kept_parts(cast) == []
+
+
+def test_a_period_that_begins_later_is_none_of_the_part(cast, _noon):
+    usage_keep(cast.team.id)
+    found = report(cast, MIDNIGHT + 11 * HOUR, timezone.now())
+    assert [row.runs for row in found["member"]] == [1]
+
+
+def test_the_last_two_parts_stay_until_the_day_is_kept(cast, _noon):
+    for hour, kept in ((13, 1), (14, 2), (15, 3), (16, 3)):
+        at = MIDNIGHT + (hour - 1) * HOUR + 30 * MINUTE
+        ran(cast, at, id=first_id(at))
+        _noon.move_to(MIDNIGHT + hour * HOUR)
+        usage_keep(cast.team.id)
+        assert len(kept_parts(cast)) == kept  # the new one, and two before
+    before = figures(cast)
+    _noon.move_to(MIDNIGHT + 25 * HOUR)
+    usage_keep(cast.team.id)
+    assert kept_parts(cast) == []
+    assert kept_days(cast) == ["2030-01-31"]
+    assert figures(cast) == before
+
+
+def test_a_part_that_goes_while_it_is_read_is_summed_from_runs(
+    cast, _noon, monkeypatch
+):
+    usage_keep(cast.team.id)
+    before = figures(cast)
+
+    def drop(until: datetime) -> Any:
+        UsagePart.objects.for_team(cast.team.id).delete()
+        return part_day(until)
+
+    monkeypatch.setattr("apps.runs.usage.part_day", drop)
+    assert figures(cast) == before
+
+
+# --- who keeps it, and when ----------------------------------------------------------
+
+
+def test_the_eldest_process_keeps_all_teams_once_a_day(cast):
+    with time_machine.travel(MIDNIGHT + 12 * HOUR, tick=False) as clock:
+        eldest, younger = (
+            Process.objects.create(
+                id=uuid.UUID(int=number),
+                kind="web",
+                name="one",
+                started_at=timezone.now() + number * MINUTE,
+                expires_at=timezone.now() + DAY,
+            )
+            for number in (1, 2)
+        )
+        watch, every = UsageWatch(), {cast.team.id, cast.other_team.id}
+        assert watch.due(younger.id) == []
+        assert every <= set(watch.due(eldest.id))
+        assert every <= set(watch.due(eldest.id))  # something failed
+        watch.done()
+        assert watch.due(eldest.id) == []
+        ran(cast, timezone.now(), id=first_id(timezone.now()))
+        assert watch.due(eldest.id) == [cast.team.id]
+        watch.done()
+        clock.move_to(MIDNIGHT + 25 * HOUR)
+        assert every <= set(watch.due(eldest.id))
+        eldest.delete()
+        assert every <= set(UsageWatch().due(younger.id))
+
+
+def test_the_command_keeps_what_is_due(cast, capsys):
+    ran(cast, timezone.now() - 3 * DAY)
+    call_command("usage_keep")
+    assert kept_days(cast)
+    assert "is added up" in capsys.readouterr().out
