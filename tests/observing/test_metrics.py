@@ -111,6 +111,7 @@ def test_the_site_says_how_it_stands(site):
     assert value(told, "processes", kind="web") == 1
     assert value(told, "runs_waiting") == 0
     assert value(told, "live_runs") == 0
+    assert value(told, "checkpoint_lag_seconds") >= 0
 
 
 def test_the_loop_is_sampled(site):

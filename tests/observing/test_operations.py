@@ -14,10 +14,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import Team
+from apps.audit.models import Entry
 from apps.core.ids import new_id
 from apps.runs.leases import MAX_DEATHS
 from apps.runs.models import Process, ProcessKind, Run, Step
 from apps.runs.recovery import OWNER_LOST
+from tests.audit.examples import chain_of
+from tests.audit.tampering import checkpoint
 from tests.factories import TeamFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -176,6 +179,19 @@ def test_workers_come_the_worst_first(operator: Client, team: Team):
     told = [(w.worker, w.calls, w.failures, ms) for w, ms in shown["workers"]]
     assert told == [("ill", 4, 3, "1.5 s"), ("well", 4, 0, "1.5 s")]
     assert "At least half of the steps failed at ill of Orchestra." in shown["warnings"]
+
+
+def test_g12_checkpoints_that_are_behind_are_warned_of(operator: Client):
+    chain_of(2)
+    checkpoint()
+    assert "signed and copied checkpoint" in operator.get(ADDRESS).content.decode()
+    chain_of(1)
+    recorded_at = timezone.now() - timedelta(seconds=90)
+    Entry.objects.across_teams().update(recorded_at=recorded_at)
+    shown = context(operator)
+    assert shown["checkpoints_behind"].startswith("1 min 3")
+    (warning,) = shown["warnings"]
+    assert warning.startswith("Signed checkpoints are 1 min 3")
 
 
 def test_the_number_of_queries_does_not_grow(operator: Client):

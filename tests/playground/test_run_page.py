@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from apps.core.ids import new_id
 from apps.engine.events import RunCreated
+from tests.audit.tampering import checkpoint, cut_tail
 from tests.playground import stories
 from tests.playground.conftest import record_run
 
@@ -107,6 +108,13 @@ def test_verification_names_the_altered_entry(bob, run):
         cursor.execute("UPDATE audit_entry SET hash = %s WHERE seq = 3", ["sha256:00"])
     page = bob.post(address("run_verify", run)).content.decode()
     assert "Entry #3 is not what was recorded" in page
+
+
+def test_g12_verification_names_a_tail_that_was_cut(bob, run):
+    checkpoint()
+    cut_tail(run.team_id, 9)
+    page = bob.post(address("run_verify", run)).content.decode()
+    assert "Entry #9 is not what was recorded: tail missing" in page
 
 
 def test_viewer_cannot_stop_a_run(vera, run):
