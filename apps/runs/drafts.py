@@ -56,10 +56,14 @@ class Drafts:
 
     def __init__(self) -> None:
         self._drafts: dict[Place, Draft] = {}
+        self._ended: set[Place] = set()
+        """On record: what is still on its way of them is in the entry."""
 
     def begin(self, texts: Mapping[Place, Iterable[str]]) -> None:
         """Take over texts from their first character on."""
         for place, parts in texts.items():
+            if place in self._ended:
+                continue
             draft = self._drafts.setdefault(place, Draft())
             whole = "".join(parts)
             if len(whole) > draft.end or draft.start:
@@ -67,12 +71,16 @@ class Drafts:
 
     def has_gap_before(self, piece: Mapping[str, Any]) -> bool:
         """Say whether text between what is known and this piece got lost."""
-        draft = self._drafts.get(place_of(piece))
-        return int(piece["offset"]) > (0 if draft is None else draft.end)
+        place = place_of(piece)
+        draft = self._drafts.get(place)
+        known = 0 if draft is None else draft.end
+        return place not in self._ended and int(piece["offset"]) > known
 
     def add(self, piece: Mapping[str, Any]) -> None:
         """Take a piece in; of text that is known already, only what is new."""
-        draft = self._drafts.setdefault(place_of(piece), Draft())
+        if (place := place_of(piece)) in self._ended:
+            return
+        draft = self._drafts.setdefault(place, Draft())
         offset, text = int(piece["offset"]), str(piece["text"])
         if offset > draft.end:
             draft.start = draft.end = offset
@@ -84,6 +92,7 @@ class Drafts:
     def forget(self, place: Place) -> None:
         """Forget a call that is on record now."""
         self._drafts.pop(place, None)
+        self._ended.add(place)
 
     def reasoning_so_far(self) -> dict[Place, Had]:
         """Return what somebody has had who is to be spared the reasoning so far."""

@@ -237,8 +237,13 @@ def test_text_on_record_is_not_sent_as_pieces(on_stage):
         stage.ledger.add("step.completed")
         await ring(stage)
         await until(stage.room, lambda: stage.room.frames)
-        late = Watcher(stage.room)
-        late.look()
-        assert (late.seqs, late.text) == ([1], "")
+        early, late = Watcher(stage.room), Watcher(stage.room)
+        early.look()
+        version = stage.room.version
+        await write(stage, 1)  # came later than its entry
+        await stage.room.news(version)
+        for each in (early, late):
+            each.look()
+            assert (each.seqs, each.text) == ([1], "")
 
     on_stage(scene)
