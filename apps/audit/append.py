@@ -304,7 +304,7 @@ def _run_writes(cursor: Any, dialect: Dialect, group: Sequence[PreparedBatch]) -
 
 
 _INSERTION = re.compile(r"INSERT INTO (?P<into>\w+ \([^()]+\)) VALUES \((%s, )*%s\)$")
-"""The end of an INSERT that can as well take many rows."""
+"""An INSERT that can as well take many rows."""
 _CREATE_HEAD = (
     "INSERT INTO audit_chainhead (team_id, seq, hash) "
     "VALUES (%s, 0, %s) ON CONFLICT DO NOTHING"
