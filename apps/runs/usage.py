@@ -13,8 +13,9 @@ and calls that were cut off) has a row of its own.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from operator import add
 from typing import Any, NamedTuple
 
@@ -123,8 +124,10 @@ def usage_rows(
     found: dict[UsageGroup, dict[str, Sums]] = {group: {} for group in ("day", *groups)}
     begun, whole_days = _kept_days(team_id, since, until)
     found["day"] = {day.isoformat(): s for day, s in whole_days.items() if s.runs}
-    for group, key, sums in _kept_groups(team_id, groups, whole_days):
-        _add(found[group], key, sums)
+    others = tuple(group for group in groups if group != "day")
+    if others and whole_days:
+        for group, key, sums in _kept_groups(team_id, others, tuple(whole_days)):
+            _add(found[group], key, sums)
     spans = [Span(start_of(day), start_of(day) + DAY) for day in whole_days]
     for span, slots in parts_within(team_id, groups, since, until, whole_days):
         _add_slots(found, slots)
@@ -260,16 +263,14 @@ def _kept_days(
     return begun, days
 
 
+@lru_cache(maxsize=16)
 def _kept_groups(
-    team_id: uuid.UUID, groups: Collection[UsageGroup], days: Collection[date]
-) -> Iterator[tuple[UsageGroup, str, Sums]]:
-    others = [group for group in groups if group != "day"]
-    if others and days:
-        # Of these very days: others may have been kept since they were read.
-        kept = UsageDay.objects.for_team(team_id).filter(
-            group__in=others, day__in=list(days)
-        )
-        yield from _summed(kept, ("group", "key"), _KEPT_SUMS)
+    team_id: uuid.UUID, groups: tuple[UsageGroup, ...], days: tuple[date, ...]
+) -> Sequence[tuple[UsageGroup, str, Sums]]:
+    """Return the sums of groups over days that are kept, which never change."""
+    # Of these very days: others may have been kept since they were read.
+    kept = UsageDay.objects.for_team(team_id).filter(group__in=groups, day__in=days)
+    return list(_summed(kept, ("group", "key"), _KEPT_SUMS))
 
 
 def _gaps(since: datetime, until: datetime, spans: Iterable[Span]) -> Iterator[Span]:

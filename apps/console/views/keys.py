@@ -43,7 +43,7 @@ from apps.core.errors import Conflict
 from apps.pools.selectors import pool_list, worker_list
 from apps.web.access import TeamRequest, team_view
 
-KEYS_PER_PAGE = 50
+KEYS_PER_PAGE = 25
 ALREADY_MADE = (
     "That key was made already. A key is shown once; rotate it for a new one."
 )

@@ -33,7 +33,7 @@ from apps.console.frame import (
 from apps.core.errors import NotAllowed
 from apps.web.access import TeamRequest, team_view
 
-MEMBERS_PER_PAGE = 50
+MEMBERS_PER_PAGE = 25
 
 
 @dataclass(frozen=True, slots=True)

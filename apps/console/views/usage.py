@@ -26,7 +26,7 @@ GROUPS: tuple[tuple[UsageGroup, str, str], ...] = (
 """Grouping, title of the part, head of its first column."""
 
 
-SHOWN = 100
+SHOWN = 50
 """The dearest rows of a grouping that are shown at first; the others become one row."""
 
 
