@@ -1,9 +1,11 @@
 """Pages and REST lists of a large team: how many queries, and how long.
 
 1,000 members and 500 keys; 100,000 runs on SQLite, 1,000,000 on PostgreSQL (both
-fresh). Each address is asked in process by an owner: what is measured is the view with
-its queries and its template, without a server in between. `--runs N` for another size,
-`--only PostgreSQL` for one database (then nothing is kept).
+fresh). Each address is asked in process by an owner who operates the site as well:
+what is measured is the view with its queries and its template, without a server in
+between. It is made half past eleven at night, so that the day in progress is long, and
+usage has been added up as processes of a site do each minute. `--runs N` for another
+size, `--only PostgreSQL` for one database (then nothing is kept).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 from bench.databases import EMBEDDED, PRODUCTION, database
@@ -28,6 +31,7 @@ ADDRESSES = {
     "runs page": "/runs/",
     "runs page, filtered": "/runs/?state=failed&who=key&period=week",
     "runs page, running": "/runs/?state=running",
+    "runs page, of the last hour": "/runs/?period=hour",
     "runs page, searched": "/runs/?q=nowhere+to+be+found",
     "runs page, by a name": "/runs/?who=person+7",
     "runs page, the 400th": "/runs/?page=400",
@@ -36,6 +40,9 @@ ADDRESSES = {
     "members page": "/members/",
     "keys page": "/keys/",
     "workers page": "/workers/",
+    "pools page": "/pools/",
+    "conductors page": "/conductors/",
+    "credentials page": "/credentials/",
     "budgets page": "/budgets/",
     "usage page": "/usage/",
     "usage page, 90 days": "/usage/?days=90",
@@ -45,10 +52,15 @@ ADDRESSES = {
     "REST runs, of none": "/api/v1/runs/?model=nobody",
     "REST runs, searched": "/api/v1/runs/?query=nowhere+to+be+found",
     "REST usage": "/api/v1/usage/?group=key",
+    "REST usage, by member": "/api/v1/usage/?group=member",
     "REST members": "/api/v1/members/",
     "REST keys": "/api/v1/keys/",
     "REST workers": "/api/v1/workers/",
     "REST budgets": "/api/v1/budgets/",
+    "REST invitations": "/api/v1/invitations/",
+    "operator's runs": "/admin/runs/run/",
+    "operator's ledgers": "/admin/ledger/",
+    "operations": "/admin/operations/",
 }
 
 
@@ -94,6 +106,7 @@ def measure(runs: int) -> dict[str, Any]:
     import django
 
     django.setup()
+    import time_machine
     from django.core.management import call_command
     from django.db import connection
     from django.test import Client
@@ -103,9 +116,17 @@ def measure(runs: int) -> dict[str, Any]:
 
     call_command("migrate", verbosity=0)
     start = time.perf_counter()
+    night = datetime.now(UTC).replace(hour=23, minute=30, second=0, microsecond=0)
+    traveller = time_machine.travel(night)
+    traveller.start()
     owner = seed_team(runs=runs, members=MEMBERS, keys=KEYS)
+    owner.is_staff = owner.is_superuser = True
+    owner.save()
     settle()
     say(f"  seeded in {time.perf_counter() - start:.0f} s")
+    start = time.perf_counter()
+    call_command("usage_keep", stdout=sys.stderr)
+    say(f"  usage added up in {time.perf_counter() - start:.0f} s")
     client = Client(headers={"host": "localhost"})
     client.force_login(owner)
     seen = {}

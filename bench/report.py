@@ -223,9 +223,9 @@ def _lists() -> str:
         targets.append(target(what, max(medians), wanted, at_most=True))
     about = (
         "A team with 1,000 members, 500 keys and as many runs as said below, of 35 "
-        "days, 20 of them running; views in process, template and queries included. "
-        "The first time somebody looks at the usage of days that are over, they are "
-        "summed and kept. "
+        "days up to half past eleven at night, 20 of them running; views in process, "
+        "template and queries included. Usage has been added up before, as a process "
+        "of the site does each minute. "
     )
     return section("Lists", about, rows, targets, found)
 
