@@ -187,7 +187,8 @@ def _runs_by_sql(
         "worker": f"'worker-' || runs_run.cost_micros % {WORKERS}",
         "cost_micros": "runs_run.cost_micros",
     }
-    sizes = (count, count, len(people), len(keys))
+    sizes = (count, count, count, len(people), len(keys))
+    given: list[Any] = [team.id, timezone.now(), PERIOD, *sizes, first.id]
     numbered = "SELECT row_number() OVER (ORDER BY id) - 1 AS n, id, name FROM"
     with connection.cursor() as cursor:
         # Unless it knows how many people there are it compares all for each run.
@@ -203,7 +204,7 @@ def _runs_by_sql(
             "  FROM generate_series(1, %s - 1) AS i) AS series"
             " JOIN people ON people.n = i %% %s JOIN keys ON keys.n = i %% %s"
             " WHERE pattern.id = %s",
-            [team.id, timezone.now(), PERIOD, count, *sizes, first.id],
+            given,
         )
         cursor.execute(
             f"{_copy(Step, step)} FROM runs_step AS pattern, runs_run"
