@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.pools.models import Pool, Tier, TierName
+from apps.pools.models import Pool, PoolWorker, Tier, TierName
 from apps.pools.selectors import pool_list
 from apps.runs.selectors import run_list
 from apps.runs.types import RunFilters
@@ -77,6 +77,13 @@ def pool_choices(team_id: uuid.UUID) -> list[PoolChoice]:
 def worker_choices(pools: Sequence[PoolChoice]) -> list[WorkerChoice]:
     """Return the workers of all pools, each once, in the order of the pools."""
     return list({w.name: w for pool in pools for w in pool.workers}.values())
+
+
+def worker_names(team_id: uuid.UUID) -> list[str]:
+    """Return the names of the workers of all pools, ordered as by `worker_choices`."""
+    places = PoolWorker.objects.for_team(team_id)
+    ordered = places.order_by("-pool__is_default", "pool__name", "position")
+    return list(dict.fromkeys(ordered.values_list("worker__name", flat=True)))
 
 
 def direct_model(worker: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,8 +26,8 @@ class EntryRow:
     """Id of the card the entry belongs to."""
 
 
-def entry_rows(team_id: uuid.UUID, run_id: uuid.UUID) -> list[EntryRow]:
-    """Return every entry of a run, oldest first."""
+def entry_rows(entries: Iterable[EntryView]) -> list[EntryRow]:
+    """Return entries of a run as the ledger pane shows them."""
     return [
         EntryRow(
             seq=entry.seq,
@@ -37,7 +37,7 @@ def entry_rows(team_id: uuid.UUID, run_id: uuid.UUID) -> list[EntryRow]:
             hash=entry.hash,
             anchor=_anchor(entry),
         )
-        for entry in _all_entries(team_id, run_id)
+        for entry in entries
     ]
 
 

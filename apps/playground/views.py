@@ -21,10 +21,10 @@ from apps.engine.usage import estimate_tokens
 from apps.playground.body import RunBody, compose
 from apps.playground.choices import (
     PoolChoice,
-    WorkerChoice,
     pool_choices,
     recent_models,
     worker_choices,
+    worker_names,
 )
 from apps.playground.comparison import Comparison, compare, order_for_worker
 from apps.playground.conversation import shown_messages
@@ -40,6 +40,8 @@ from apps.runs.models import Run
 from apps.runs.selectors import (
     SEARCHED,
     access_run,
+    events_in,
+    run_entries,
     run_estimate,
     run_events,
     run_list,
@@ -163,12 +165,13 @@ def run_list_page(request: TeamRequest) -> HttpResponseBase:
 def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     """Show one run with every ledger entry."""
     run = access_run(team_id=request.team.id, run_id=run_id)
-    body = compose(run.id, run_events(run), timezone.now())
+    entries = run_entries(run)
+    body = compose(run.id, events_in(entries), timezone.now())
     context = {
         "section": "runs",
         "run": run,
         "body": body,
-        "entries": entry_rows(request.team.id, run.id),
+        "entries": entry_rows(entries),
         "workers": _workers(request, body),
     }
     return page(request, "playground/run_detail.html", context)
@@ -180,10 +183,11 @@ def run_body(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     """Return the changing part of a run's page, as of now."""
     run = access_run(team_id=request.team.id, run_id=run_id)
     is_detail = request.GET.get("view") == "detail"
-    body = compose(run.id, run_events(run), timezone.now())
+    entries = run_entries(run)
+    body = compose(run.id, events_in(entries), timezone.now())
     context = {
         "body": body,
-        "entries": entry_rows(request.team.id, run.id) if is_detail else None,
+        "entries": entry_rows(entries) if is_detail else None,
         "workers": _workers(request, body),
     }
     response = page(request, "playground/_run_body.html", context)
@@ -370,11 +374,11 @@ def _pair(request: TeamRequest, left: uuid.UUID, right: uuid.UUID) -> Comparison
     return compare(left_run, right_run, timezone.now())
 
 
-def _workers(request: TeamRequest, body: RunBody) -> list[WorkerChoice]:
+def _workers(request: TeamRequest, body: RunBody) -> list[str]:
     """Return whom the run can be compared with; nobody until it has ended."""
     if not (body.story.is_over and request.can_run):
         return []
-    return worker_choices(pool_choices(request.team.id))
+    return worker_names(request.team.id)
 
 
 def _is_simulated(pools: list[PoolChoice]) -> bool:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from functools import cached_property
 
 from apps.accounts.models import Role, Team, User
 from apps.accounts.selectors import require_permission
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
-from apps.core.errors import NotAllowed
+from apps.core.errors import NotAllowed, NotAuthenticated
 from apps.rest.rights import Right
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asker:
     """A member of a team, or a key of it."""
 
-    team: Team
+    team_id: uuid.UUID
+    """The team asked for."""
     actor: Actor
     """As the ledger names them."""
     role: str
@@ -27,10 +29,16 @@ class Asker:
     key: KeyHolder | None
     """None: a person asks."""
 
-    @property
-    def team_id(self) -> uuid.UUID:
-        """Return the id of the team asked for."""
-        return self.team.id
+    @cached_property
+    def team(self) -> Team:
+        """Return the team asked for; what needs its id alone costs no query.
+
+        Raises: NotAuthenticated if it has been deleted.
+        """
+        team = Team.objects.filter(id=self.team_id).first()
+        if team is None:
+            raise NotAuthenticated("the team of this API key has been deleted")
+        return team
 
     @property
     def user_id(self) -> uuid.UUID | None:
@@ -73,10 +81,12 @@ class Asker:
 def member_asker(user: User, team: Team, role: str) -> Asker:
     """Return a signed-in person as one of the team's members."""
     actor = Actor("user", str(user.id), user.get_full_name())
-    return Asker(team, actor, role, user, None)
+    asker = Asker(team.id, actor, role, user, None)
+    asker.__dict__["team"] = team  # known already
+    return asker
 
 
-def key_asker(holder: KeyHolder, team: Team) -> Asker:
-    """Return a program that sent a key of the team."""
+def key_asker(holder: KeyHolder) -> Asker:
+    """Return a program that sent a key of a team."""
     actor = Actor("api_key", str(holder.key_id), holder.display)
-    return Asker(team, actor, Role.ADMIN, None, holder)
+    return Asker(holder.team_id, actor, Role.ADMIN, None, holder)

@@ -92,13 +92,11 @@ def asker_of(request: Request) -> Asker:
 
 
 def _key_asker(request: Request, holder: KeyHolder) -> Asker:
-    team = Team.objects.filter(id=holder.team_id).first()
-    if team is None:
-        raise NotAuthenticated("the team of this API key has been deleted")
+    asker = key_asker(holder)
     named = request.headers.get(TEAM_HEADER)
-    if named and named not in (team.slug, str(team.id)):
+    if named and named not in (str(asker.team_id), asker.team.slug):
         raise NotFound(f"this API key is not of the team {named[:64]!r}")
-    return key_asker(holder, team)
+    return asker
 
 
 def _chosen_team(request: Request, user: User) -> Team:

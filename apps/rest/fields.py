@@ -7,7 +7,8 @@ misspelt name never passes for one that was left out.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import cache, cached_property
 from typing import Any
 
@@ -42,15 +43,10 @@ class Input(_StrictNames):
     """What the body of a request may hold."""
 
 
-class Query(_StrictNames):
-    """What the query of an address may hold; everything in it is text."""
+class _SharedFields(serializers.Serializer[Any]):
+    """All of a kind share their fields, which know nothing of a request.
 
-
-class Output(serializers.Serializer[Any]):
-    """What an answer holds, and nothing else. Never a secret.
-
-    All of a kind share their fields, which know nothing of a request: copying them for
-    each answer, as serializers do, costs more than most answers.
+    Copying them for each answer, as serializers do, costs more than most answers.
     """
 
     @cached_property
@@ -59,13 +55,49 @@ class Output(serializers.Serializer[Any]):
         return _shared_fields(type(self))
 
 
+class Query(_SharedFields, _StrictNames):
+    """What the query of an address may hold; everything in it is text."""
+
+
+class Output(_SharedFields):
+    """What an answer holds, and nothing else. Never a secret."""
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        """Return the answer's values by name."""
+        shown = {}
+        for name, source, show in _ways_out(type(self)):
+            value = instance
+            for part in source:
+                value = _part(value, part)
+            shown[name] = None if value is None else show(value)
+        return shown
+
+
 @cache
-def _shared_fields(output: type[Output]) -> BindingDict:
-    one = output()
+def _shared_fields(kind: type[_SharedFields]) -> BindingDict:
+    one = kind()
     fields = BindingDict(one)
     for name, field in one.get_fields().items():
         fields[name] = field
     return fields
+
+
+def _part(value: Any, name: str) -> Any:
+    return value[name] if isinstance(value, Mapping) else getattr(value, name)
+
+
+WayOut = tuple[str, tuple[str, ...], Callable[[Any], Any]]
+"""A value's name, where it is found, and how it is shown unless it is None."""
+
+
+@cache
+def _ways_out(output: type[Output]) -> tuple[WayOut, ...]:
+    # What the framework asks each field for with each value is the same every time.
+    return tuple(
+        (str(name), tuple(field.source_attrs), field.to_representation)
+        for name, field in _shared_fields(output).items()
+        if not field.write_only
+    )
 
 
 class Text(serializers.CharField):
@@ -168,3 +200,7 @@ class Time(serializers.DateTimeField):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"read_only": True, **options})
+
+    def to_representation(self, value: datetime) -> str:
+        """Return the moment as text."""
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")

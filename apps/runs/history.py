@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from channels.db import database_sync_to_async
 
 from apps.audit.selectors import entry_list
@@ -32,9 +34,14 @@ def run_entries(run: Run, *, after_seq: int = 0) -> list[EntryView]:
 
 def run_events(run: Run) -> list[RecordedEvent]:
     """Return a run's events, decoded from the ledger."""
+    return events_in(run_entries(run))
+
+
+def events_in(entries: Iterable[EntryView]) -> list[RecordedEvent]:
+    """Return the events of a run among its entries."""
     return [
         RecordedEvent(entry.seq, entry.recorded_at, event_of(entry))
-        for entry in run_entries(run)
+        for entry in entries
         if is_run_event(entry.action)
     ]
 

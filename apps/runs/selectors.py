@@ -19,7 +19,7 @@ from apps.pools.selectors import pool_snapshot, worker_health
 from apps.pools.types import WorkerHealth
 from apps.runs.estimates import price_range
 from apps.runs.executor import is_resting
-from apps.runs.history import event_of, run_entries, run_events
+from apps.runs.history import event_of, events_in, run_entries, run_events
 from apps.runs.listing import SEARCHED, run_list
 from apps.runs.models import Run, RunState, Step
 from apps.runs.orders import order_of, params_of
@@ -41,6 +41,7 @@ __all__ = [
     "access_run",
     "asking_worker",
     "event_of",
+    "events_in",
     "order_of",
     "record_of",
     "run_entries",

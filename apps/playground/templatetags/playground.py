@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
 
+import orjson
 from django import template
+from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -13,6 +18,8 @@ from apps.engine.usage import Cost
 from apps.playground import graph, markdown
 from apps.web import formats
 
+ROWS_KEPT = 5_000
+"""Rows of runs that are remembered, of a kilobyte each."""
 register = template.Library()
 register.filter("markdown", markdown.render)
 
@@ -53,9 +60,9 @@ def sum_cost(micros: int, has_unknown: bool) -> str:
 
 
 @register.simple_tag
-def total_tokens(run: Any) -> str:
+def total_tokens(row: Mapping[str, int]) -> str:
     """Return all tokens of a run's row, the conductor's included."""
-    return formats.count(run.prompt_tokens + run.completion_tokens)
+    return formats.count(row["prompt_tokens"] + row["completion_tokens"])
 
 
 @register.simple_tag
@@ -64,6 +71,38 @@ def state_badge(state: str) -> SafeString:
     return format_html(
         '<span class="badge" data-state="{}">{}</span>', state, state_word(state)
     )
+
+
+class _Row(NamedTuple):
+    """What the row of a run shows, and nothing else."""
+
+    id: uuid.UUID
+    title: str
+    plan: bytes
+    state: str
+    model: str
+    actor_name: str
+    steps_done: int
+    steps_total: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_micros: int
+    has_unknown_cost: bool
+    latency_ms: int | None
+    created_at: datetime
+
+
+@register.simple_tag
+def run_row(run: Any) -> SafeString:
+    """Return a run's row in the list. Most runs have ended, and their rows stay."""
+    values = {name: getattr(run, name) for name in _Row._fields}
+    return _row(_Row(**{**values, "plan": orjson.dumps(run.plan)}))
+
+
+@lru_cache(maxsize=ROWS_KEPT)
+def _row(row: _Row) -> SafeString:
+    shown = {**row._asdict(), "plan": orjson.loads(row.plan)}
+    return render_to_string("playground/_run_row.html", {"run": shown})
 
 
 @register.inclusion_tag("playground/_mini_graph.html")
