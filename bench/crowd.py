@@ -264,10 +264,11 @@ def _frame_figures(
         **spread(seen),
         "per_s": frames / wall_s,
         "sockets": len(watchers),
-        "lost": sum(
-            watcher.lost_tokens + len(known[watcher.run_id] - set(watcher.seqs))
-            for watcher in watchers
+        "lost_text": sum(watcher.lost_tokens for watcher in watchers),
+        "lost_entries": sum(
+            len(known[watcher.run_id] - set(watcher.seqs)) for watcher in watchers
         ),
+        "overtaken": sum(watcher.overtaken_tokens for watcher in watchers),
         "doubled": sum(
             watcher.doubled_pieces + len(watcher.seqs) - len(set(watcher.seqs))
             for watcher in watchers

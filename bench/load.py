@@ -163,8 +163,9 @@ def _tell(seen: dict[str, Any]) -> None:
         say(f"    {name}: {each['median_ms']:.1f} ms, p99 {each['p99_ms']:.1f}")
     say(
         f"  frames: {frames['per_s']:.0f}/s, median {frames['median_ms']:.1f} ms, "
-        f"p99 {frames['p99_ms']:.1f}, lost {frames['lost']}, "
-        f"doubled {frames['doubled']}, "
+        f"p99 {frames['p99_ms']:.1f}, lost: {frames['lost_text']} of text and "
+        f"{frames['lost_entries']} entries, first with their entry "
+        f"{frames['overtaken']}, doubled {frames['doubled']}, "
         f"{frames['ended_well']} of {frames['sockets']} ended well"
     )
     say(
@@ -179,7 +180,7 @@ def _medians(rounds: list[dict[str, Any]]) -> dict[str, Any]:
     parts = ("reads", "frames", "streams", "cpu_share", "memory_mb")
     figures = {part: medians([seen[part] for seen in rounds]) for part in parts}
     # Of what must not happen at all, not the median but every time.
-    for what in ("lost", "doubled"):
+    for what in ("lost_text", "lost_entries", "overtaken", "doubled"):
         figures["frames"][what] = sum(seen["frames"][what] for seen in rounds)
     figures["by_address"] = {
         name: medians([seen["reads"]["by_address"][name] for seen in rounds])
