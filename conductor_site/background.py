@@ -20,6 +20,7 @@ from conductor_site.celery import app
 from conductor_site.entrance import faults_in_lines
 from conductor_site.feed import TaskFeed
 from conductor_site.interpreter import tune_interpreter
+from conductor_site.last_resort import CLOSE_S, end_within
 from conductor_site.metrics import MetricsPort
 
 __all__ = ["beat", "execute_runs", "fork_scribe"]
@@ -90,8 +91,10 @@ class _End:
     def _hear(self) -> None:
         if not self.asked.is_set():
             self.asked.set()
+            end_within(settings.WORKER_DRAIN_S + CLOSE_S)
         elif self._dropping is None:
             # The drain has nothing more to wait for then.
             self._dropping = asyncio.create_task(self._executor.drop_all())
+            end_within(CLOSE_S)
         else:
             os._exit(1)  # others take its runs when its lease has run out

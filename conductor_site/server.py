@@ -2,7 +2,8 @@
 
 SIGTERM begins the drain (`drain.py`): notice, then open answers and live runs may end.
 What has not ended by then is told that the process restarts, and its run is given back
-to the other processes. A second signal stops at once.
+to the other processes. A second signal stops at once. CLOSE_S after the drain it has
+ended, whatever does not answer.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from django.conf import settings
 from apps.audit.scribe import fork_scribe
 from apps.runs.executor import close_executor
 from conductor_site.drain import LOOK_S, drain
+from conductor_site.last_resort import CLOSE_S, end_within
 from conductor_site.protocol import JoiningProtocol
 
 TELL_S = 3
@@ -30,10 +32,12 @@ class Server(uvicorn.Server):
         """Begin to stop; see the module."""
         if drain.has_begun:
             drain.hurry()
+            end_within(CLOSE_S)
         else:
             # Who stops it at the keyboard waits for no proxy.
             notice_s = settings.WEB_NOTICE_S if sig == signal.SIGTERM else 0
             drain.begin(notice_s=notice_s, drain_s=settings.WEB_DRAIN_S)
+            end_within(notice_s + settings.WEB_DRAIN_S + CLOSE_S)
 
     async def on_tick(self, counter: int) -> bool:
         """Say whether to close the listening sockets now; asked ten times a second."""

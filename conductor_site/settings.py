@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from pathlib import Path
 
-import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from apps.core.logs import logging_config
 from conductor_site.admin_look import ADMIN_LOOK
+from conductor_site.databases import database_of
 from conductor_site.environment import (
     read_bool,
     read_choice,
@@ -142,31 +141,9 @@ DATABASE_URL = read_url(
     ("postgres", "postgresql", "sqlite"),
     f"sqlite:///{VAR_DIR / 'conductor.sqlite3'}",
 )
-DATABASES = {"default": environ.Env.db_url_config(DATABASE_URL)}
-_database = DATABASES["default"]
-if _database["ENGINE"].endswith("sqlite3"):
+DATABASES = {"default": database_of(DATABASE_URL, VAR_DIR)}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     VAR_DIR.mkdir(parents=True, exist_ok=True)
-    # IMMEDIATE takes the write lock at BEGIN: no lock errors halfway in a transaction.
-    _database["OPTIONS"] = {
-        "transaction_mode": "IMMEDIATE",
-        "timeout": 20,
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-    }
-    # Opening one costs more than most of what is asked of it.
-    _database["CONN_MAX_AGE"] = None
-    # Named for the process, so that two test runs at once leave each other alone.
-    _database["TEST"] = {"NAME": str(VAR_DIR / f"test-{os.getpid()}.sqlite3")}
-else:
-    # What the address says after its `?` stays: sslmode, the folder of a socket.
-    _given = _database.get("OPTIONS", {})
-    # A request waits 5 s for a connection and is then told 503. One that is lost is
-    # tried for 2 s, then by whoever wants one: never at ever longer intervals, so the
-    # site is back as soon as the database is.
-    _pool = {"min_size": 1, "max_size": 10, "timeout": 5, "reconnect_timeout": 2}
-    _database["OPTIONS"] = {"connect_timeout": 5, **_given, "pool": _pool}
-    _database["CONN_MAX_AGE"] = 0
-    # Without it every dead connection of the pool costs one failure after a restart.
-    _database["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = read_url("REDIS_URL", ("redis", "rediss", "unix"))

@@ -193,8 +193,6 @@ def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> A
             end = _link(batch, head, time, dialect, (rows, contents))
             seqs.append(range(head.seq + 1, end.seq + 1))
             heads[batch.team_id] = end
-        dialect.insert(c, _ENTRIES, rows)
-        dialect.insert(c, _CONTENTS, contents)
         c.executemany(
             dialect.marked(_MOVE_HEAD),
             [
@@ -202,6 +200,9 @@ def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> A
                 for team_id, end in heads.items()
             ],
         )
+        # After that: PostgreSQL sees no standstill after an executemany of psycopg's.
+        dialect.insert(c, _ENTRIES, rows)
+        dialect.insert(c, _CONTENTS, contents)
         for team_id, end in heads.items():
             if is_due(begins[team_id].seq, end.seq):
                 _add_checkpoint(c, dialect, team_id, end, recorded)

@@ -15,26 +15,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import Any, NamedTuple
 
-from django.db import (
-    DEFAULT_DB_ALIAS,
-    DatabaseError,
-    InterfaceError,
-    OperationalError,
-    connections,
-)
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from apps.audit.append import Appended, PreparedBatch, append, lock_heads
 from apps.audit.dialects import dialect_of
 from apps.audit.errors import LedgerUnavailable, StaleWrite
 from apps.audit.wal import WalCheckpointer
+from apps.core.outages import is_outage
 
 logger = logging.getLogger(__name__)
 
 RETRY_DELAYS_S = (0.1, 0.4, 1.5, 3.0)
+"""Waits between tries when the database is away: a restart is survived."""
 RETRY_FOR_S = 5.0
 """After this long there is no other try: one may itself wait for a connection."""
-"""Waits between tries when the database is away: a restart is survived."""
 POSTGRESQL_PROGRAM_LIMIT = "54"
 """Class of errors that psycopg calls operational though the statement is to blame."""
 
@@ -115,12 +110,19 @@ class Committer:
         while True:
             try:
                 seqs = self._try(batches)
-            except (OperationalError, InterfaceError) as exc:
+            except (DatabaseError, InterfaceError) as exc:
+                if not _is_outage(exc):
+                    self._is_down = False
+                    raise
+                if connections[self._using].connection is not None:
+                    # It broke at work. If this process stood still until then, that is
+                    # no time for which the database was away.
+                    give_up_at = time.monotonic() + RETRY_FOR_S
                 connections[self._using].close()
                 delay_s = next(delays_s, None)
                 is_late = time.monotonic() > give_up_at
-                if delay_s is None or is_late or not _is_outage(exc):
-                    self._is_down = _is_outage(exc)
+                if delay_s is None or is_late:
+                    self._is_down = True
                     raise
                 logger.warning("ledger: database away, trying again: %s", exc)
                 time.sleep(delay_s)
@@ -190,7 +192,7 @@ def _transaction(connection: BaseDatabaseWrapper) -> Iterator[Any]:
 
 def _is_outage(exc: Exception) -> bool:
     """Say whether the database is to blame and not the statement."""
-    if not isinstance(exc, (OperationalError, InterfaceError)):
+    if not is_outage(exc):
         return False
     code = getattr(exc.__cause__, "sqlite_errorcode", None)
     if code is not None:

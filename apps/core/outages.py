@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 
 from apps.core.errors import Overloaded
 
-OUTAGES = (OperationalError, InterfaceError)
-"""What Django raises when the database cannot be reached, or breaks off."""
 RETRY_AFTER_S = 2
+STOOD_STILL = "25P03"
+"""PostgreSQL has broken off a connection that did nothing in a transaction for too
+long. The driver calls it an internal error."""
+
+
+def is_outage(exc: BaseException) -> bool:
+    """Say whether the database cannot be reached, or has broken off."""
+    if isinstance(exc, InternalError):
+        return getattr(exc.__cause__, "sqlstate", None) == STOOD_STILL
+    return isinstance(exc, (OperationalError, InterfaceError))
 
 
 def database_away() -> Overloaded:

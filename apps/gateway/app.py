@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from apps.core.errors import ConductorError, Overloaded
 from apps.core.logs import log_context
-from apps.core.outages import OUTAGES, database_away
+from apps.core.outages import database_away, is_outage
 from apps.core.request_counts import count_request
 from apps.gateway.adapters import DjangoBackend
 from apps.gateway.catalogue import Models
@@ -149,10 +149,10 @@ class Endpoint:
             raise
         except ClientGone:
             logger.debug("request %s: client gone", exchange.request_id.decode())
-        except OUTAGES as error:
-            logger.warning("request %s: %s", exchange.request_id.decode(), error)
-            await exchange.send_failure(failure_of_error(database_away()))
-        except Exception:  # the boundary: whatever happened, answer in shape
+        except Exception as error:  # the boundary: whatever happened, answer in shape
+            if is_outage(error):
+                await _answer_outage(exchange, error)
+                return
             logger.exception(
                 "request %s failed (run %s)",
                 exchange.request_id.decode(),
@@ -174,3 +174,8 @@ class Endpoint:
             )
         else:
             raise NoSuchEndpoint(f"there is nothing at {path!r}")
+
+
+async def _answer_outage(exchange: Exchange, error: Exception) -> None:
+    logger.warning("request %s: %s", exchange.request_id.decode(), error)
+    await exchange.send_failure(failure_of_error(database_away()))

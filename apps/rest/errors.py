@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
+from django.db import Error as DatabaseFault
 from django.http import Http404
 from django.http.multipartparser import MultiPartParserError
 from rest_framework import exceptions
@@ -26,7 +26,7 @@ from apps.core.errors import (
     NotAuthenticated,
     NotFound,
 )
-from apps.core.outages import database_away
+from apps.core.outages import database_away, is_outage
 
 logger = logging.getLogger(__name__)
 RETRY_AFTER_S = 2
@@ -161,7 +161,7 @@ def _own_error(exc: Exception) -> ConductorError | None:
             return InvalidInput(str(exc.detail))
         case SuspiciousOperation() | BadRequest() | MultiPartParserError():
             return InvalidInput("the request is not well formed")
-        case OperationalError() | InterfaceError():
+        case DatabaseFault() if is_outage(exc):
             return database_away()
     return None
 

@@ -14,13 +14,14 @@ from dataclasses import replace
 from functools import partial
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError
 from django.utils.module_loading import import_string
 
 from apps.audit.types import Actor
 from apps.audit.writer import close_writer
 from apps.core.errors import ConductorError, Conflict, NotFound, Overloaded
 from apps.core.ids import new_id
+from apps.core.outages import is_outage
 from apps.engine import events as ev
 from apps.llm.chat import ChatClient
 from apps.llm.http import HttpTransport, open_transport
@@ -150,9 +151,9 @@ class Executor:
             return  # not yet dropped; a later sweep finds it
         try:
             history = await self._resume(run)
-        except (OperationalError, InterfaceError):
-            raise  # no fault of this run: nothing works without the database
         except Exception as exc:  # the boundary: entries may have been changed
+            if is_outage(exc):
+                raise  # no fault of this run: nothing works without the database
             logger.exception("run %s cannot be resumed", run.id)
             await run_give_up(run, fault_at_resume(exc))
         else:

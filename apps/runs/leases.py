@@ -93,7 +93,10 @@ def leases_sweep(lease_id: uuid.UUID | None = None) -> None:
     if expired.exists() or orphans.exists():  # looking takes no lock
         with transaction.atomic():
             ended, _ = expired.delete()
-            died_with = orphans.update(
+            # Rows of a process that stands still may be locked: a later sweep's.
+            free = orphans.select_for_update(skip_locked=True)
+            found = list(free.values_list("id", flat=True))
+            died_with = orphans.filter(id__in=found).update(
                 owner_id=None, fence=F("fence") + 1, deaths=F("deaths") + 1
             )
         metrics.LEASES_EXPIRED.add(by=ended)

@@ -14,6 +14,7 @@ from typing import TypeVar
 from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
+from django.db import Error
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -21,7 +22,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from apps.core.errors import ConductorError, NotAllowed
-from apps.core.outages import OUTAGES, database_away
+from apps.core.outages import database_away, is_outage
 
 TEMPLATES = {400: "400.html", 403: "403.html", 404: "404.html"}
 logger = logging.getLogger(__name__)
@@ -49,7 +50,7 @@ class DomainErrorMiddleware:
         self, request: HttpRequest, exception: Exception
     ) -> HttpResponse | None:
         """Translate a ConductorError or an outage; leave the rest to Django."""
-        if isinstance(exception, OUTAGES):
+        if is_outage(exception):
             return _answer_outage(request, exception)
         if not isinstance(exception, ConductorError):
             return None
@@ -87,7 +88,9 @@ class SecondFactorMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         try:
             is_free_to_go = not _lacks_second_factor(request)
-        except OUTAGES as exc:
+        except Error as exc:
+            if not is_outage(exc):
+                raise
             return _answer_outage(request, exc)
         if is_free_to_go:
             return self.get_response(request)

@@ -13,7 +13,8 @@ from tests.faults.site import FaultySite, Servers, faulty_site, servers
 RUNS = int(os.environ.get("FAULT_RUNS", "0"))
 """Runs of the chaos; 0: the tests with real processes are left out."""
 SEED = int(os.environ.get("FAULT_SEED", "5"))
-REAL = ["test_chaos.py", "test_processes.py", "test_servers.py", "test_teeth.py"]
+PARTS = ("chaos", "processes", "servers", "standstill", "teeth")
+REAL = [f"test_{part}.py" for part in PARTS]
 collect_ignore = [] if RUNS else REAL
 
 

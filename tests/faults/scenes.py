@@ -12,6 +12,8 @@ from tests.faults.members import POLL_S, Member
 from tests.faults.site import FaultySite
 
 PATIENCE_S = 60.0
+RECOVERY_S = 15.0
+"""From a kill until another process has the run (G3)."""
 SLOW, SLOWEST = 3, 4
 """Numbers of the workers that take 800 and 5,000 ms."""
 
@@ -78,12 +80,13 @@ async def owned_by(
 
 async def left_by(site: FaultySite, member: Member, runs: Sequence[uuid.UUID]) -> float:
     """Return the seconds until each of the runs was another process's."""
+    former = member.name  # it may begin another life meanwhile
     since = await asyncio.to_thread(site.witness.now)
     slowest = 0.0
     async with asyncio.timeout(PATIENCE_S):
         for run_id in runs:
             hand = None
-            while hand is None or hand.process == member.name:
+            while hand is None or hand.process == former:
                 await asyncio.sleep(POLL_S)
                 hand = await asyncio.to_thread(site.witness.taken, run_id, since)
             slowest = max(slowest, (hand.at - since).total_seconds())

@@ -16,8 +16,6 @@ PER_S = 1.5
 """How many runs begin in a second."""
 PATIENCE_S = 60.0
 """From the last fault until everything has ended (G1)."""
-RECOVERY_S = 15.0
-"""From a kill until another process has the run (G3), if nothing else goes wrong."""
 
 
 async def test_no_run_is_lost_doubled_or_stuck(
@@ -38,7 +36,7 @@ async def test_no_run_is_lost_doubled_or_stuck(
         verdict = await site.judged(list(clients.heard.accepted.values()), keyed)
         figure(
             seed=SEED,
-            logs=tmp_path,
+            logs=str(tmp_path),
             faults=dict(chaos.counts),
             ended_after_the_last_fault_s=round(ended_s, 1),
             recovered_s=recoveries(site, chaos.blows),

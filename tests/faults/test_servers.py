@@ -15,15 +15,28 @@ import redis.asyncio as redis_client
 from websockets.asyncio.client import connect
 from websockets.typing import Origin
 
+from conductor_site.last_resort import CLOSE_S
 from tests.faults.checker import COMPLETED
-from tests.faults.scenes import PATIENCE_S, chain, leave, run_of, unharmed
-from tests.faults.site import FaultySite
+from tests.faults.scenes import (
+    PATIENCE_S,
+    ask,
+    chain,
+    leave,
+    owned_by,
+    restarted,
+    run_of,
+    unharmed,
+)
+from tests.faults.site import SETTINGS, FaultySite
 from tests.services import Redis
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 REDIS_S = 30.0
 DATABASE_S = 10.0
 OUTAGE_S = 2.0
+STOP_S = int(SETTINGS["WEB_DRAIN_S"]) + CLOSE_S
+SLOW_S = 5.0
+"""What a slow machine may add to it."""
 ASK_S = 0.1
 Figure = Callable[..., None]
 
@@ -109,3 +122,22 @@ async def test_postgresql_restarts_are_survived(
     assert told.accepted <= on_record
     assert set(told.statuses) <= {200, 503}
     assert seconds <= DATABASE_S
+
+
+async def test_g6_who_cannot_close_while_the_database_is_silent_ends_in_time(
+    site: FaultySite, figure: Figure
+) -> None:
+    victim, other = site.webs
+    lost = asyncio.create_task(ask(site, victim, chain(4), "silent"))
+    await owned_by(site, victim, 1)
+    victim.database.stall()
+    begun_at = time.monotonic()
+    await victim.stop()
+    seconds = round(time.monotonic() - begun_at, 1)
+    victim.database.heal()
+    await asyncio.gather(lost, return_exceptions=True)
+    await ask(site, other, chain(4), "silent")
+    await restarted(victim)
+    await unharmed(site)
+    figure(stopped_while_the_database_was_silent_s=seconds)
+    assert seconds <= STOP_S + SLOW_S

@@ -16,7 +16,7 @@ from django.core.management import get_commands
 from apps.core.keyring import seal, unseal
 from conductor_site.environment import read_list, read_text, read_url
 from conductor_site.health import PATHS
-from conductor_site.server import TELL_S
+from conductor_site.last_resort import CLOSE_S
 from tests.operations.deploying import (
     DEPLOY,
     ROOT,
@@ -153,10 +153,10 @@ def test_the_proxy_knows_the_processes_and_asks_whether_they_are_ready():
 def test_processes_have_the_time_they_take_to_stop():
     for name in ("web-1", "web-2"):
         values = OWN[name]["environment"]
-        needed_s = int(values["WEB_NOTICE_S"]) + int(values["WEB_DRAIN_S"]) + TELL_S
+        needed_s = int(values["WEB_NOTICE_S"]) + int(values["WEB_DRAIN_S"]) + CLOSE_S
         assert seconds(OWN[name]["stop_grace_period"]) > needed_s
     drain_s = int(OWN["worker"]["environment"]["WORKER_DRAIN_S"])
-    assert seconds(OWN["worker"]["stop_grace_period"]) > drain_s + TELL_S
+    assert seconds(OWN["worker"]["stop_grace_period"]) > drain_s + CLOSE_S
 
 
 def test_docker_compose_takes_the_file(tmp_path):
@@ -262,9 +262,9 @@ def test_pods_have_the_time_they_take_to_stop():
     [web] = PODS["web"]["containers"]
     noticed_s = web["readinessProbe"]["periodSeconds"]
     assert int(CONFIG["WEB_NOTICE_S"]) > 2 * noticed_s
-    needed_s = int(CONFIG["WEB_NOTICE_S"]) + int(CONFIG["WEB_DRAIN_S"]) + TELL_S
+    needed_s = int(CONFIG["WEB_NOTICE_S"]) + int(CONFIG["WEB_DRAIN_S"]) + CLOSE_S
     assert PODS["web"]["terminationGracePeriodSeconds"] > needed_s
-    needed_s = int(CONFIG["WORKER_DRAIN_S"]) + TELL_S
+    needed_s = int(CONFIG["WORKER_DRAIN_S"]) + CLOSE_S
     assert PODS["worker"]["terminationGracePeriodSeconds"] > needed_s
 
 

@@ -1,0 +1,67 @@
+"""The database that an address names, and how its connections fail."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import environ
+
+STANDSTILL_MS = 4_000
+"""PostgreSQL breaks off who does nothing for so long in a transaction. A process that
+stands still holds its locks until then, its team's chain among them; others take its
+runs 7 s after it stopped at the earliest, and must find them free."""
+SILENCE = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""A server that has vanished without a word is given up after some 10 s, not after the
+system's 15 minutes to 2 hours: by then others have this process's runs. Seconds, but
+for the last one, which is in ms."""
+POOL = {"min_size": 1, "max_size": 10, "timeout": 5, "reconnect_timeout": 2}
+"""A request waits 5 s for a connection and is then told 503. One that is lost is tried
+for 2 s, then by whoever wants one: never at ever longer intervals, so the site is back
+as soon as the database is."""
+
+
+def database_of(url: str, folder: Path) -> dict[str, Any]:
+    """Return Django's settings of the database at this address.
+
+    `folder`: where tests keep one of SQLite.
+    """
+    database: dict[str, Any] = environ.Env.db_url_config(url)
+    if database["ENGINE"].endswith("sqlite3"):
+        return {**database, **_sqlite(folder)}
+    return {**database, **_postgresql(database.get("OPTIONS", {}))}
+
+
+def _sqlite(folder: Path) -> dict[str, Any]:
+    return {
+        # IMMEDIATE takes the write lock at BEGIN: no lock errors halfway.
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        },
+        # Opening one costs more than most of what is asked of it.
+        "CONN_MAX_AGE": None,
+        # Named for the process, so that two test runs at once leave each other alone.
+        "TEST": {"NAME": str(folder / f"test-{os.getpid()}.sqlite3")},
+    }
+
+
+def _postgresql(given: dict[str, Any]) -> dict[str, Any]:
+    """`given`: what the address says after its `?`, which goes before ours."""
+    standstill = f"-c idle_in_transaction_session_timeout={STANDSTILL_MS}"
+    options = f"{standstill} {given.get('options', '')}".rstrip()
+    return {
+        "OPTIONS": {**SILENCE, **given, "options": options, "pool": POOL},
+        "CONN_MAX_AGE": 0,
+        # Without it every dead connection of the pool costs one failure after a
+        # restart.
+        "CONN_HEALTH_CHECKS": True,
+    }
