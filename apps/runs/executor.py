@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.utils.module_loading import import_string
 
-from apps.audit.types import Actor
+from apps.audit.types import Actor, EntryView
 from apps.audit.writer import close_writer
 from apps.core.errors import ConductorError, Conflict, NotFound, Overloaded
 from apps.core.ids import new_id
@@ -33,7 +33,7 @@ from apps.runs.broadcast import Broadcaster
 from apps.runs.calling import EndpointCaller
 from apps.runs.circuits import Circuits, circuit_key
 from apps.runs.execution import Equipment, Execution
-from apps.runs.history import interrupted_run
+from apps.runs.history import entries_of, interrupted_run
 from apps.runs.latencies import Latencies
 from apps.runs.leases import MAX_DEATHS, Ownership
 from apps.runs.models import ProcessKind, Run
@@ -58,6 +58,8 @@ MAX_RESOLVED = 10_000
 """Models of teams whose resolution is remembered."""
 DRAIN_S = 5.0
 """How long closing waits for runs to let go of their connections."""
+READ_AT_ONCE = 16
+"""Runs whose histories are read together, and so are in memory at the same time."""
 KEEP_S = 60.0
 """How often this process says that its runs go on, frees what dead ones held, and
 forgets idempotency keys of yesterday."""
@@ -142,34 +144,53 @@ class Executor:
         """Execute a run that is nobody's; False if there is no such run or no room."""
         return await self.tenure.claim(run_id)
 
-    async def take_up(self, run: Run) -> None:
-        """Go on with a run that is this process's now, or end it if it can't go on."""
+    async def take_up(self, runs: Sequence[Run]) -> None:
+        """Go on with runs that are this process's now; end those that can't go on."""
+        # Those not yet dropped are left to a later sweep.
+        waiting = [run for run in runs if run.id not in self._live]
+        while waiting:
+            some, waiting = waiting[:READ_AT_ONCE], waiting[READ_AT_ONCE:]
+            entries = await self._read(some)
+            for run in some:
+                await self._take_up(run, entries.get(run.id))
+
+    async def _read(self, runs: Sequence[Run]) -> dict[uuid.UUID, list[EntryView]]:
+        """Return the entries of runs; nothing if that fails for one of them."""
+        try:
+            entries: dict[uuid.UUID, list[EntryView]] = await entries_of(runs)
+        except Exception as exc:  # the boundary: entries may have been changed
+            if is_outage(exc):
+                raise
+            logger.warning("histories are read one by one", exc_info=exc)
+            return {}
+        return entries
+
+    async def _take_up(self, run: Run, entries: list[EntryView] | None) -> None:
         if run.deaths >= MAX_DEATHS:
             await run_give_up(run, OWNER_LOST)
             return
-        if run.id in self._live:
-            return  # not yet dropped; a later sweep finds it
         try:
-            history = await self._resume(run)
-        except Exception as exc:  # the boundary: entries may have been changed
+            if entries is None:
+                entries = (await entries_of([run]))[run.id]
+            count = await self._resume(run, entries)
+        except Exception as exc:  # the boundary, as above
             if is_outage(exc):
                 raise  # no fault of this run: nothing works without the database
             logger.exception("run %s cannot be resumed", run.id)
             await run_give_up(run, fault_at_resume(exc))
         else:
-            logger.info("run %s taken up after %d events", run.id, len(history))
+            logger.info("run %s taken up after %d events", run.id, count)
 
-    async def _resume(self, run: Run) -> Sequence[ev.Event]:
-        order: RunOrder
-        history: list[ev.Event]
-        order, history = await interrupted_run(run)
+    async def _resume(self, run: Run, entries: Sequence[EntryView]) -> int:
+        """Go on with a run; return how many events it has had."""
+        order, history = interrupted_run(run, entries)
         resolved = await self._resolve(order)
         created = history[0]
         assert isinstance(created, ev.RunCreated)
         allowance = await self._treasurer.keep(order, run.id, created)
         ownership = Ownership(run.owner_id, run.fence)
         self._begin(run.id, order, resolved, ownership, allowance, history)
-        return history
+        return len(history)
 
     def stop(self, stop: Stop) -> None:
         """Cancel a run of this process, as somebody elsewhere wished."""

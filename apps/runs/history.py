@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from uuid import UUID
 
 from channels.db import database_sync_to_async
 
-from apps.audit.selectors import entry_list
+from apps.audit.selectors import entries_by_subject, entry_list
 from apps.audit.types import EntryView
 from apps.engine import events as ev
 from apps.engine.codec import Record, decode, is_run_event
@@ -52,19 +54,32 @@ def event_of(entry: EntryView) -> ev.Event:
     return decode(Record(entry.action, dict(entry.data), bodies))
 
 
-def read_interrupted(run: Run) -> tuple[RunOrder, list[ev.Event]]:
+def read_entries(runs: Sequence[Run]) -> dict[UUID, list[EntryView]]:
+    """Return the entries of each run, by its id, with few statements for each team."""
+    by_team: dict[UUID, list[UUID]] = defaultdict(list)
+    for run in runs:
+        by_team[run.team_id].append(run.id)
+    found: dict[UUID, list[EntryView]] = {run.id: [] for run in runs}
+    for team_id, run_ids in by_team.items():
+        found |= entries_by_subject(team_id, run_ids)
+    return found
+
+
+entries_of = database_sync_to_async(read_entries, thread_sensitive=False)
+"""Never read in the thread that pages wait for."""
+
+
+def interrupted_run(
+    run: Run, entries: Sequence[EntryView]
+) -> tuple[RunOrder, list[ev.Event]]:
     """Return an unfinished run's order and history.
 
-    Raises: HistoryMismatch if its first entry is not there, SecretUnreadable, and
-    whatever else reading changed entries may raise.
+    Raises: HistoryMismatch if its first entry is not there, and whatever else reading
+    changed entries may raise.
     """
-    history = [recorded.event for recorded in run_events(run)]
+    history = [recorded.event for recorded in events_in(entries)]
     if not history or not isinstance(history[0], ev.RunCreated):
         raise HistoryMismatch(
             f"run {run.id} does not begin with {ev.RunCreated.action}"
         )
     return order_of(run, history[0]), history
-
-
-interrupted_run = database_sync_to_async(read_interrupted, thread_sensitive=False)
-"""Several are read at once, and never in the thread that pages wait for."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Protocol
 
 from django.db import DatabaseError, InterfaceError
@@ -35,8 +35,6 @@ from apps.runs.stops import LOOK_S, Stop
 logger = logging.getLogger(__name__)
 USAGE_S = 60.0
 """How often the eldest process keeps what teams used, added up."""
-AT_ONCE = 8
-"""Runs whose history is read at the same time."""
 
 
 class Hands(Protocol):
@@ -52,8 +50,11 @@ class Hands(Protocol):
         """Return how many more may."""
         ...
 
-    async def take_up(self, run: Run) -> None:
-        """Go on with a run that is this process's now; must not fail for its faults."""
+    async def take_up(self, runs: Sequence[Run]) -> None:
+        """Go on with runs that are this process's now, whatever is wrong with some.
+
+        Raises: OperationalError, InterfaceError.
+        """
         ...
 
     def stop(self, stop: Stop) -> None:
@@ -129,7 +130,7 @@ class Tenure:
             if strays:
                 room -= len(runs)
                 runs += await claim_runs(self.lease_id, room, run_ids=strays)
-            await self._take_up(runs)
+            await self._hands.take_up(runs)
 
     async def claim(self, run_id: uuid.UUID) -> bool:
         """Take up one run; False if it is somebody's or over, or there is no room.
@@ -153,23 +154,10 @@ class Tenure:
         try:
             runs = await claim_runs(self.lease_id, self._hands.room, run_ids=wanted)
             taken = {run.id for run in runs}
-            await self._take_up(runs)
+            await self._hands.take_up(runs)
         finally:  # what was claimed and not taken up is the next sweep's
             for run_id, answer in asked.items():
                 answer.set_result(run_id in taken)
-
-    async def _take_up(self, runs: Iterable[Run]) -> None:
-        """Take up several at once. Raises: the first of their errors."""
-        places = asyncio.Semaphore(AT_ONCE)
-
-        async def take_up(run: Run) -> None:
-            async with places:
-                await self._hands.take_up(run)
-
-        ends = await asyncio.gather(*map(take_up, runs), return_exceptions=True)
-        for end in ends:
-            if isinstance(end, BaseException):
-                raise end
 
     async def look_for_stops(self) -> None:
         """Cancel what somebody elsewhere wants stopped."""
