@@ -56,12 +56,22 @@ def _sqlite(folder: Path) -> dict[str, Any]:
 
 def _postgresql(given: dict[str, Any]) -> dict[str, Any]:
     """`given`: what the address says after its `?`, which goes before ours."""
-    standstill = f"-c idle_in_transaction_session_timeout={STANDSTILL_MS}"
-    options = f"{standstill} {given.get('options', '')}".rstrip()
     return {
-        "OPTIONS": {**SILENCE, **given, "options": options, "pool": POOL},
+        "OPTIONS": {**SILENCE, **given, "pool": POOL},
         "CONN_MAX_AGE": 0,
         # Without it every dead connection of the pool costs one failure after a
         # restart.
         "CONN_HEALTH_CHECKS": True,
     }
+
+
+def limit_standstills(database: dict[str, Any]) -> None:
+    """Let PostgreSQL break off connections of this process that stand still.
+
+    For those that serve, before their first connection. Commands may think for long:
+    a migration does, on a slow machine.
+    """
+    if database["ENGINE"].endswith("postgresql"):
+        options = database["OPTIONS"]
+        limit = f"-c idle_in_transaction_session_timeout={STANDSTILL_MS}"
+        options["options"] = f"{limit} {options.get('options', '')}".rstrip()

@@ -15,6 +15,9 @@ from contextlib import contextmanager
 import django
 from django.core.checks import ERROR, run_checks
 from django.core.exceptions import ImproperlyConfigured
+from django.db import DEFAULT_DB_ALIAS, connections
+
+from conductor_site.databases import limit_standstills
 
 STARTUP = "startup"
 """The tag of checks that a process makes before it starts."""
@@ -25,6 +28,7 @@ def set_up() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "conductor_site.settings")
     with faults_in_lines():
         django.setup()
+    limit_standstills(connections.settings[DEFAULT_DB_ALIAS])
     found = run_checks(tags=[STARTUP], include_deployment_checks=True)
     # Django keeps checks in a set: without an order, lines would change places.
     messages = sorted(found, key=lambda message: str(message.id))

@@ -22,7 +22,7 @@ from apps.audit.dialects import dialect_of
 from apps.audit.errors import StaleWrite
 from apps.audit.types import Batch
 from apps.runs.leases import LEASE_S
-from conductor_site.databases import database_of
+from conductor_site.databases import database_of, limit_standstills
 from tests.audit.examples import draft, guard
 from tests.faults.chaos import BEYOND_LEASE_S
 from tests.faults.members import POLL_S
@@ -178,6 +178,7 @@ def stage(
 def connected(url: str) -> Iterator[None]:
     """Give Django the database at `url`, as a site has it, under the name HERE."""
     settings = database_of(url, Path())
+    limit_standstills(settings)
     whole = ConnectionHandler({"default": settings}).settings["default"]
     connections.settings[HERE] = whole
     try:
