@@ -46,26 +46,27 @@ async def watch_run(scope: Any, receive: Receive, send: Send) -> None:
     broadcaster = get_executor().broadcaster
     seat = broadcaster.enter(run, user.pk, _after(scope["query_string"]))
     try:
-        await _while_connected(_tell(seat, send), receive)
+        close_code = await _while_connected(_tell(seat, send), receive)
     finally:
         broadcaster.leave(seat)
+    if close_code is not None:
+        await send({"type": "websocket.close", "code": close_code})
 
 
-async def _tell(seat: Seat, send: Send) -> None:
-    """Send what there is for this watcher until there is nothing more."""
+async def _tell(seat: Seat, send: Send) -> int:
+    """Send what there is for this watcher; return the close code once that is all."""
     room = seat.room
     while True:
         version = room.version
         for frame in seat.take():
             await send({"type": "websocket.send", "text": frame})
         if seat.close_code is not None:
-            await send({"type": "websocket.close", "code": seat.close_code})
-            return
+            return seat.close_code
         await room.news(version)
 
 
-async def _while_connected(telling: Awaitable[None], receive: Receive) -> None:
-    """Await `telling`, but not longer than the client is there."""
+async def _while_connected(telling: Awaitable[int], receive: Receive) -> int | None:
+    """Return what `telling` does; None if the client has gone before."""
     work = asyncio.ensure_future(telling)
     leaving = asyncio.create_task(_disconnected(receive))
     try:
@@ -74,8 +75,7 @@ async def _while_connected(telling: Awaitable[None], receive: Receive) -> None:
         is_told = work.done()
         work.cancel()
         leaving.cancel()
-    if is_told:
-        await work
+    return await work if is_told else None
 
 
 async def _disconnected(receive: Receive) -> None:
