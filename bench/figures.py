@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import sqlite3
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from bench.servers import ROOT
 
-KEPT = ROOT / "var" / "bench" / "figures"
+KEPT = ROOT / "bench" / "figures"
+"""Under version control: not every machine measures everything."""
 LOAD_BEFORE = os.getloadavg()[0]
 """How busy the machine was with other things when this process started."""
 Seen = Mapping[str, Any]
@@ -41,10 +45,15 @@ def medians(rows: list[Seen]) -> dict[str, Any]:
 
 
 def keep(name: str, figures: Mapping[str, Any]) -> None:
-    """Store figures for the report, with the day and how busy the machine was."""
+    """Store figures for the report: with the day, the machine, how busy it was."""
     KEPT.mkdir(parents=True, exist_ok=True)
     today = datetime.now(UTC).date().isoformat()
-    document = {"measured_on": today, "load_before": LOAD_BEFORE, **figures}
+    document = {
+        "measured_on": today,
+        "machine": _machine(),
+        "load_before": LOAD_BEFORE,
+        **figures,
+    }
     (KEPT / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n")
 
 
@@ -63,3 +72,17 @@ def _short(seen: Seen) -> str:
     if "per_s" in seen:
         return f"{seen['per_s']:.0f}/s, median {seen['median_ms']:.1f} ms"
     return f"p99 {seen['delay_p99_ms']:.1f} ms, lag {seen['lag_p99_ms']:.1f} ms"
+
+
+def _machine() -> str:
+    return (
+        f"{os.cpu_count()} cores, {_processor()}, Python {platform.python_version()}, "
+        f"SQLite {sqlite3.sqlite_version}"
+    )
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()

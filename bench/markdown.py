@@ -23,8 +23,8 @@ def section(
 ) -> str:
     """Return a section: what was measured, the figures, the targets."""
     when = (
-        f"Measured on {found['measured_on']}, {found['rounds']} rounds, load average "
-        f"before it {found['load_before']:.1f}."
+        f"Measured on {found['measured_on']} ({found['machine']}), "
+        f"{found['rounds']} rounds, load average before it {found['load_before']:.1f}."
     )
     missing = "".join(
         f"\n\nNot measured: {name}: {' '.join(why.split())}"

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import sqlite3
-from pathlib import Path
 from typing import Any
 
 from bench.figures import kept
@@ -22,10 +18,11 @@ Written by `make bench`, `make bench-peers` and `make bench-load`. All servers o
 table ran at once on the same machine and were asked in turn; every figure is the median
 of its rounds.
 Absolute times say as much about the machine as about the software: compare within a
-table only. Each server is one process, the Python ones with uvloop and httptools;
-Conductor's has a child that writes the ledger, and its CPU is that of both. The
-load comes from a process of its own, databases are SQLite on the same disk unless a
-table says PostgreSQL, and the ledger is on and durable (`synchronous=FULL`, `fsync`).
+table only, and look at which machine it was. Each server is one process, the Python
+ones with uvloop and httptools; Conductor's has a child that writes the ledger, and its
+CPU is that of both. The load comes from a process of its own, databases are SQLite on
+the same disk unless a table says PostgreSQL, and the ledger is on and durable
+(`synchronous=FULL`, `fsync`).
 """
 
 
@@ -33,7 +30,6 @@ def main() -> None:
     """Write the file."""
     parts = [
         HEAD,
-        _machine(),
         _engine("engine", "Engine"),
         _engine("engine-peers", "Engine beside LangGraph"),
         _gateway("gateway", "Gateway"),
@@ -47,23 +43,6 @@ def main() -> None:
         _how(),
     ]
     RESULTS.write_text("\n".join(part for part in parts if part))
-
-
-def _machine() -> str:
-    return (
-        f"Machine: {os.cpu_count()} cores, {_processor()}; "
-        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}.\n"
-    )
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
-
-
-# --- sections ------------------------------------------------------------------------
 
 
 def _engine(file: str, title: str) -> str:
