@@ -146,8 +146,12 @@ class Executor:
 
     async def take_up(self, runs: Sequence[Run]) -> None:
         """Go on with runs that are this process's now; end those that can't go on."""
-        # Those not yet dropped are left to a later sweep.
-        waiting = [run for run in runs if run.id not in self._live]
+        waiting = []
+        for run in runs:
+            if run.deaths >= MAX_DEATHS:  # perhaps of reading its history: not again
+                await run_give_up(run, OWNER_LOST)
+            elif run.id not in self._live:  # else not yet dropped; a later sweep's
+                waiting.append(run)
         while waiting:
             some, waiting = waiting[:READ_AT_ONCE], waiting[READ_AT_ONCE:]
             entries = await self._read(some)
@@ -166,9 +170,6 @@ class Executor:
         return entries
 
     async def _take_up(self, run: Run, entries: list[EntryView] | None) -> None:
-        if run.deaths >= MAX_DEATHS:
-            await run_give_up(run, OWNER_LOST)
-            return
         try:
             if entries is None:
                 entries = (await entries_of([run]))[run.id]

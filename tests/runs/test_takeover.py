@@ -14,6 +14,7 @@ from apps.audit.types import Actor
 from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.pools.selectors import snapshots_forget
+from apps.runs import executor
 from apps.runs.executor import get_executor
 from apps.runs.leases import MAX_DEATHS, leases_sweep
 from apps.runs.models import Process, Run, RunState, RunStop
@@ -174,17 +175,37 @@ def test_what_executes_here_is_not_taken_up_twice(begun):
 
 
 def test_g1_a_run_that_kills_its_owners_ends_by_name(begun):
+    run = killer(begun)
+    sweep()
+    run.refresh_from_db()
+    assert (run.state, run.error_code) == (RunState.FAILED, "owner_lost")
+    assert "3 processes ended" in run.error_message
+    call_command("audit_verify")
+
+
+def test_g1_the_history_of_a_run_that_kills_is_not_read(begun, monkeypatch):
+    run = killer(begun)
+    read = []
+
+    async def entries_of(runs):
+        read.extend(each.id for each in runs)
+        return {each.id: [] for each in runs}
+
+    monkeypatch.setattr(executor, "entries_of", entries_of)
+    sweep()
+    run.refresh_from_db()
+    assert (run.error_code, read) == ("owner_lost", [])
+
+
+def killer(begun):
+    """Return a run that as many processes died with as may."""
     run = begun()
     on_loop(get_executor().drop_all())
     finished(run)
     Run.objects.across_teams().filter(id=run.id).update(
         owner_id=None, deaths=MAX_DEATHS
     )
-    sweep()
-    run.refresh_from_db()
-    assert (run.state, run.error_code) == (RunState.FAILED, "owner_lost")
-    assert "3 processes ended" in run.error_message
-    call_command("audit_verify")
+    return run
 
 
 def test_a_queued_run_waits_for_whoever_claims_it(house: House):  # noqa: F811
