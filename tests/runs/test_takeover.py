@@ -185,7 +185,7 @@ def test_g1_a_run_that_kills_its_owners_ends_by_name(begun):
 
 def test_g1_the_history_of_a_run_that_kills_is_not_read(begun, monkeypatch):
     run = killer(begun)
-    read = []
+    read: list[uuid.UUID] = []
 
     async def entries_of(runs):
         read.extend(each.id for each in runs)
