@@ -13,26 +13,29 @@ a thread of its own.
 from __future__ import annotations
 
 import asyncio
-import copyreg
 import fcntl
 import logging
 import os
-import pickle  # nosec B403
 import signal
 import socket
-import struct
 import threading
 import time
 from collections import deque
 from collections.abc import Iterable
 from functools import partial
-from types import MappingProxyType
 from typing import IO, Any, cast
-from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
+from django.db import DEFAULT_DB_ALIAS, connections
 
 from apps.audit.append import prepare
+from apps.audit.channel import (
+    Answer,
+    Messages,
+    pack_answers,
+    pack_batch,
+    unpack_answers,
+    unpack_batch,
+)
 from apps.audit.committer import Committer, Pending, Result
 from apps.audit.dialects import dialect_of
 from apps.audit.errors import LedgerUnavailable
@@ -54,8 +57,6 @@ READY_S = 15.0
 """How long to wait for the scribe, and it for that of the process before."""
 LOCK_POLL_S = 0.02
 """How soon it sees that the process before has ended."""
-LENGTH = struct.Struct("!I")
-"""Goes before each message. Messages are pickles: both ends are the same program."""
 READ_BYTES = 1 << 18
 READY = 0
 """The number of the message that says: I may write now."""
@@ -107,7 +108,7 @@ class _Inbox:
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
-        self._parts = _Parts()
+        self._messages = Messages()
         self._dialect = dialect_of(connections[DEFAULT_DB_ALIAS])
         self._waiting: deque[Pending] = deque()
         self._is_ended = False
@@ -135,8 +136,8 @@ class _Inbox:
         except ConnectionResetError:
             data = b""
         self._is_ended = not data
-        for number, batch in self._parts.feed(data):
-            self._take(number, batch)
+        for message in self._messages.feed(data):
+            self._take(*unpack_batch(message))
         return True
 
     def _take(self, number: int, batch: Batch) -> None:
@@ -179,57 +180,14 @@ def _is_at_end(channel: socket.socket) -> bool:
 
 
 def _answer(channel: socket.socket, results: Iterable[tuple[Pending, Result]]) -> None:
-    _send(channel, [(pending.waiter, _portable(result)) for pending, result in results])
+    _send(channel, [(cast(int, each.waiter), result) for each, result in results])
 
 
-def _portable(result: Result) -> Result:
-    """Return `result` as it can travel: a driver's own errors need not be picklable."""
-    if isinstance(result, BaseException):
-        try:
-            pickle.dumps(result)
-        except (pickle.PicklingError, TypeError, AttributeError):
-            return DatabaseError(str(result))
-    return result
-
-
-def _send(channel: socket.socket, answers: list[Any]) -> None:
+def _send(channel: socket.socket, answers: Iterable[Answer]) -> None:
     try:
-        channel.sendall(_frame(answers))
+        channel.sendall(pack_answers(answers))
     except OSError:
         logger.warning("ledger: the serving process is gone; all it sent is written")
-
-
-def _frame(message: Any) -> bytes:
-    payload = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    return LENGTH.pack(len(payload)) + payload
-
-
-def _as_dict(mapping: Any) -> Any:
-    return dict, (dict(mapping),)
-
-
-def _as_bytes(number: UUID) -> Any:
-    return UUID, (None, number.bytes)
-
-
-class _Parts:
-    """Puts a stream of bytes together to messages."""
-
-    def __init__(self) -> None:
-        self._rest = bytearray()
-
-    def feed(self, data: bytes) -> list[Any]:
-        """Return the messages that are complete now."""
-        self._rest += data
-        found, start = [], 0
-        while (begin := start + LENGTH.size) <= len(self._rest):
-            end = begin + LENGTH.unpack_from(self._rest, start)[0]
-            if end > len(self._rest):
-                break
-            found.append(pickle.loads(self._rest[begin:end]))  # nosec B301
-            start = end
-        del self._rest[:start]
-        return found
 
 
 # --- the serving process -------------------------------------------------------------
@@ -255,13 +213,9 @@ class RemoteWriter(asyncio.Protocol):
 
     def __init__(self, pid: int | None = None) -> None:
         """Take the process id of the scribe, if it is a child to wait for."""
-        # Drafts hold read-only mappings, which pickle does not know, and many UUIDs,
-        # for which its own way takes longer than for all the rest.
-        copyreg.pickle(MappingProxyType, _as_dict)
-        copyreg.pickle(UUID, _as_bytes)
         self._pid = pid
         self._loop = asyncio.get_running_loop()
-        self._parts = _Parts()
+        self._messages = Messages()
         self._waiting: dict[int, asyncio.Future[list[int]]] = {}
         self._number = READY
         self._is_closing = False
@@ -295,7 +249,7 @@ class RemoteWriter(asyncio.Protocol):
             raise LedgerUnavailable("the ledger is closed", retry_after_s=5)
         if len(self._waiting) >= MAX_WAITING:
             raise LedgerUnavailable("the ledger is overloaded", retry_after_s=5)
-        frame = _frame((self._number + 1, batch))
+        frame = pack_batch(self._number + 1, batch)
         self._number += 1
         self._transport.write(frame)
         return self._expect()
@@ -331,7 +285,8 @@ class RemoteWriter(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Wake those whose batches are durable or refused."""
-        for answers in self._parts.feed(data):
+        for message in self._messages.feed(data):
+            answers = unpack_answers(message)
             if answers[0][0] != READY:
                 GROUP.observe(len(answers))
             for number, result in answers:

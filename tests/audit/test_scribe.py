@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import pickle
 import socket
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import connection, connections
-from hypothesis import given
-from hypothesis import strategies as st
 
 from apps.audit import scribe as scribe_module
 from apps.audit.errors import LedgerUnavailable, NotCanonical, StaleWrite
 from apps.audit.models import Entry
-from apps.audit.scribe import LENGTH, RemoteWriter, _Parts, serve
+from apps.audit.scribe import RemoteWriter, serve
 from apps.audit.types import Batch, EntryDraft
 from apps.audit.verify import verify_team
 from tests.audit.examples import ALICE, RUN, batch, draft, guard
@@ -203,20 +199,6 @@ def test_scribe_of_a_process_that_gave_up_does_not_wait_on() -> None:
         is_waiting = thread.is_alive()
     thread.join()
     assert not is_waiting
-
-
-@given(
-    messages=st.lists(st.binary(max_size=50), max_size=8),
-    cuts=st.lists(st.integers(0, 600), max_size=8),
-)
-def test_messages_survive_any_cutting(messages: list[bytes], cuts: list[int]) -> None:
-    stream = b"".join(
-        LENGTH.pack(len(payload)) + payload for payload in map(pickle.dumps, messages)
-    )
-    places = sorted({0, len(stream), *(c for c in cuts if c < len(stream))})
-    parts = _Parts()
-    pieces = [stream[a:b] for a, b in pairwise(places)]
-    assert [m for piece in pieces for m in parts.feed(piece)] == messages
 
 
 def test_lock_lies_beside_the_database() -> None:
