@@ -67,10 +67,38 @@ def pack_batch(number: int, batch: Batch) -> bytes:
         (write.sql, _pack_params(write.params), write.phase, write.must_change_row)
         for write in batch.writes
     ]
+    parts = (number, batch.team_id.bytes, drafts, writes)
     try:
-        return pack_message((number, batch.team_id.bytes, drafts, writes))
-    except ValueError as exc:
+        return pack_message(parts)
+    except ValueError:
+        return _pack_with_care(parts)
+
+
+def _pack_with_care(parts: Any) -> bytes:
+    """Pack what holds words of an enumeration, or nothing that can be held at all."""
+    try:
+        return pack_message(_plain(parts))
+    except (ValueError, RecursionError) as exc:
         raise NotCanonical(f"the ledger cannot hold this: {exc}") from exc
+
+
+def _plain(value: Any) -> Any:
+    """Return `value` with exact types where it has subclasses of them."""
+    match value:
+        case bool():
+            return value
+        case str():
+            return str.__str__(value)
+        case int():
+            return int.__int__(value)
+        case dict():
+            return {_plain(key): _plain(item) for key, item in value.items()}
+        case tuple():
+            return tuple([_plain(item) for item in value])
+        case list():
+            return [_plain(item) for item in value]
+        case _:
+            return value
 
 
 def unpack_batch(packed: Any) -> tuple[int, Batch]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
-from enum import Enum
+from enum import Enum, IntEnum, StrEnum
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 from django.db import DatabaseError
+from django.utils.safestring import SafeString
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,6 +94,25 @@ def test_enum_arrives_as_its_value() -> None:
 
     _, arrived = carried(batch(RUN, writes=(RowWrite("", (Colour.RED,)),)))
     assert arrived.writes[0].params == ("red",)
+
+
+class Fault(StrEnum):
+    SLOW = "slow"
+
+
+class Place(IntEnum):
+    FIRST = 1
+
+
+def test_words_and_numbers_of_enumerations_arrive_as_what_they_stand_for() -> None:
+    data = {"fault": Fault.SLOW, "places": [Place.FIRST], "is_last": True, "n": None}
+    write = RowWrite("", (SafeString("<b>"), Place.FIRST, RUN, b"1", 1.5))
+    _, arrived = carried(batch(RUN, draft(data=data), writes=(write,)))
+    kept = arrived.drafts[0].data
+    assert kept == {"fault": "slow", "places": [1], "is_last": True, "n": None}
+    assert [type(value) for value in kept.values()] == [str, list, bool, type(None)]
+    assert arrived.writes[0].params == ("<b>", 1, RUN, b"1", 1.5)
+    assert type(arrived.writes[0].params[0]) is str
 
 
 def test_read_only_mappings_arrive() -> None:
