@@ -11,6 +11,7 @@ import logging
 import re
 import uuid
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from apps.core.errors import ConductorError, InvalidInput, NotFound, Overloaded
 from apps.core.ids import new_id
@@ -129,7 +130,7 @@ class KeyedRuns:
         self, order: RunOrder, key: str, run_id: uuid.UUID, begin: Begin
     ) -> SharedRun | RunRecord:
         try:
-            run = await begin(order, run_id)
+            run = await begin(replace(order, idempotency_key=key), run_id)
         except BaseException:
             await self._backend.release(order.team_id, key, run_id)
             raise

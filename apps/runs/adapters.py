@@ -231,6 +231,13 @@ def reservations_keep(run_ids: list[uuid.UUID]) -> None:
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
+def key_stands_for(team_id: uuid.UUID, key: str, run_id: uuid.UUID) -> bool:
+    """Say whether an idempotency key stands for this run."""
+    rows = IdempotencyKey.objects.for_team(team_id)
+    return rows.filter(key=key, run_id=run_id).exists()
+
+
+@database_sync_to_async  # type: ignore[untyped-decorator]
 def idempotency_sweep() -> None:
     """Forget idempotency keys whose day is over."""
     IdempotencyKey.objects.across_teams().over(datetime.now(UTC)).delete()

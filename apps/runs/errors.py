@@ -1,6 +1,6 @@
 """Errors of the runs app."""
 
-from apps.core.errors import ConductorError
+from apps.core.errors import ConductorError, Overloaded
 
 
 class IdempotencyConflict(ConductorError):
@@ -8,3 +8,7 @@ class IdempotencyConflict(ConductorError):
 
     code = "idempotency_conflict"
     http_status = 422
+
+
+class IdempotencyKeyLost(Overloaded):
+    """The key stands for another run by now, so this one never gets on record."""

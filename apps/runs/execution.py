@@ -20,8 +20,9 @@ from apps.engine.conduct import conduct
 from apps.engine.limits import Limits
 from apps.engine.ports import Gate, Ports, Progress, Task, WorkerCaller
 from apps.runs import metrics
-from apps.runs.adapters import LedgerRecorder, still_owned
+from apps.runs.adapters import LedgerRecorder, key_stands_for, still_owned
 from apps.runs.allowance import Allowance, Treasurer
+from apps.runs.errors import IdempotencyKeyLost
 from apps.runs.leases import Ownership
 from apps.runs.narrowing import narrow_limits
 from apps.runs.orders import delivery_of, params_on_record
@@ -45,6 +46,10 @@ MAX_TRIES = 5
 FREED = (
     "what was set aside for this run was freed while no process executed it, and the "
     "budget has not enough left"
+)
+KEY_LOST = (
+    "this took so long to begin that another request has its Idempotency-Key by now; "
+    "ask again"
 )
 CONTENDED = "other runs take what is left of the budget; try again"
 
@@ -95,7 +100,7 @@ class Execution:
         self._history = history
         self._uncapped = resolved
         self._take(allowance)
-        self._refusal: BudgetExceeded | None = None
+        self._refusal: ConductorError | None = None
         self._listeners: list[Listener] = []
         self._stop_reason: str | None = None
         self._task: asyncio.Task[None] | None = None
@@ -153,8 +158,8 @@ class Execution:
     async def finished(self) -> RunSummary:
         """Return when the last event is durable.
 
-        Raises: RunInterrupted if this process could not finish it; BudgetExceeded or
-        Overloaded if it never got on record.
+        Raises: RunInterrupted if this process could not finish it; BudgetExceeded,
+        IdempotencyKeyLost or Overloaded if it never got on record.
         """
         await self._ended.wait()
         if not self._is_on_record:
@@ -194,7 +199,7 @@ class Execution:
             raise  # the run can go on once the ledger is back
         except OwnerLost:
             logger.warning("run %s is in the hands of another process", self.id)
-        except BudgetExceeded as exc:
+        except (BudgetExceeded, IdempotencyKeyLost) as exc:
             if self._is_on_record:
                 await self._break_off(Fault(exc.code, exc.message))
             else:
@@ -208,7 +213,8 @@ class Execution:
     async def _conduct_within_budget(self, equipment: Equipment) -> None:
         """Conduct; begin anew, with less, if others were quicker to take what was left.
 
-        Raises: BudgetExceeded if nothing is left; what `conduct` raises.
+        Raises: BudgetExceeded if nothing is left; IdempotencyKeyLost; what `conduct`
+        raises.
         """
         for _ in range(MAX_TRIES):
             try:
@@ -216,6 +222,7 @@ class Execution:
                 return
             except StaleWrite:
                 await self._require_ownership()
+                await self._require_key()
                 if self._hold is None or self._is_opened:
                     raise
                 if self._history:
@@ -231,10 +238,18 @@ class Execution:
         if self._is_on_record and not await still_owned(self.id, self._ownership):
             raise OwnerLost
 
+    async def _require_key(self) -> None:
+        """Raise IdempotencyKeyLost if another request has taken the run's key over."""
+        order = self.order
+        if self._is_on_record or not order.idempotency_key:
+            return
+        if not await key_stands_for(order.team_id, order.idempotency_key, self.id):
+            raise IdempotencyKeyLost(KEY_LOST, retry_after_s=1)
+
     async def put_on_record(self, treasurer: Treasurer) -> None:
         """Record the run without executing it, for whoever claims it.
 
-        Raises: BudgetExceeded, LedgerUnavailable.
+        Raises: BudgetExceeded, IdempotencyKeyLost, LedgerUnavailable.
         """
         for _ in range(MAX_TRIES):
             try:
@@ -242,6 +257,7 @@ class Execution:
                 metrics.QUEUED.add()
                 return
             except StaleWrite:
+                await self._require_key()
                 self._take(await treasurer.allow_anew(self.order, self._uncapped))
         raise BudgetExceeded(CONTENDED, retry_after_s=1)
 

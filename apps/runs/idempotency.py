@@ -1,8 +1,10 @@
 """Which run an `Idempotency-Key` stands for: one for each key and team, for a day.
 
 A claim is one INSERT that the database lets through once; everybody else reads whose it
-is. Rows are updated and deleted only by the run id they were read with, so that of two
-who take over the same stale claim one wins.
+is. Rows are deleted only by the run id they were read with, so that of two who take
+over the same stale claim one wins. The commit that puts a run on record holds its
+claim's row, and whoever lets go of a claim locks that row before looking for the run:
+so a commit on its way is waited for, and one that comes later fails.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import uuid
 from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.utils import timezone
 
 from apps.core.errors import Overloaded
@@ -51,7 +54,10 @@ def idempotency_claim(
             return run_id
         if not _is_over(held, now):
             return _held_run(held, body_digest)
-        _same_row(held).delete()
+        with transaction.atomic():
+            for row in _same_row(held).select_for_update():
+                if _is_over(row, now):
+                    row.delete()
     raise Overloaded("the idempotency key changes hands too quickly", retry_after_s=1)
 
 
@@ -62,11 +68,12 @@ def idempotency_release(*, team_id: uuid.UUID, key: str, run_id: uuid.UUID) -> N
     of an outage while the commit went through. A run that is on record keeps its key,
     unless it was cancelled.
     """
+    claim = IdempotencyKey.objects.for_team(team_id).filter(key=key, run_id=run_id)
     runs = Run.objects.for_team(team_id).filter(id=run_id)
-    if runs.exclude(state=RunState.CANCELLED).exists():
-        return
-    rows = IdempotencyKey.objects.for_team(team_id)
-    rows.filter(key=key, run_id=run_id).delete()
+    with transaction.atomic():
+        for row in claim.select_for_update():
+            if not runs.exclude(state=RunState.CANCELLED).exists():
+                row.delete()
 
 
 def _held_run(held: IdempotencyKey, body_digest: bytes) -> uuid.UUID:

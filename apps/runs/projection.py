@@ -63,6 +63,12 @@ UPDATE_RUN = (
     f"UPDATE runs_run SET {' = %s, '.join(_CHANGING)} = %s "  # nosec B608
     "WHERE id = %s AND fence = %s"
 )
+HOLD_KEY = (
+    "UPDATE runs_idempotencykey SET run_id = run_id "
+    'WHERE team_id = %s AND "key" = %s AND run_id = %s'
+)
+"""For the commit that puts a run on record: whoever lets go of its idempotency key
+waits for this commit, or makes it fail."""
 CHECK_FENCE = "UPDATE runs_run SET fence = fence WHERE id = %s AND fence = %s"
 """For commits that change nothing a list shows: whose the run is still counts."""
 INSERT_STEP = (
@@ -128,6 +134,8 @@ class RunProjection:
             step = self.tally.add(event)
             if step is not None and step.is_over:
                 writes.append(self._step_write(step))
+        if not self._is_inserted and self._order.idempotency_key:
+            writes.append(self._key_write())
         if is_news:
             writes.append(self._run_write())
         else:
@@ -140,6 +148,11 @@ class RunProjection:
             return RowWrite(UPDATE_RUN, values, must_change_row=True)
         self._is_inserted = True
         return RowWrite(INSERT_RUN, (*self._fixed(), *self._changing()), phase=0)
+
+    def _key_write(self) -> RowWrite:
+        order = self._order
+        values = (order.team_id, order.idempotency_key, self._run_id)
+        return RowWrite(HOLD_KEY, values, must_change_row=True)
 
     def _fixed(self) -> tuple[object, ...]:
         order, actor = self._order, self._order.actor

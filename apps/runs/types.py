@@ -72,6 +72,8 @@ class RunOrder:
     echo: Mapping[str, Any] = field(default_factory=dict)
     """What an answer gives back of its request, as JSON values. Kept with the
     parameters; without effect on the run."""
+    idempotency_key: str = ""
+    """Must stand for this run when it gets on record. Empty: nothing must."""
 
 
 @dataclass(frozen=True, slots=True)

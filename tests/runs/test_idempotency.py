@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.db import connection
+from django.db import connection, transaction
 
 from apps.accounts.models import Team
+from apps.audit.dialects import dialect_of
+from apps.budgets.services import budget_create
 from apps.core.ids import new_id
 from apps.runs.adapters import idempotency_sweep
-from apps.runs.errors import IdempotencyConflict
+from apps.runs.errors import IdempotencyConflict, IdempotencyKeyLost
 from apps.runs.idempotency import GRACE
 from apps.runs.models import IdempotencyKey, Run, RunState
+from apps.runs.projection import HOLD_KEY
 from apps.runs.querysets import KEY_LIFETIME
-from apps.runs.services import idempotency_claim, idempotency_release
+from apps.runs.services import (
+    idempotency_claim,
+    idempotency_release,
+    run_enqueue,
+    run_start_on_record,
+)
 from tests.conftest import Cast, Site
-from tests.factories import TeamFactory
+from tests.factories import ACTOR, TeamFactory
 from tests.runs.clients import ask_all, request
+from tests.runs.starting import on_loop, order
 
 pytestmark = pytest.mark.django_db
 BODY = b"b" * 32
@@ -42,6 +53,17 @@ def claim(team: Team, digest: bytes = BODY, key: str = "k") -> tuple[bool, uuid.
 def grow_older(team: Team, age: timedelta) -> None:
     rows = IdempotencyKey.objects.for_team(team.id)
     rows.update(claimed_at=datetime.now(UTC) - age)
+
+
+def put_on_record(team: Team, run_id: uuid.UUID, state: RunState) -> None:
+    Run.objects.create(
+        id=run_id,
+        team=team,
+        state=state,
+        source="api",
+        pool_version=1,
+        created_at=datetime.now(UTC),
+    )
 
 
 def test_same_body_leads_to_the_same_run(team: Team):
@@ -94,14 +116,7 @@ def test_g8_a_run_on_record_keeps_its_key_unless_it_was_cancelled(
     team: Team, state: RunState, is_free: bool
 ):
     _, run_id = claim(team)
-    Run.objects.create(
-        id=run_id,
-        team=team,
-        state=state,
-        source="api",
-        pool_version=1,
-        created_at=datetime.now(UTC),
-    )
+    put_on_record(team, run_id, state)
     idempotency_release(team_id=team.id, key="k", run_id=run_id)
     assert claim(team)[0] is is_free
 
@@ -150,3 +165,66 @@ def test_key_of_a_run_on_record_is_kept_all_day(site: Site):
     idempotency_claim(team_id=team.id, key="k", body_digest=BODY, run_id=run.id)
     grow_older(team, KEY_LIFETIME - timedelta(minutes=1))
     assert claim(team) == (False, run.id)
+
+
+# --- G8: no run without its key -------------------------------------------------------
+
+
+@pytest.mark.parametrize("begin", [run_start_on_record, run_enqueue])
+def test_g8_run_whose_key_was_taken_over_never_gets_on_record(
+    site: Site, begin: Callable[..., Any]
+):
+    """As for a process that stood still between its claim and its first commit."""
+    team = site.cast.team
+    _, lost = claim(team)
+    grow_older(team, GRACE + timedelta(seconds=5))
+    _, taken = claim(team)
+    wanted = order(site.cast, "Hi", model="worker/sim-delta", idempotency_key="k")
+    with pytest.raises(IdempotencyKeyLost, match="ask again"):
+        on_loop(begin(wanted, lost))
+    assert not Run.objects.for_team(team.id).exists()
+    on_loop(begin(wanted, taken))
+    assert Run.objects.for_team(team.id).get().id == taken
+
+
+def test_g8_with_a_budget_too_it_is_the_key_that_was_lost(site: Site):
+    values = {"kind": "team", "period": "month", "limit_usd": "10.00"}
+    budget_create(team=site.cast.team, values=values, actor=ACTOR)
+    wanted = order(site.cast, "Hi", model="worker/sim-delta", idempotency_key="k")
+    with pytest.raises(IdempotencyKeyLost):
+        on_loop(run_start_on_record(wanted))
+
+
+@pytest.mark.parametrize("is_stale", [False, True], ids=["released", "taken over"])
+def test_g8_letting_go_of_a_key_waits_for_the_commit_of_its_run(
+    cast: Cast, is_stale: bool
+):
+    """As when the writer dies in its commit, which goes through all the same."""
+    team = cast.team
+    _, run_id = claim(team)
+    if is_stale:
+        grow_older(team, GRACE + timedelta(seconds=5))
+
+    def let_go() -> None:
+        try:
+            if is_stale:
+                claim(team)
+            else:
+                idempotency_release(team_id=team.id, key="k", run_id=run_id)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as thread:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(HOLD_KEY, _adapted(team.id, "k", run_id))
+            put_on_record(team, run_id, RunState.RUNNING)
+            going: Future[None] = thread.submit(let_go)
+            with pytest.raises(TimeoutError):
+                going.result(0.3)
+        going.result(10)
+    assert claim(team) == (False, run_id)
+
+
+def _adapted(*values: object) -> list[Any]:
+    dialect = dialect_of(connection)
+    return [dialect.adapt(value) for value in values]
