@@ -10,20 +10,24 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import io
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import IO, Any
 
 import django
 from asgiref.sync import ThreadSensitiveContext
 from django.core import signals
 from django.core.exceptions import RequestAborted
-from django.core.handlers.asgi import ASGIHandler, get_script_prefix
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest, get_script_prefix
 from django.urls import set_script_prefix
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 
+TELL_S = 1.0
+"""Longest wait for a client to take the news that this process stops."""
 THREADS = 32
 """Pages at work at once; some wait for a model's provider. More wait for their turn."""
 
@@ -46,9 +50,13 @@ class PageHandler(ASGIHandler):
         except RequestAborted:
             return
         loop, context = asyncio.get_running_loop(), contextvars.copy_context()
-        response = await loop.run_in_executor(
-            self._threads, context.run, self._respond, scope, body
-        )
+        try:
+            response = await loop.run_in_executor(
+                self._threads, context.run, self._respond, scope, body
+            )
+        except asyncio.CancelledError:  # the process stops before the thread is done
+            await self._tell_stopping(scope, send)
+            raise
         if not response.streaming:
             await self.send_response(response, send)
             return
@@ -63,6 +71,15 @@ class PageHandler(ASGIHandler):
         if scope["type"] != "http":
             raise ValueError(f"pages are served over HTTP, not {scope['type']!r}")
         await self.handle(scope, receive, send)
+
+    async def _tell_stopping(self, scope: Any, send: Send) -> None:
+        from apps.web.middleware import answer_stopping  # once Django is set up
+
+        request = ASGIRequest(scope, io.BytesIO())
+        # A client that takes nothing must not keep the process from stopping.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(TELL_S):
+                await self.send_response(answer_stopping(request), send)
 
     def _respond(self, scope: Any, body: IO[bytes]) -> Any:
         set_script_prefix(get_script_prefix(scope))

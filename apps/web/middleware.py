@@ -21,7 +21,7 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from apps.core.errors import ConductorError, NotAllowed
+from apps.core.errors import ConductorError, NotAllowed, Overloaded
 from apps.core.outages import database_away, is_outage
 
 TEMPLATES = {400: "400.html", 403: "403.html", 404: "404.html"}
@@ -94,7 +94,7 @@ class SecondFactorMiddleware:
             return _answer_outage(request, exc)
         if is_free_to_go:
             return self.get_response(request)
-        if wants_json(request) or request.path.startswith("/api/"):
+        if _is_for_a_program(request):
             return _as_json(NotAllowed("set up a second factor first"))
         return redirect("mfa_index")
 
@@ -128,6 +128,20 @@ def wants_json(request: HttpRequest) -> bool:
     )
 
 
+def answer_stopping(request: HttpRequest) -> HttpResponse:
+    """Say that the process stops before the request has been answered."""
+    error = Overloaded(
+        "this process is shutting down; what was asked for may have been done all the "
+        "same, so look before you ask again",
+        retry_after_s=1,
+    )
+    return _answer_anybody(request, error)
+
+
+def _is_for_a_program(request: HttpRequest) -> bool:
+    return wants_json(request) or request.path.startswith("/api/")
+
+
 def _answer(request: HttpRequest, error: ConductorError) -> HttpResponse:
     if wants_json(request):
         return _as_json(error)
@@ -136,10 +150,13 @@ def _answer(request: HttpRequest, error: ConductorError) -> HttpResponse:
 
 
 def _answer_outage(request: HttpRequest, fault: Exception) -> HttpResponse:
-    """Say that the database is away, without asking it who is asking."""
     logger.warning("%s: %s", request.path, fault)
-    error = database_away()
-    if wants_json(request):
+    return _answer_anybody(request, database_away())
+
+
+def _answer_anybody(request: HttpRequest, error: ConductorError) -> HttpResponse:
+    """Answer without asking the database who is asking."""
+    if _is_for_a_program(request):
         return _as_json(error)
     return _as_page(error, render_to_string("web/error.html", _context(error)))
 

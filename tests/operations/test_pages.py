@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx
 import pytest
@@ -22,6 +24,12 @@ def broken(request: HttpRequest) -> HttpResponse:
     raise LookupError("no such thing")
 
 
+def endless(request: HttpRequest) -> HttpResponse:
+    IS_AT_WORK.set()
+    MAY_END.wait(10)
+    return HttpResponse("done")
+
+
 def streamed(request: HttpRequest) -> StreamingHttpResponse:
     async def parts() -> AsyncIterator[bytes]:
         yield b"one, "
@@ -30,7 +38,14 @@ def streamed(request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(parts())
 
 
-urlpatterns = [path("told", told), path("broken", broken), path("streamed", streamed)]
+IS_AT_WORK, MAY_END = threading.Event(), threading.Event()
+urlpatterns = [
+    path("told", told),
+    path("broken", broken),
+    path("streamed", streamed),
+    path("endless", endless),
+    path("api/v1/endless", endless),
+]
 
 
 @pytest.fixture
@@ -61,3 +76,35 @@ def test_an_answer_in_parts_comes_whole(pages):
 
 def test_an_address_that_is_none_is_answered_404(pages):
     assert pages("nowhere").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("where", "kind"),
+    [("/endless", "text/html"), ("/api/v1/endless", "application/json")],
+)
+async def test_who_waits_when_the_process_stops_is_told_so(settings, where, kind):
+    settings.ROOT_URLCONF = __name__
+    settings.MIDDLEWARE = []
+    IS_AT_WORK.clear()
+    MAY_END.clear()
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": where, "headers": []}
+    task = asyncio.create_task(PageHandler()(scope, receive, send))
+    await asyncio.to_thread(IS_AT_WORK.wait, 10)
+    task.cancel("the drain is over")
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    MAY_END.set()
+    head, body = sent
+    headers = dict(head["headers"])
+    assert head["status"] == 503
+    assert headers[b"Content-Type"].startswith(kind.encode())
+    assert headers[b"Retry-After"] == b"1"
+    assert b"look before you ask again" in body["body"]
