@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -64,8 +65,19 @@ def _views(team_id: UUID, entries: QuerySet[Entry]) -> list[EntryView]:
         for seq, text, canonical in entries.values_list("seq", "hash", "canonical")
     ]
     texts = _texts(team_id, rows)
-    previous = _previous_hashes(team_id, rows)
-    return [_view(row, texts, previous[row.seq]) for row in rows]
+    return [_view(row, texts) for row in rows]
+
+
+def with_previous_hashes(
+    team_id: UUID, entries: Sequence[EntryView]
+) -> list[EntryView]:
+    """Return entries of a team with the hashes that they are chained to."""
+    known = {entry.seq + 1: entry.hash for entry in entries} | {1: GENESIS_HASH}
+    unknown = [entry.seq - 1 for entry in entries if entry.seq not in known]
+    neighbours = Entry.objects.for_team(team_id).filter(seq__in=unknown)
+    for seq, text in neighbours.values_list("seq", "hash"):
+        known[seq + 1] = text
+    return [replace(e, previous_hash=known.get(e.seq, "")) for e in entries]
 
 
 def texts_sample() -> list[bytes]:
@@ -90,17 +102,7 @@ def _texts(team_id: UUID, rows: Sequence[_Row]) -> dict[tuple[int, str], str]:
     return texts
 
 
-def _previous_hashes(team_id: UUID, rows: Sequence[_Row]) -> dict[int, str]:
-    """Return, by seq of an entry, the hash of the entry before it."""
-    known = {row.seq + 1: row.hash for row in rows} | {1: GENESIS_HASH}
-    unknown = [row.seq - 1 for row in rows if row.seq not in known]
-    neighbours = Entry.objects.for_team(team_id).filter(seq__in=unknown)
-    for seq, text in neighbours.values_list("seq", "hash"):
-        known[seq + 1] = text
-    return {row.seq: known.get(row.seq, "") for row in rows}
-
-
-def _view(row: _Row, texts: dict[tuple[int, str], str], previous: str) -> EntryView:
+def _view(row: _Row, texts: dict[tuple[int, str], str]) -> EntryView:
     document = row.document
     target = document["targets"][0]
     recorded_at: datetime = recorded_time(document["recorded"])
@@ -117,5 +119,4 @@ def _view(row: _Row, texts: dict[tuple[int, str], str], previous: str) -> EntryV
         data=document["data"],
         bodies={name: texts.get((row.seq, name)) for name in document["bodies"]},
         hash=row.hash,
-        previous_hash=previous,
     )

@@ -93,4 +93,5 @@ class EntryView:
     bodies: Mapping[str, str | None]
     """None: the text has been erased."""
     hash: str
-    previous_hash: str
+    previous_hash: str | None = None
+    """Of the entry before it in the chain; None where nobody asked for it."""

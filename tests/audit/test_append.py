@@ -17,7 +17,7 @@ from apps.audit import chain
 from apps.audit.append import GENESIS_HASH
 from apps.audit.errors import NotCanonical, StaleWrite
 from apps.audit.models import ChainHead, Content, Entry
-from apps.audit.selectors import entry_list
+from apps.audit.selectors import entry_list, with_previous_hashes
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
 from apps.audit.verify import verify_team
@@ -79,12 +79,15 @@ def test_entry_reads_back_as_it_was_written(team: uuid.UUID) -> None:
     assert (entry.bodies, entry.subject_id) == (bodies, RUN)
 
 
-def test_entry_names_the_hash_before_it(team: uuid.UUID) -> None:
+def test_entry_names_the_hash_before_it_where_that_is_asked_for(
+    team: uuid.UUID,
+) -> None:
     append(team, draft(), draft(subject_id=uuid.uuid4()), draft())
-    first, second, third = entry_list(team)
+    first, second, third = with_previous_hashes(team, entry_list(team))
     assert (first.previous_hash, second.previous_hash) == (GENESIS_HASH, first.hash)
-    assert entry_list(team, subject_id=RUN)[1].previous_hash == second.hash
-    assert entry_list(team, after_seq=2) == [third]
+    of_run = with_previous_hashes(team, entry_list(team, subject_id=RUN))
+    assert of_run == [first, third]
+    assert with_previous_hashes(team, entry_list(team, after_seq=2)) == [third]
 
 
 def test_list_is_bounded_and_of_one_subject(team: uuid.UUID) -> None:

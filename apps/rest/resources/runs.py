@@ -14,7 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.models import Permission, Scope
-from apps.audit.selectors import entry_list
+from apps.audit.selectors import entry_list, with_previous_hashes
+from apps.audit.types import EntryView
 from apps.budgets.rates import TokenMeter
 from apps.core.money import micros_of_usd
 from apps.engine.ports import CallParams
@@ -366,10 +367,11 @@ class RunEntries(RestView):
         """Return a run's entries in the order of the chain, texts included."""
         run = access_run(team_id=self.asker.team_id, run_id=run_id)
 
-        def read(after_seq: int, limit: int) -> list[Any]:
-            return entry_list(
+        def read(after_seq: int, limit: int) -> list[EntryView]:
+            entries = entry_list(
                 run.team_id, subject_id=run.id, after_seq=after_seq, limit=limit
             )
+            return with_previous_hashes(run.team_id, entries)
 
         return self.paged(page_by_seq(read, **self.read_page()), EntryOutput)
 
