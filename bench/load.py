@@ -1,9 +1,10 @@
 """The load harness: many people and programs at once on one site.
 
 `python -m bench.load` puts 1,000 websockets with 1,000 frames/s in all, 20 live runs
-streamed by the API and 300 reads/s on one web process, first embedded (SQLite), then
-with PostgreSQL and Redis. `--only SQLite|PostgreSQL` for one of them, `--seconds`,
-`--sockets`, `--reads` for other sizes; then nothing is kept.
+streamed by the API and 300 reads/s of the REST API on a site, first on its one process
+embedded (SQLite), then on two with PostgreSQL and Redis. `--only SQLite|PostgreSQL` for
+one of them, `--seconds`, `--sockets`, `--reads`, `--web` for other sizes; then nothing
+is kept.
 """
 
 from __future__ import annotations
@@ -41,11 +42,10 @@ ADDRESSES = {
     "REST, 20 runs": "/api/v1/runs/?limit=20",
     "REST, 20 failed runs": "/api/v1/runs/?limit=20&state=failed",
     "REST, who am I": "/api/v1/me/",
-    "page of runs": "/runs/",
-    "page of one run": "/runs/{run_id}/",
 }
-"""What is read, each as often as the others: the first four by a key, the pages by a
-person."""
+"""What is read, each as often as the others."""
+WEB = {EMBEDDED: 1, PRODUCTION: 2}
+"""Processes that serve."""
 SEED = """
 import django; django.setup()
 from bench.seeding import seed_team, settle, sign_in
@@ -63,7 +63,7 @@ def main() -> None:
         figures[name] = _on(name, args)
     is_whole = args == _parser().parse_args([])
     if is_whole:
-        keep("load", {"rounds": ROUNDS, "sizes": SEEDED, **figures})
+        keep("load", {"rounds": ROUNDS, "sizes": SEEDED, "web": WEB, **figures})
     print(json.dumps(figures, indent=1))
 
 
@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--live", type=int, default=LIVE)
     parser.add_argument("--reads", type=float, default=READS_PER_S)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--web", type=int, default=1, help="processes that serve")
+    parser.add_argument("--web", type=int, help="processes that serve")
     return parser
 
 
@@ -95,7 +95,7 @@ def _on(name: str, args: argparse.Namespace) -> dict[str, Any]:
         env["BACKGROUND_RUNS"] = "here"
         cookie = seeded(env)
         sites, pids = [], []
-        for _ in range(args.web):
+        for _ in range(args.web or WEB[name]):
             site, child = stack.enter_context(web(env, path))
             sites.append(site)
             pids += family(child.pid)

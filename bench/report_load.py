@@ -40,9 +40,9 @@ def load() -> str:
         "1,000 websockets on 20 live runs, each streamed to a client of the API as "
         "well, one token a second; meanwhile reads at fixed times, timed from when "
         f"they were due: {', '.join(ADDRESSES)}, each as often as the others. One web "
-        "process; PostgreSQL with Redis between processes. A frame's delay is from "
-        "the token's being sent by the model, 50 ms of gathering included. Shares of "
-        f"one core: {shares}. "
+        "process on SQLite; two on PostgreSQL, with Redis between them. A frame's "
+        "delay is from the token's being sent by the model, 50 ms of gathering "
+        f"included. Shares of one core: {shares}. "
     )
     return section("Crowd", about, rows, targets, found)
 

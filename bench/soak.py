@@ -39,6 +39,7 @@ from bench.servers import (
 LOOK_S = 2.0
 STREAM_MODEL = "clock-50-25"
 HOLDS = "chains hold"
+PAGES = ("/runs/", "/runs/{run_id}/")
 
 
 @dataclass
@@ -90,7 +91,8 @@ def _arguments() -> argparse.Namespace:
 
 def _addresses(site: str, key: str) -> list[str]:
     run_id = first_run(site, key)
-    return [address.format(run_id=run_id) for address in ADDRESSES.values()]
+    addresses = (*ADDRESSES.values(), *PAGES)
+    return [address.format(run_id=run_id) for address in addresses]
 
 
 def _watch(job: dict[str, Any], pids: list[int]) -> tuple[Course, dict[str, Any]]:
