@@ -140,12 +140,13 @@ class Meter:
             why = f" ({limits.max_cost_reason})" if limits.max_cost_reason else ""
             raise LimitReached(
                 LimitKind.COST,
-                f"the run may cost {_dollars(limits.max_cost_micros)}{why}; "
-                f"{_dollars(spent)} is spent or promised and the next call needs more",
+                f"the run may cost {_dollars(limits.max_cost_micros)} at most{why}; "
+                f"{_dollars(spent)} is spent or promised, and the next call needs "
+                "more: raise the limit, or use cheaper workers",
             )
         return min(wanted, affordable)
 
 
 def _dollars(micros: int | None) -> str:
     whole, rest = divmod(micros or 0, 1_000_000)
-    return f"${whole}.{rest:06d}"
+    return f"${whole}." + f"{rest:06d}".rstrip("0").ljust(2, "0")

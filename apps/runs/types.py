@@ -231,7 +231,8 @@ class UsageRow:
     """The day as `2030-01-31`, or a name."""
     id: uuid.UUID | None
     """Of the member or key; None for days and workers, and for those who are gone."""
-    runs: int
+    runs: int | None
+    """None: in how many it was is not counted."""
     failed: int
     """Runs that failed; for a worker, steps that failed."""
     prompt_tokens: int

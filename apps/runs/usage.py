@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from operator import add
@@ -353,14 +354,15 @@ def _names(people: QuerySet[User]) -> dict[str, str]:
 def _worker_rows(sums: Mapping[str, Sums], whole: Sums) -> list[UsageRow]:
     rows = _dearest_first(_row(name, None, each) for name, each in sums.items())
     rest = Sums(
-        runs=whole.runs,
         prompt_tokens=whole.prompt_tokens - sum(r.prompt_tokens for r in rows),
         completion_tokens=whole.completion_tokens
         - sum(r.completion_tokens for r in rows),
         cost_micros=whole.cost_micros - sum(r.cost_micros for r in rows),
     )
     is_any = rest.prompt_tokens or rest.completion_tokens or rest.cost_micros
-    return [*rows, _row(PLANNING, None, rest)] if is_any else rows
+    if not is_any:
+        return rows
+    return [*rows, replace(_row(PLANNING, None, rest), runs=None)]
 
 
 def _named_rows(

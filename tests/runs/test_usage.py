@@ -92,6 +92,8 @@ def test_workers_and_planning_add_up_to_the_whole(cast):
     assert sum(r.cost_micros for r in rows.values()) == run.cost_micros
     assert sum(r.prompt_tokens for r in rows.values()) == run.prompt_tokens
     assert rows["beta"].has_unknown_cost and rows["beta"].failed == 1
+    # Calls of one worker plan nothing, so nobody knows how many runs it was.
+    assert rows["Planning and cut-off calls"].runs is None
 
 
 @pytest.mark.parametrize("group", ["day", "worker", "member", "key"])

@@ -88,9 +88,11 @@ def row_by_row(cast: Cast, group: str, since: datetime, until: datetime) -> set[
             )
         ]
         if any(rest):
-            every = {run.id for run in runs}
-            sums["Planning and cut-off calls", None] = [every, 0, *rest, False]
-    return {(*key, len(ids), *each) for key, (ids, *each) in sums.items()}
+            sums["Planning and cut-off calls", None] = [None, 0, *rest, False]
+    return {
+        (*key, None if ids is None else len(ids), *each)
+        for key, (ids, *each) in sums.items()
+    }
 
 
 def as_set(rows: list[UsageRow]) -> set[Any]:

@@ -102,7 +102,7 @@ def _together(rows: Sequence[UsageRow]) -> UsageRow:
     return UsageRow(
         label=f"{len(rows):,} others",
         id=None,
-        runs=sum(row.runs for row in rows),
+        runs=sum(row.runs or 0 for row in rows),
         failed=sum(row.failed for row in rows),
         prompt_tokens=sum(row.prompt_tokens for row in rows),
         completion_tokens=sum(row.completion_tokens for row in rows),
@@ -117,7 +117,7 @@ def _priced(rows: Iterable[UsageRow]) -> list[tuple[UsageRow, Cost]]:
 
 def _totals(days: Sequence[UsageRow]) -> Totals:
     return Totals(
-        runs=sum(day.runs for day in days),
+        runs=sum(day.runs or 0 for day in days),
         failed=sum(day.failed for day in days),
         tokens=sum(day.prompt_tokens + day.completion_tokens for day in days),
         cost=Cost(

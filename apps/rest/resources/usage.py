@@ -67,7 +67,9 @@ class UsageRowOutput(Output):
 
     label = serializers.CharField(help_text="The day, or a name.")  # type: ignore[assignment]
     id = serializers.UUIDField(allow_null=True, help_text="Of the member or key.")
-    runs = serializers.IntegerField()
+    runs = serializers.IntegerField(
+        allow_null=True, help_text="Null: not counted for what this row adds up."
+    )
     failed = serializers.IntegerField()
     prompt_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
