@@ -10,6 +10,8 @@ import sys
 import pytest
 from playwright.async_api import Page, expect
 
+from tests.browser import runs
+
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 AWKWARD = """What is 12 * 12? It's "urgent": $HOME `id` \\n \u2028 é"""
 """Quotes, a dollar, a backslash: what breaks shells and string literals."""
@@ -58,6 +60,17 @@ async def test_sample_sends_exactly_the_prompt_and_the_chosen_model(visit, site)
     body = text.split("-d '", 1)[1].removesuffix("'").replace("'\\''", "'")
     asked = {"role": "user", "content": AWKWARD}
     assert json.loads(body) == {"model": "conductor-mini", "messages": [asked]}
+
+
+async def test_copy_button_of_the_drawer_copies_what_was_sent(visit, site):
+    seen = await visit(site.cast.alice, permissions=["clipboard-read"])
+    await runs.ask_worker(seen.page, "sim-delta", AWKWARD)
+    await runs.ends(seen.page)
+    await seen.page.get_by_role("link", name="Exactly what was sent").click()
+    await seen.page.get_by_role("button", name="Copy as JSON").click()
+    await expect(seen.page.get_by_role("button", name="Copied")).to_be_visible()
+    copied = json.loads(await seen.page.evaluate("navigator.clipboard.readText()"))
+    assert copied == [{"role": "user", "content": AWKWARD}]
 
 
 async def test_copy_button_copies_the_sample(visit, site):

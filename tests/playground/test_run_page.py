@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from html import escape
 
 import pytest
 from django.db import connection
@@ -74,6 +75,12 @@ def test_pages_hold_no_inline_style_or_script(bob, run):
 def test_step_context_shows_exactly_what_was_sent(bob, run):
     page = bob.get(address("step_context", run, 0, 2)).content.decode()
     assert "Your subtask: step 3" in page
+
+
+def test_what_was_sent_can_be_copied_as_it_is_on_record(bob, run):
+    page = bob.get(address("step_context", run, 0, 2)).content.decode()
+    recorded = escape(stories.messages(f"{stories.PROMPT}\n\nYour subtask: step 3"))
+    assert f'<textarea id="sent-1" hidden readonly>{recorded}</textarea>' in page
 
 
 def test_plan_context_shows_the_raw_output(bob, run):
