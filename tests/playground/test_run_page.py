@@ -83,6 +83,12 @@ def test_what_was_sent_can_be_copied_as_it_is_on_record(bob, run):
     assert f'<textarea id="sent-1" hidden readonly>{recorded}</textarea>' in page
 
 
+def test_response_of_a_step_can_be_copied_as_it_came(bob, run):
+    page = bob.get(address("run_detail", run)).content.decode()
+    assert 'data-copy="#step-0-2-source"' in page
+    assert f'id="step-0-2-source" hidden readonly>{escape(stories.ANSWER)}<' in page
+
+
 def test_plan_context_shows_the_raw_output(bob, run):
     page = bob.get(address("plan_context", run, 0)).content.decode()
     assert "answer, as it came" in page
