@@ -204,3 +204,9 @@ def test_conversation_is_run_again_whole_and_a_prompt_from_the_playground(
     assert f'action="{address("run_rerun", with_tools)}"' in conversation
     plain = bob.get(address("run_detail", run)).content.decode()
     assert f"?from={run.id}" in plain and "/rerun/" not in plain
+
+
+def test_graph_has_a_colour_for_stopped_steps(bob, team):
+    run = record_run(team, stories.cancelled())
+    page = bob.get(address("run_detail", run)).content.decode()
+    assert '<li data-state="cancelled">cancelled</li>' in page
