@@ -48,6 +48,12 @@ class WorkerRow:
     served: str
     """The model, and the protocol if it is not the usual one."""
 
+    @property
+    def price_with_unit(self) -> str:
+        """Return the price for places where no heading names the unit."""
+        has_amounts = self.price.startswith("$")
+        return f"{self.price} per 1M tokens" if has_amounts else self.price
+
 
 @dataclass(frozen=True, slots=True)
 class ConductorRow:

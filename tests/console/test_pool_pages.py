@@ -60,7 +60,7 @@ def test_card_says_in_words_what_a_pool_is(cast, alice, pool):
         "at most 5 steps",
         "4 calls at a time",
         "no cost limit",
-        "alpha Untested $1 in · $2 out",
+        "alpha Untested $1 in · $2 out per 1M tokens",
     ):
         assert shown in text
 
