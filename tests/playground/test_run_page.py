@@ -9,7 +9,8 @@ from django.db import connection
 from django.urls import reverse
 
 from apps.core.ids import new_id
-from apps.engine.events import RunCreated
+from apps.engine.events import RunCancelled, RunCreated
+from apps.engine.usage import Usage
 from tests.audit.tampering import checkpoint, cut_tail
 from tests.playground import stories
 from tests.playground.conftest import record_run
@@ -87,6 +88,15 @@ def test_response_of_a_step_can_be_copied_as_it_came(bob, run):
     page = bob.get(address("run_detail", run)).content.decode()
     assert 'data-copy="#step-0-2-source"' in page
     assert f'id="step-0-2-source" hidden readonly>{escape(stories.ANSWER)}<' in page
+
+
+def test_run_that_ended_without_a_call_says_so(bob, team):
+    end = RunCancelled("stopped by alice", Usage(), 0, True, 20, 20)
+    ended = stories.Recording().at(0, stories.created()).at(20, end).entries
+    run = record_run(team, ended)
+    page = bob.get(address("run_detail", run)).content.decode()
+    assert "No call was made." in page
+    assert "<dt>Steps</dt><dd>–</dd></div>" in page
 
 
 def test_plan_context_shows_the_raw_output(bob, run):
