@@ -136,7 +136,7 @@ def test_what_is_looked_for_is_looked_for_in_the_newest_runs(bob, team, monkeypa
     page = bob.get(f"{URL}?q=red").content.decode()
     assert "the red car" in page
     assert "the red house" not in page
-    assert "among the newest 50,000" in page
+    assert "in the newest 50,000 runs" in page
 
 
 def test_query_budget_does_not_grow_with_the_runs(
