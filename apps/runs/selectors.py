@@ -72,7 +72,10 @@ def access_run(*, team_id: uuid.UUID, run_id: uuid.UUID) -> Run:
     """Return a run of the team. Raises: NotFound for any other one."""
     run = Run.objects.for_team(team_id).filter(id=run_id).first()
     if run is None:
-        raise NotFound(f"there is no run {str(run_id)!r} in this team")
+        raise NotFound(
+            f"there is no run {str(run_id)!r} in this team; it may belong to another "
+            "of your teams"
+        )
     return run
 
 

@@ -36,6 +36,11 @@ def test_page_has_the_status_and_the_words(translate, error, status):
     assert b"No prompt" in response.content
 
 
+def test_words_of_an_error_end_with_one_full_stop(translate):
+    assert b"<p>No prompt.</p>" in translate(InvalidInput("no prompt")).content
+    assert b"<p>No prompt.</p>" in translate(InvalidInput("no prompt.")).content
+
+
 def test_program_gets_json(translate):
     error = InvalidInput("no prompt", param="prompt")
     response = translate(error, "application/json")

@@ -54,6 +54,12 @@ def test_unknown_run_is_404(bob, run):
     assert bob.get(url).status_code == 404
 
 
+def test_whoever_finds_no_run_is_led_to_the_list(bob):
+    page = bob.get(reverse("playground:run_detail", args=[new_id()])).content.decode()
+    assert "it may belong to another of your teams.</p>" in page
+    assert f'class="button" href="{reverse("playground:run_list")}"' in page
+
+
 def test_page_shows_every_entry(bob, run):
     page = bob.get(address("run_detail", run)).content.decode()
     assert page.count('class="entry"') == 11

@@ -26,6 +26,13 @@ def plain_word(word: str) -> str:
 
 
 @register.filter
+def sentence(message: str) -> str:
+    """Return the message of an error as a sentence."""
+    said = message[:1].upper() + message[1:]
+    return said if said.endswith((".", "!", "?")) else f"{said}."
+
+
+@register.filter
 def clip(text: str, length: int) -> str:
     """Return `text` cut to `length` characters, with an ellipsis if it was longer."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
