@@ -27,6 +27,7 @@ from apps.audit.models import ChainHead
 from apps.audit.tails import uncovered_s
 from apps.runs.models import ProcessKind
 from apps.runs.standing import (
+    ENOUGH_CALLS,
     LATELY,
     SHOWN,
     SiteStanding,
@@ -61,6 +62,7 @@ def site_operations(request: HttpRequest) -> HttpResponse:
         "oldest_waiting": _seconds(standing.oldest_waiting_s),
         "troubled": troubled,
         "workers": [(worker, duration(worker.latency_ms)) for worker in workers],
+        "enough_calls": ENOUGH_CALLS,
         "hours": int(LATELY.total_seconds() // 3600),
         "warnings": [
             *_warnings(standing, troubled, workers),

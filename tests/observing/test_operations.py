@@ -194,6 +194,15 @@ def test_g12_checkpoints_that_are_behind_are_warned_of(operator: Client):
     assert warning.startswith("Signed checkpoints are 1 min 3")
 
 
+def test_workers_with_few_steps_are_left_out_and_the_page_says_so(
+    operator: Client, team: Team
+):
+    add_steps(add_run(team), "seldom", 2)
+    page = operator.get(ADDRESS).content.decode()
+    assert "seldom" not in page
+    assert "Workers with fewer than 3 steps are left out." in page
+
+
 def test_the_number_of_queries_does_not_grow(operator: Client):
     def ask() -> int:
         with CaptureQueriesContext(connection) as queries:
