@@ -80,6 +80,13 @@ async def test_drawer_opens_closes_with_escape_and_gives_the_focus_back(visit, s
     await expect(sent).to_be_focused()
 
 
+async def test_focus_is_on_what_is_wrong_with_a_form(visit, site):
+    page = (await visit(site.cast.alice)).page
+    await page.goto("/keys/new/")
+    await page.get_by_role("button", name="Create key").click()
+    await expect(page.locator("#form-errors")).to_be_focused()
+
+
 async def test_focus_survives_live_updates(visit, site, hire):
     await hire("delay-300")
     page = (await visit(site.cast.alice)).page
