@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.accounts.models import Permission
 from apps.accounts.selectors import live_key_list, member_list
-from apps.budgets.selectors import access_budget, budget_list
+from apps.budgets.selectors import access_budget, budget_list, target_label
 from apps.budgets.services import budget_create, budget_delete, budget_update
 from apps.console.budget_rows import PERIOD_WORDS, BudgetRow, budget_rows
 from apps.console.forms.budgets import BudgetForm, LimitForm
@@ -104,8 +104,9 @@ def budget_delete_page(request: TeamRequest, budget_id: uuid.UUID) -> HttpRespon
             "The budget is deleted.",
             "console:budget_list",
         )
+    limit = f"${usd_text(budget.limit_micros)} {PERIOD_WORDS[budget.period]}"
     context = {
-        "title": f"Delete this budget {PERIOD_WORDS[budget.period]}?",
+        "title": f"Delete this budget: {target_label(budget)}, {limit}?",
         "points": [
             "Nothing limits this spending any more, except other budgets that apply.",
             "What was spent stays on record.",
