@@ -49,7 +49,7 @@ def test_tampering_exits_non_zero_and_names_the_place() -> None:
 def test_one_team_can_be_verified() -> None:
     tamper(chain_of(2), 1)
     out, err = run("--team", str(chain_of(3)))
-    assert "1 chains hold, 3 entries" in out
+    assert "1 chain holds, 3 entries" in out
     assert err == ""
 
 

@@ -130,7 +130,7 @@ def test_g12_a_team_that_is_gone_is_found(copies):
     team_id = chain_of(3)
     file = copies()
     remove_team(team_id)
-    assert "1 chains hold" in verify()[0]
+    assert "1 chain holds" in verify()[0]
     _, err = verify("--checkpoints", file)
     assert f"team {team_id}: 0 entries" in err
     assert "FAULT tail_missing at seq 1" in err

@@ -34,9 +34,9 @@ def test_g12_the_copies_of_a_site_show_that_its_ledgers_tail_was_cut(home):
         assert process.ended() == 0
     (copies,) = Path(home.environment["CONDUCTOR_VAR_DIR"], "checkpoints").iterdir()
     compare = ["manage.py", "audit_verify", "--checkpoints", str(copies)]
-    assert "1 chains hold" in home.python(*compare)
+    assert "1 chain holds" in home.python(*compare)
     home.python("-c", CUT, DJANGO_SETTINGS_MODULE="conductor_site.settings")
-    assert "1 chains hold" in home.python("manage.py", "audit_verify")
+    assert "1 chain holds" in home.python("manage.py", "audit_verify")
     refused = subprocess.run(
         [sys.executable, *compare],
         cwd=ROOT,

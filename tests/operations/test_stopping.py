@@ -90,7 +90,7 @@ def test_a_stream_that_takes_too_long_ends_with_the_reason(home):
         assert process.ended() == 0
     with home.serving() as process, home.client(process.url) as client:
         assert run_state(client, run_id) == "completed"
-    assert "1 chains hold" in home.python("manage.py", "audit_verify")
+    assert "1 chain holds" in home.python("manage.py", "audit_verify")
 
 
 def test_a_second_signal_waits_for_nothing(home):
@@ -185,4 +185,4 @@ def test_a_rolling_restart_loses_no_request(tmp_path, models_url):
                 balancer.processes.append(process)
         assert set(balancer.answers) == {"200 True"}, balancer.answers
         assert balancer.answers.total() > 20
-        assert "1 chains hold" in home.python("manage.py", "audit_verify")
+        assert "1 chain holds" in home.python("manage.py", "audit_verify")

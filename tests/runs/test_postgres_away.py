@@ -69,4 +69,4 @@ def test_nothing_acknowledged_is_lost_and_the_rest_is_told(
     assert {answer.status_code for answer in answers} == {200}
     ids = {answer.headers["x-conductor-run-id"] for answer in answers}
     assert ids <= {run["id"] for run in kept["data"] if run["state"] == "completed"}
-    assert "1 chains hold" in own_site.python("manage.py", "audit_verify")
+    assert "1 chain holds" in own_site.python("manage.py", "audit_verify")

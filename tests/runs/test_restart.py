@@ -134,7 +134,7 @@ def test_run_survives_a_stop_and_a_kill(scratch: Scratch, models: Models) -> Non
         SLOW: 3,
         LAST: 1,
     }
-    assert "1 chains hold" in scratch.python("manage.py", "audit_verify")
+    assert "1 chain holds" in scratch.python("manage.py", "audit_verify")
 
 
 def test_run_goes_on_when_the_ledgers_process_dies(
@@ -147,4 +147,4 @@ def test_run_goes_on_when_the_ledgers_process_dies(
         run_id = start_on_page(url, scratch.session)
         events = story(url, run_id, scratch.session)
     assert events[-1]["action"] == "run.completed"
-    assert "1 chains hold" in scratch.python("manage.py", "audit_verify")
+    assert "1 chain holds" in scratch.python("manage.py", "audit_verify")

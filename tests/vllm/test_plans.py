@@ -47,7 +47,7 @@ def test_exact_plan_is_done_and_on_record(stage: Stage, hold_to):
     assert isinstance(events[-1], ev.RunCompleted)
     said = io.StringIO()
     call_command("audit_verify", stdout=said)
-    assert "1 chains hold" in said.getvalue()
+    assert "1 chain holds" in said.getvalue()
 
 
 def test_sampled_plans_are_checked_and_asked_for_again(stage: Stage):

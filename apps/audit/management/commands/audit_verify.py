@@ -83,7 +83,8 @@ class Command(BaseCommand):
             self._print(report)
         self._fail_if_broken(reports, copies)
         entries = sum(report.entries for report in reports)
-        self.stdout.write(f"{len(reports)} chains hold, {entries} entries")
+        what = "chain holds" if len(reports) == 1 else "chains hold"
+        self.stdout.write(f"{len(reports)} {what}, {entries} entries")
 
     def _of_run(
         self, teams: Sequence[UUID], run: UUID, keys: PublicKeys
