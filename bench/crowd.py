@@ -75,12 +75,13 @@ class Reads:
         start, asked = time.perf_counter(), set[asyncio.Task[None]]()
         names = list(self.seen_s)
         random.Random(1).shuffle(names)
-        queues = itertools.cycle(self._free)
         try:
             for number, name in enumerate(itertools.cycle(names)):
                 due = start + number / self._job["reads_per_s"]
                 await asyncio.sleep(due - time.perf_counter())
-                one = self._one(*next(queues), name, due, is_counted=self.is_measuring)
+                # Every address at every site in turn, as a balancer sends them.
+                site = self._free[(number + number // len(names)) % len(self._free)]
+                one = self._one(*site, name, due, is_counted=self.is_measuring)
                 task = asyncio.create_task(one)
                 asked.add(task)
                 task.add_done_callback(asked.discard)

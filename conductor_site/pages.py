@@ -30,6 +30,10 @@ TELL_S = 1.0
 """Longest wait for a client to take the news that this process stops."""
 THREADS = 32
 """Pages at work at once; some wait for a model's provider. More wait for their turn."""
+READERS = 4
+"""Reads of the REST API at work at once. They are short and wait for nothing but the
+database: more of them only fight for the interpreter, with each other and the loop."""
+REST = "/api/"
 
 
 class PageHandler(ASGIHandler):
@@ -38,6 +42,7 @@ class PageHandler(ASGIHandler):
     def __init__(self) -> None:
         super().__init__()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="page")
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="read")
 
     def load_middleware(self, is_async: bool = False) -> None:
         """Load it for threads, whatever the base class wants."""
@@ -52,7 +57,7 @@ class PageHandler(ASGIHandler):
         loop, context = asyncio.get_running_loop(), contextvars.copy_context()
         try:
             response = await loop.run_in_executor(
-                self._threads, context.run, self._respond, scope, body
+                self._threads_for(scope), context.run, self._respond, scope, body
             )
         except asyncio.CancelledError:  # the process stops before the thread is done
             await self._tell_stopping(scope, send)
@@ -65,6 +70,10 @@ class PageHandler(ASGIHandler):
                 await self.send_response(response, send)
             finally:
                 await loop.run_in_executor(self._threads, response.close)
+
+    def _threads_for(self, scope: Any) -> ThreadPoolExecutor:
+        is_read = scope["method"] == "GET" and scope["path"].startswith(REST)
+        return self._readers if is_read else self._threads
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Serve one connection; without the thread that the base class gives each."""

@@ -41,6 +41,7 @@ def streamed(request: HttpRequest) -> StreamingHttpResponse:
 IS_AT_WORK, MAY_END = threading.Event(), threading.Event()
 urlpatterns = [
     path("told", told),
+    path("api/v1/told", told),
     path("broken", broken),
     path("streamed", streamed),
     path("endless", endless),
@@ -60,6 +61,15 @@ def test_a_thread_stays_for_the_next_request(pages):
     first, second = pages("told").text, pages("told").text
     assert first.startswith("page")
     assert second == first
+
+
+def test_reads_of_the_rest_api_have_threads_of_their_own(settings):
+    settings.ROOT_URLCONF = __name__
+    settings.MIDDLEWARE = []
+    with serving(PageHandler(), lifespan="off") as url, httpx.Client() as client:
+        assert client.get(f"{url}/api/v1/told").text.startswith("read")
+        assert client.post(f"{url}/api/v1/told").text.startswith("page")
+        assert client.get(f"{url}/told").text.startswith("page")
 
 
 def test_a_view_gets_the_body(pages):
