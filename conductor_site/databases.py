@@ -57,6 +57,7 @@ def _sqlite(folder: Path) -> dict[str, Any]:
 def _postgresql(given: dict[str, Any]) -> dict[str, Any]:
     """`given`: what the address says after its `?`, which goes before ours."""
     return {
+        "ENGINE": "conductor_site.postgresql",
         "OPTIONS": {**SILENCE, **given, "pool": POOL},
         "CONN_MAX_AGE": 0,
         # Without it every dead connection of the pool costs one failure after a
