@@ -334,7 +334,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["apps.rest.permissions.HasRight"],
     "DEFAULT_THROTTLE_CLASSES": ["apps.rest.throttles.Rates"],
     "DEFAULT_PARSER_CLASSES": ["apps.rest.parsing.StrictJSONParser"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["apps.rest.rendering.QuickJSONRenderer"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.rest.parsing.JSONAlways",
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "apps.rest.schema.OperationSchema",

@@ -13,6 +13,8 @@ class KeyHolder:
     """Whom a valid API key speaks for."""
 
     team_id: uuid.UUID
+    team_slug: str
+    team_name: str
     key_id: uuid.UUID
     display: str
     """Name of the key, for people and the ledger; never a part of the secret."""

@@ -94,7 +94,7 @@ def asker_of(request: Request) -> Asker:
 def _key_asker(request: Request, holder: KeyHolder) -> Asker:
     asker = key_asker(holder)
     named = request.headers.get(TEAM_HEADER)
-    if named and named not in (str(asker.team_id), asker.team.slug):
+    if named and named not in (str(holder.team_id), holder.team_slug):
         raise NotFound(f"this API key is not of the team {named[:64]!r}")
     return asker
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import cache
 from typing import TypeVar
 
 from allauth.mfa.models import Authenticator
@@ -70,7 +71,7 @@ class PrivatePagesMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         if settings.SESSION_COOKIE_NAME in request.COOKIES:
-            is_secret = request.path.startswith(reverse("mfa_index"))
+            is_secret = request.path.startswith(_address("mfa_index"))
             kept = "private, no-store" if is_secret else "private, no-cache"
             response.headers.setdefault("Cache-Control", kept)
         return response
@@ -107,16 +108,21 @@ class AdminPolicyMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        if request.path.startswith(reverse("admin:index")):
+        if request.path.startswith(_address("admin:index")):
             # Read by django-csp, which comes after this on the way out.
             response._csp_update = settings.ADMIN_POLICY  # type: ignore[attr-defined]
         return response
 
 
+@cache
+def _address(name: str) -> str:
+    return reverse(name)
+
+
 def _lacks_second_factor(request: HttpRequest) -> bool:
     if not settings.REQUIRE_MFA or not request.user.is_authenticated:
         return False
-    if any(request.path.startswith(reverse(name)) for name in WITHOUT_SECOND_FACTOR):
+    if any(request.path.startswith(_address(name)) for name in WITHOUT_SECOND_FACTOR):
         return False
     return not is_mfa_enabled(request.user, SECOND_FACTORS)
 

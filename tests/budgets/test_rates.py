@@ -39,6 +39,8 @@ def clock(settings: Any) -> Iterator[Any]:
 def holder(**limits: Any) -> KeyHolder:
     values: dict[str, Any] = {"team_id": uuid.uuid4(), "key_id": uuid.uuid4(), **limits}
     return KeyHolder(
+        team_slug="orchestra",
+        team_name="Orchestra",
         display="laptop",
         scopes=frozenset(),
         always_include_usage=False,

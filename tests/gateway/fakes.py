@@ -65,6 +65,8 @@ def holder(*scopes: str, always_include_usage: bool = False) -> KeyHolder:
     """Return the holder of KEY."""
     return KeyHolder(
         team_id=TEAM_ID,
+        team_slug="orchestra",
+        team_name="Orchestra",
         key_id=uuid.UUID(int=7),
         display="laptop",
         scopes=frozenset(scopes or ("runs:create", "workers:direct")),

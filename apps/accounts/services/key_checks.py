@@ -125,6 +125,8 @@ def _find(parsed: keys.ParsedKey) -> ApiKey | None:
 def _holder(api_key: ApiKey) -> KeyHolder:
     return KeyHolder(
         team_id=api_key.team_id,
+        team_slug=api_key.team.slug,
+        team_name=api_key.team.name,
         key_id=api_key.id,
         display=api_key.name,
         scopes=frozenset(api_key.scopes),

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.models import Permission, Role, User
+from apps.accounts.models import Permission, Role, Team, User
 from apps.accounts.selectors import membership_list
 from apps.accounts.services import member_leave
 from apps.accounts.types import KeyHolder
@@ -129,7 +129,7 @@ class MyMembership(RestView):
 
 def _me(request: Request) -> dict[str, Any]:
     if isinstance(request.auth, KeyHolder):
-        return _told(asker_of(request), [])
+        return _told(asker_of(request), _team_of(request.auth), [])
     person = cast(User, request.user)
     teams = [
         {
@@ -141,17 +141,24 @@ def _me(request: Request) -> dict[str, Any]:
         for each in membership_list(person)
     ]
     if teams:
-        return _told(asker_of(request), teams)
+        asker = asker_of(request)
+        return _told(asker, asker.team, teams)
     nothing: dict[str, Any] = {"key": None, "team": None, "role": None, "teams": []}
     return {"type": "user", "user": person, **nothing}
 
 
-def _told(asker: Asker, teams: list[dict[str, Any]]) -> dict[str, Any]:
+def _team_of(key: KeyHolder) -> dict[str, Any]:
+    return {"id": key.team_id, "slug": key.team_slug, "name": key.team_name}
+
+
+def _told(
+    asker: Asker, team: Team | dict[str, Any], teams: list[dict[str, Any]]
+) -> dict[str, Any]:
     return {
         "type": "api_key" if asker.key else "user",
         "user": asker.user,
         "key": asker.key,
-        "team": asker.team,
+        "team": team,
         "role": None if asker.key else asker.role,
         "teams": teams,
     }
