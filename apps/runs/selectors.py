@@ -70,13 +70,13 @@ WATCHED_RUNS = 1_000
 
 def access_run(*, team_id: uuid.UUID, run_id: uuid.UUID) -> Run:
     """Return a run of the team. Raises: NotFound for any other one."""
-    run = Run.objects.for_team(team_id).filter(id=run_id).first()
-    if run is None:
+    try:
+        return Run.objects.for_team(team_id).get(id=run_id)
+    except Run.DoesNotExist:
         raise NotFound(
             f"there is no run {str(run_id)!r} in this team; it may belong to another "
             "of your teams"
-        )
-    return run
+        ) from None
 
 
 def run_is_over(team_id: uuid.UUID, run_id: uuid.UUID) -> bool:
