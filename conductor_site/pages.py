@@ -23,6 +23,8 @@ from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest, get_script_prefix
 from django.urls import set_script_prefix
 
+from conductor_site.turns import Turns
+
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 
@@ -31,8 +33,8 @@ TELL_S = 1.0
 THREADS = 32
 """Pages at work at once; some wait for a model's provider. More wait for their turn."""
 READERS = 4
-"""Reads of the REST API at work at once. They are short and wait for nothing but the
-database: more of them only fight for the interpreter, with each other and the loop."""
+"""Reads of the REST API at work at once at most. They are short, wait for nothing but
+the database and take turns: all but one of them are those that turned out long."""
 REST = "/api/"
 
 
@@ -43,6 +45,7 @@ class PageHandler(ASGIHandler):
         super().__init__()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="page")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="read")
+        self._turns = Turns()
 
     def load_middleware(self, is_async: bool = False) -> None:
         """Load it for threads, whatever the base class wants."""
@@ -54,11 +57,8 @@ class PageHandler(ASGIHandler):
             body = await self.read_body(receive)
         except RequestAborted:
             return
-        loop, context = asyncio.get_running_loop(), contextvars.copy_context()
         try:
-            response = await loop.run_in_executor(
-                self._threads_for(scope), context.run, self._respond, scope, body
-            )
+            response = await self._answer(scope, body)
         except asyncio.CancelledError:  # the process stops before the thread is done
             await self._tell_stopping(scope, send)
             raise
@@ -69,11 +69,21 @@ class PageHandler(ASGIHandler):
             try:
                 await self.send_response(response, send)
             finally:
-                await loop.run_in_executor(self._threads, response.close)
+                await asyncio.get_running_loop().run_in_executor(
+                    self._threads, response.close
+                )
 
-    def _threads_for(self, scope: Any) -> ThreadPoolExecutor:
-        is_read = scope["method"] == "GET" and scope["path"].startswith(REST)
-        return self._readers if is_read else self._threads
+    async def _answer(self, scope: Any, body: IO[bytes]) -> Any:
+        if not _is_read(scope):
+            return await self._in_thread(self._threads, scope, body)
+        async with self._turns.one():
+            return await self._in_thread(self._readers, scope, body)
+
+    def _in_thread(
+        self, threads: ThreadPoolExecutor, scope: Any, body: IO[bytes]
+    ) -> asyncio.Future[Any]:
+        loop, context = asyncio.get_running_loop(), contextvars.copy_context()
+        return loop.run_in_executor(threads, context.run, self._respond, scope, body)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Serve one connection; without the thread that the base class gives each."""
@@ -103,6 +113,11 @@ class PageHandler(ASGIHandler):
         if not response.streaming:
             response.close()  # ends the request; what was rendered stays
         return response
+
+
+def _is_read(scope: Any) -> bool:
+    path: str = scope["path"]
+    return scope["method"] == "GET" and path.startswith(REST)
 
 
 def get_page_application() -> PageHandler:
