@@ -46,6 +46,8 @@ ADDRESSES = {
 """What is read, each as often as the others."""
 WEB = {EMBEDDED: 1, PRODUCTION: 2}
 """Processes that serve."""
+CORES = sorted(os.sched_getaffinity(0))
+"""Several of them are kept on a core each, as docs/operations.md has it."""
 SEED = """
 import django; django.setup()
 from bench.seeding import seed_team, settle, sign_in
@@ -75,7 +77,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--live", type=int, default=LIVE)
     parser.add_argument("--reads", type=float, default=READS_PER_S)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--web", type=int, help="processes that serve")
+    parser.add_argument(
+        "--web", type=int, choices=range(1, len(CORES) + 1), help="processes that serve"
+    )
     return parser
 
 
@@ -95,8 +99,8 @@ def _on(name: str, args: argparse.Namespace) -> dict[str, Any]:
         env["BACKGROUND_RUNS"] = "here"
         cookie = seeded(env)
         sites, pids = [], []
-        for _ in range(args.web or WEB[name]):
-            site, child = stack.enter_context(web(env, path))
+        for core in _cores(args.web or WEB[name]):
+            site, child = stack.enter_context(web(env, path, core=core))
             sites.append(site)
             pids += family(child.pid)
         run_id = first_run(sites[0], key)
@@ -118,6 +122,11 @@ def _on(name: str, args: argparse.Namespace) -> dict[str, Any]:
         }
         rounds = [_round(job, number) for number in range(args.rounds)]
     return _medians(rounds)
+
+
+def _cores(count: int) -> list[int] | list[None]:
+    """Return where each process is kept: one alone anywhere, several apart."""
+    return CORES[:count] if count > 1 else [None]
 
 
 def seeded(env: dict[str, str]) -> str:

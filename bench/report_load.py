@@ -40,7 +40,8 @@ def load() -> str:
         "1,000 websockets on 20 live runs, each streamed to a client of the API as "
         "well, one token a second; meanwhile reads at fixed times, timed from when "
         f"they were due: {', '.join(ADDRESSES)}, each as often as the others. One web "
-        "process on SQLite; two on PostgreSQL, with Redis between them. A frame's "
+        "process on SQLite; two on PostgreSQL, with Redis between them, each kept on "
+        "a core of its own by `taskset`. A frame's "
         "delay is from the token's being sent by the model, 50 ms of gathering "
         f"included. Shares of one core: {shares}. "
     )
@@ -132,8 +133,10 @@ def _soak(found: dict[str, Any]) -> str:
     ]
     about = (
         f"{found['minutes']:g} minutes of runs, streams, reads and websockets that "
-        f"come and go, on {found['database']}. Memory and open files of the web "
-        "process with its ledger writer: medians of the last quarter against those of "
-        "the second one; for 1,000 runs by the line through all but the first. "
+        f"come and go, on {found['database']}. Memory of the web process with "
+        "its ledger writer: median of the last quarter against that of the second one; "
+        "for 1,000 runs by the line through all but the first. Open files when nobody "
+        "is there, after a minute to warm up and at the end, without connections to "
+        "the database and Redis, which pools keep up to their size. "
     )
     return section(f"Soak, {found['database']}", about, rows, targets, found)

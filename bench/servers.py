@@ -153,12 +153,17 @@ def conductor(model_server: Server) -> Iterator[Server]:
 
 @contextmanager
 def web(
-    env: dict[str, str], path: Path
+    env: dict[str, str], path: Path, *, core: int | None = None
 ) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Start the site on a prepared database; give its address and process."""
+    """Start the site on a prepared database; give its address and process.
+
+    `core`: the one it and its children are kept on, as docs/operations.md has it.
+    """
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "conductor_site", "--port", str(port)]
+    if core is not None:
+        command = ["taskset", "--cpu-list", str(core), *command]
     env = {**env, "CONDUCTOR_URL": url}
     with process(command, probe=f"{url}/healthz", folder=path, env=env) as child:
         yield url, child

@@ -1,10 +1,11 @@
 """A soak: `python -m bench.soak --minutes 60`: what grows while a site is at work?
 
 One web process on PostgreSQL and Redis gets runs of three steps, answers of single
-workers, streams, reads and websockets that come and go, at a moderate pace. Memory and
-open files are noted all the time; growth is that of the last quarter over the second
-one (the first warms up), and by the line through all but the first quarter for each
-1,000 runs. At the end the ledger is verified. `--only SQLite` for the embedded mode.
+workers, streams, reads and websockets that come and go, at a moderate pace. Memory is
+noted all the time; its growth is that of the last quarter over the second one (the
+first warms up), and by the line through all but the first quarter for each 1,000 runs.
+Open files are counted when nobody is there: after some visitors to warm up, and after
+all others. At the end the ledger is verified. `--only SQLite` for the embedded mode.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
 
 from bench.crowd import memory_mb
 from bench.databases import EMBEDDED, PRODUCTION, database
@@ -38,6 +41,9 @@ from bench.servers import (
 )
 
 LOOK_S = 2.0
+WARM_UP_S = 60.0
+REST_S = 45.0
+"""Longer than any connection is kept that nobody uses, but for those of pools."""
 STREAM_MODEL = "clock-50-25"
 HOLDS = re.compile(r"chains? holds?,")
 PAGES = ("/runs/", "/runs/{run_id}/")
@@ -49,7 +55,6 @@ class Course:
 
     at_s: list[float] = field(default_factory=list)
     memory_mb: list[float] = field(default_factory=list)
-    files: list[int] = field(default_factory=list)
     runs: list[int] = field(default_factory=list)
 
 
@@ -73,9 +78,13 @@ def main() -> None:
                 "seconds": seconds,
                 "addresses": _addresses(site, f"Bearer {key}"),
             }
-            course, done = _watch(job, family(child.pid))
+            pids, pools = family(child.pid), _ports(env)
+            _watch({**job, "seconds": WARM_UP_S}, pids)
+            files = [_files_at_rest(pids, pools)]
+            course, done = _watch(job, pids)
+            files.append(_files_at_rest(pids, pools))
         verdict = manage(env, "audit_verify")
-    figures = _figures(args, course, done, verdict)
+    figures = _figures(args, course, done, files, verdict)
     _tell(figures)
     keep("soak" if args.only == PRODUCTION else "soak-embedded", figures)
     if not (figures["verifies"] and done["failed"] == 0):
@@ -119,7 +128,6 @@ def _watch(job: dict[str, Any], pids: list[int]) -> tuple[Course, dict[str, Any]
     while child.poll() is None:
         course.at_s.append(time.monotonic() - start)
         course.memory_mb.append(memory_mb(pids))
-        course.files.append(sum(map(_open_files, pids)))
         course.runs.append(seen["runs"])
         time.sleep(LOOK_S)
     reader.join()
@@ -128,12 +136,32 @@ def _watch(job: dict[str, Any], pids: list[int]) -> tuple[Course, dict[str, Any]
     return course, seen
 
 
-def _open_files(pid: int) -> int:
-    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+def _ports(env: dict[str, str]) -> set[int | None]:
+    """Return where the database and Redis listen."""
+    return {urlsplit(env.get(name, "")).port for name in ("DATABASE_URL", "REDIS_URL")}
+
+
+def _files_at_rest(pids: list[int], pools: set[int | None]) -> int:
+    """Wait until nobody is there, and count all but the connections of pools.
+
+    Pools have as many as were ever wanted at once, up to their size.
+    """
+    time.sleep(REST_S)
+    return sum(_open_files(psutil.Process(pid), pools) for pid in pids)
+
+
+def _open_files(process: psutil.Process, pools: set[int | None]) -> int:
+    peers = [each.raddr for each in process.net_connections("inet")]
+    pooled = sum(bool(peer) and peer.port in pools for peer in peers)
+    return int(process.num_fds()) - pooled
 
 
 def _figures(
-    args: argparse.Namespace, course: Course, done: dict[str, Any], verdict: str
+    args: argparse.Namespace,
+    course: Course,
+    done: dict[str, Any],
+    files: list[int],
+    verdict: str,
 ) -> dict[str, Any]:
     quarter = len(course.at_s) // 4
     if not quarter:
@@ -152,8 +180,8 @@ def _figures(
         "memory_mb": after,
         "memory_growth": after / before - 1,
         "kb_per_1000_runs": 1000 * 1024 * slope.slope,
-        "files_before": statistics.median(course.files[second]),
-        "files_after": statistics.median(course.files[last]),
+        "files_before": files[0],
+        "files_after": files[1],
         "verifies": HOLDS.search(verdict) is not None,
         "verdict": verdict.splitlines()[-1] if verdict else "",
     }
