@@ -180,8 +180,7 @@ def _figures(
         "memory_mb": after,
         "memory_growth": after / before - 1,
         "kb_per_1000_runs": 1000 * 1024 * slope.slope,
-        "files_before": files[0],
-        "files_after": files[1],
+        "files_at_rest": files,
         "verifies": HOLDS.search(verdict) is not None,
         "verdict": verdict.splitlines()[-1] if verdict else "",
     }
@@ -197,7 +196,7 @@ def _tell(figures: dict[str, Any]) -> None:
         f"{100 * figures['memory_growth']:.1f} %, "
         f"{figures['kb_per_1000_runs']:.0f} KB for each 1,000 runs"
     )
-    say(f"  open files {figures['files_before']:g}, then {figures['files_after']:g}")
+    say("  open files at rest {}, then {}".format(*figures["files_at_rest"]))
     say(f"  ledger: {figures['verdict']}")
 
 
