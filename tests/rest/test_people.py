@@ -61,6 +61,18 @@ def test_an_owner_renames_the_team(alice, cast):
     assert actions(cast.team)[-1] == "team.updated"
 
 
+def test_a_key_tells_its_teams_new_name_at_once(
+    alice, cast, django_capture_on_commit_callbacks
+):
+    caller = keyed(cast.team, Scope.READ)
+    before = caller.get("me/").json()["team"]
+    named = {"slug": "orchestra", "name": "Orchestra"}
+    assert before == {"id": str(cast.team.id), **named}
+    with django_capture_on_commit_callbacks(execute=True):
+        alice.patch("team/", {"name": "Choir"})
+    assert caller.get("me/").json()["team"] == {**before, "name": "Choir"}
+
+
 def test_an_admin_sets_rates_but_not_the_name(cast):
     seat = membership(cast.team, cast.bob)
     seat.role = Role.ADMIN
