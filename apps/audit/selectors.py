@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import takewhile
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -14,8 +15,8 @@ from django.db import connection
 
 from apps.audit.append import GENESIS_HASH, content_context, recorded_time
 from apps.audit.dialects import dialect_of
-from apps.audit.models import Content, Entry
-from apps.audit.types import Actor, EntryView
+from apps.audit.models import ChainHead, Content, Entry
+from apps.audit.types import Actor, EntryTexts, EntryView
 from apps.core.keyring import unseal
 
 PAGE = 500
@@ -96,6 +97,39 @@ def _read(
     return [_view(entry) for entry in entries.values()]
 
 
+def texts_recorded_before(
+    team_id: UUID, moment: datetime, *, after_seq: int, limit: int
+) -> list[EntryTexts]:
+    """Return what comes next in a team's chain, up to what is not older than `moment`.
+
+    Entries without texts are among them: they show how far the chain was looked at.
+    """
+    entries = Entry.objects.for_team(team_id).filter(seq__gt=after_seq).order_by("seq")
+    rows = entries.values_list("seq", "subject_id", "recorded_at", "canonical")[:limit]
+    older = takewhile(lambda row: row[2] < moment, rows)
+    return [
+        EntryTexts(seq, subject_id, at, tuple(orjson.loads(bytes(canonical))["bodies"]))
+        for seq, subject_id, at, canonical in older
+    ]
+
+
+def chain_team_ids() -> list[UUID]:
+    """Return every team that has a chain, those that were deleted too."""
+    return list(ChainHead.objects.order_by("team_id").values_list("team_id", flat=True))
+
+
+def first_seq_of(team_id: UUID, subject_id: UUID) -> int | None:
+    """Return where the entries of a subject begin; None if there are none."""
+    entries = Entry.objects.for_team(team_id).filter(subject_id=subject_id)
+    return entries.order_by("seq").values_list("seq", flat=True).first()
+
+
+def entry_recorded_at(team_id: UUID, seq: int) -> datetime | None:
+    """Return when an entry was recorded; None if there is no such entry."""
+    entries = Entry.objects.for_team(team_id).filter(seq=seq)
+    return entries.values_list("recorded_at", flat=True).first()
+
+
 def with_previous_hashes(
     team_id: UUID, entries: Sequence[EntryView]
 ) -> list[EntryView]:
@@ -119,7 +153,6 @@ def texts_sample() -> list[bytes]:
 def _view(entry: _Entry) -> EntryView:
     document = entry.document
     target = document["targets"][0]
-    recorded_at: datetime = recorded_time(document["recorded"])
     return EntryView(
         seq=entry.seq,
         id=UUID(document["id"]),
@@ -127,7 +160,7 @@ def _view(entry: _Entry) -> EntryView:
         outcome=document["outcome"],
         subject_type=target["type"],
         subject_id=UUID(target["id"]),
-        recorded_at=recorded_at,
+        recorded_at=recorded_time(document["recorded"]),
         actor=Actor(**document["actor"]),
         context=document["context"],
         data=document["data"],

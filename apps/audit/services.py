@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
@@ -13,7 +14,7 @@ from django.db.transaction import TransactionManagementError
 from apps.audit.append import Appended, append, prepare, recorded_time
 from apps.audit.dialects import dialect_of
 from apps.audit.models import Content, Entry
-from apps.audit.types import Actor, Batch, EntryDraft, WrittenEntry
+from apps.audit.types import Actor, Batch, EntryDraft, Erasure, WrittenEntry
 
 CONTENT_ERASED = "audit.content_erased"
 BODIES_PER_ENTRY = 300
@@ -46,7 +47,7 @@ def content_erase(
     actor: Actor,
     reason: str,
     using: str = DEFAULT_DB_ALIAS,
-) -> tuple[WrittenEntry, ...]:
+) -> Erasure:
     """Remove bodies and their salts for good, and record that it was done.
 
     A place is the seq of an entry and the name of a body in it. Chains stay verifiable:
@@ -56,34 +57,41 @@ def content_erase(
     with transaction.atomic(using=using):
         erased = _erase(team_id, places, using)
         if not erased:
-            return ()
+            return Erasure(0, ())
         drafts = tuple(
             _erasure(team_id, erased[start : start + BODIES_PER_ENTRY], actor, reason)
             for start in range(0, len(erased), BODIES_PER_ENTRY)
         )
         appended = _append(Batch(team_id, drafts), using)
     recorded_at = recorded_time(appended.recorded)
-    return tuple(WrittenEntry(seq, recorded_at) for seq in appended.seqs[0])
+    entries = tuple(WrittenEntry(seq, recorded_at) for seq in appended.seqs[0])
+    return Erasure(len(erased), entries)
 
 
 def _erase(
     team_id: UUID, places: Iterable[tuple[int, str]], using: str
 ) -> list[dict[str, Any]]:
     """Erase what is there to erase; return what it was, as the entry will name it."""
-    names: dict[int, set[str]] = {}
-    for seq, name in places:
-        names.setdefault(seq, set()).add(name)
-    entries = Entry.objects.using(using).for_team(team_id).filter(seq__in=names)
-    erased = []
-    for seq, canonical in entries.order_by("seq").values_list("seq", "canonical"):
-        bodies = orjson.loads(bytes(canonical))["bodies"]
-        for name in sorted(names[seq] & bodies.keys()):
-            content = Content.objects.using(using).for_team(team_id)
-            present = content.filter(seq=seq, name=name, sealed__isnull=False)
-            if present.update(sealed=None, salt=None):
-                digest = bodies[name]["digest"]
-                erased.append({"seq": seq, "name": name, "digest": digest})
-    return erased
+    wanted = set(places)
+    contents = Content.objects.using(using).for_team(team_id)
+    stored = contents.filter(seq__in={seq for seq, _ in wanted}, sealed__isnull=False)
+    rows = stored.select_for_update().order_by("seq", "name")
+    present = [row for row in rows.values_list("seq", "name") if row in wanted]
+    seqs: dict[str, list[int]] = defaultdict(list)
+    for seq, name in present:
+        seqs[name].append(seq)
+    for name, of_name in seqs.items():
+        contents.filter(seq__in=of_name, name=name).update(sealed=None, salt=None)
+    entries = Entry.objects.using(using).for_team(team_id)
+    canonicals = entries.filter(seq__in={seq for seq, _ in present})
+    bodies = {
+        seq: orjson.loads(bytes(canonical))["bodies"]
+        for seq, canonical in canonicals.values_list("seq", "canonical")
+    }
+    return [
+        {"seq": seq, "name": name, "digest": bodies[seq][name]["digest"]}
+        for seq, name in present
+    ]
 
 
 def _erasure(

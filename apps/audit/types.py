@@ -77,6 +77,24 @@ class WrittenEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Erasure:
+    """What was erased at once, and the entries that say so."""
+
+    texts: int
+    entries: tuple[WrittenEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryTexts:
+    """An entry by the texts that belong to it, erased ones too."""
+
+    seq: int
+    subject_id: UUID
+    recorded_at: datetime
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EntryView:
     """An entry as it is read back."""
 

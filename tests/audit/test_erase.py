@@ -10,7 +10,7 @@ from apps.audit.chain import FaultKind
 from apps.audit.models import Content
 from apps.audit.selectors import entry_list
 from apps.audit.services import CONTENT_ERASED, content_erase
-from apps.audit.types import WrittenEntry
+from apps.audit.types import Erasure, WrittenEntry
 from apps.audit.verify import verify_subject, verify_team
 from tests.audit.examples import (
     ALICE,
@@ -31,7 +31,7 @@ def places_of(team_id: uuid.UUID) -> list[tuple[int, str]]:
     return sorted(contents.values_list("seq", "name"))
 
 
-def erase(team_id: uuid.UUID, *places: tuple[int, str]) -> tuple[WrittenEntry, ...]:
+def erase(team_id: uuid.UUID, *places: tuple[int, str]) -> Erasure:
     return content_erase(
         team_id=team_id, places=places, actor=ALICE, reason="asked for by the person"
     )
@@ -49,7 +49,7 @@ def test_erasure_is_recorded(team: uuid.UUID) -> None:
     append(team, draft(bodies={"prompt": "private"}))
     written = erase(team, *places_of(team))
     entry = entry_list(team)[1]
-    assert written == (WrittenEntry(2, entry.recorded_at),)
+    assert written == Erasure(1, (WrittenEntry(2, entry.recorded_at),))
     assert (entry.action, entry.actor) == (CONTENT_ERASED, ALICE)
     assert entry.data == {
         "bodies": [{"seq": 1, "name": "prompt", "digest": digest_at(team, 1)}],
@@ -108,7 +108,7 @@ def test_many_are_recorded_and_verified_in_parts(
     monkeypatch.setattr(verify, "MAX_MISSING", 2)
     monkeypatch.setattr(verify, "PAGE", 4)
     team_id = chain_of(20)
-    assert [w.seq for w in erase(team_id, *places_of(team_id)[:10])] == [
+    assert [w.seq for w in erase(team_id, *places_of(team_id)[:10]).entries] == [
         21,
         22,
         23,
@@ -128,13 +128,13 @@ def test_erased_row_may_be_deleted_altogether() -> None:
 def test_second_erasure_of_the_same_text_writes_nothing() -> None:
     team_id = chain_of(1)
     erase(team_id, *places_of(team_id))
-    assert erase(team_id, *places_of(team_id)) == ()
+    assert erase(team_id, *places_of(team_id)) == Erasure(0, ())
     assert verify_team(team_id).entries == 2
 
 
 def test_other_teams_text_is_out_of_reach(team: uuid.UUID) -> None:
     owner = chain_of(1)
-    assert erase(team, *places_of(owner)) == ()
+    assert erase(team, *places_of(owner)) == Erasure(0, ())
     assert entry_list(owner)[0].bodies == {"text": "text 1"}
 
 
