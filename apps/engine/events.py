@@ -115,6 +115,11 @@ class PlanAccepted:
     subtasks: Bodies
     reasoning: Body
 
+    def __post_init__(self) -> None:
+        """Keep the plan's shape if its texts were erased: each reads as empty."""
+        if not self.subtasks:
+            object.__setattr__(self, "subtasks", ("",) * len(self.workers))
+
 
 @dataclass(frozen=True, slots=True)
 class PlanKept:

@@ -77,8 +77,9 @@ class Comparison:
 
     @property
     def has_same_prompt(self) -> bool:
-        """Say whether both were asked the same."""
-        return self.left.story.prompt == self.right.story.prompt
+        """Say whether both were asked the same; of an erased prompt nobody knows."""
+        left, right = self.left.story.prompt, self.right.story.prompt
+        return bool(left) and left == right
 
     @property
     def words(self) -> tuple[str, ...]:

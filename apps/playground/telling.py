@@ -148,10 +148,8 @@ class _Teller:
         round_ = self._round(event.round)
         round_.state, round_.planner = "planned", event.planner
         round_.reasoning = event.reasoning
-        # Erased subtasks read as nothing; the plan's shape stays.
-        subtasks = event.subtasks or ("",) * len(event.workers)
         last = len(event.workers) - 1
-        parts = zip(event.workers, subtasks, event.access, strict=True)
+        parts = zip(event.workers, event.subtasks, event.access, strict=True)
         round_.steps = [
             StepStory(event.round, i, worker, subtask, access, i == last, self._seq)
             for i, (worker, subtask, access) in enumerate(parts)
