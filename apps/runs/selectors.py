@@ -20,6 +20,7 @@ from apps.pools.types import WorkerHealth
 from apps.runs.estimates import price_range
 from apps.runs.executor import is_resting
 from apps.runs.history import event_of, events_in, run_entries, run_events
+from apps.runs.leases import is_eldest
 from apps.runs.listing import SEARCHED, run_list
 from apps.runs.models import Run, RunState, Step
 from apps.runs.orders import order_of, params_of
@@ -42,6 +43,7 @@ __all__ = [
     "asking_worker",
     "event_of",
     "events_in",
+    "is_eldest",
     "order_of",
     "record_of",
     "run_entries",

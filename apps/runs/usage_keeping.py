@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from apps.accounts.models import Team
 from apps.core.ids import first_id
-from apps.runs.models import Process, Run
+from apps.runs.leases import is_eldest
+from apps.runs.models import Run
 from apps.runs.usage_days import GRACE, usage_days_keep
 from apps.runs.usage_parts import usage_part_keep
 
@@ -45,8 +46,7 @@ class UsageWatch:
         """Return the teams to keep sums of now; call `done` when they are kept."""
         now = timezone.now()
         self._looking = (now - GRACE).astimezone(UTC).date()
-        eldest = Process.objects.order_by("started_at", "id")
-        if eldest.values_list("id", flat=True).first() != lease_id:
+        if not is_eldest(lease_id):
             self._looking = None
             return []
         if self._looking != self._day:
