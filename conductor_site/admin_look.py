@@ -84,6 +84,14 @@ ADMIN_LOOK: dict[str, Any] = {
                 "items": [
                     _link("Runs", "play_circle", "admin:runs_run_changelist"),
                     _link("Ledger", "receipt_long", "site_ledger"),
+                    _link(
+                        "Retention",
+                        "auto_delete",
+                        "admin:governance_retention_changelist",
+                    ),
+                    _link(
+                        "Legal holds", "gavel", "admin:governance_legalhold_changelist"
+                    ),
                 ],
             },
             {

@@ -47,6 +47,7 @@ from apps.runs.executor import (  # noqa: E402
 from apps.runs.routing import websocket_urlpatterns  # noqa: E402
 from apps.web.sockets import SecondFactorSockets  # noqa: E402
 from conductor_site import health, metrics  # noqa: E402
+from conductor_site.caretaker import Caretaker  # noqa: E402
 from conductor_site.drain import LOOK_S, drain  # noqa: E402
 from conductor_site.interpreter import tune_interpreter  # noqa: E402
 
@@ -123,10 +124,11 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     await open_scribe()
     executor = await open_executor()
     await executor.tenure.sweep()
-    notary = Notary()
+    notary, caretaker = Notary(), Caretaker(executor)
     await send({"type": "lifespan.startup.complete"})
     await receive()
     await _close_in_time(executor)
+    await asyncio.to_thread(caretaker.close)
     await asyncio.to_thread(notary.close)
     await send({"type": "lifespan.shutdown.complete"})
 

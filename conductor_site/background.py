@@ -16,6 +16,7 @@ from apps.audit.notary import Notary
 from apps.audit.scribe import fork_scribe, open_scribe
 from apps.runs.executor import Executor, close_executor, open_executor
 from apps.runs.models import ProcessKind
+from conductor_site.caretaker import Caretaker
 from conductor_site.celery import app
 from conductor_site.entrance import faults_in_lines
 from conductor_site.feed import TaskFeed
@@ -39,7 +40,7 @@ async def execute_runs() -> None:
         await port.open()
     await open_scribe()
     executor = await open_executor(ProcessKind.WORKER)
-    notary = Notary()
+    notary, caretaker = Notary(), Caretaker(executor)
     end = _End(executor)
     feed = TaskFeed() if settings.REDIS_URL else None
     if feed is not None:
@@ -51,6 +52,7 @@ async def execute_runs() -> None:
     if feed is not None:
         feed.stop()
     await close_executor(settings.WORKER_DRAIN_S)
+    await asyncio.to_thread(caretaker.close)
     await asyncio.to_thread(notary.close)
     await port.close()
     if feed is not None:

@@ -95,6 +95,7 @@ INSTALLED_APPS = [
     "apps.pools",
     "apps.budgets",
     "apps.runs",
+    "apps.governance",
     "apps.gateway",
     "apps.web",
     "apps.rest",
@@ -323,6 +324,10 @@ WORKER_TOTAL_TIMEOUT_S = read_int("WORKER_TOTAL_TIMEOUT_S", 300)
 CHECKPOINT_DIR = read_text("CHECKPOINT_DIR", str(VAR_DIR / "checkpoints"))
 """Where signed checkpoints of the ledger are copied to, a file for each month. Empty:
 the log is their only copy."""
+RETENTION_DAYS = read_int("RETENTION_DAYS", 0)
+"""How long teams keep texts that have chosen nothing else. 0: without a limit."""
+TEAM_DELETE_CHECK = "apps.governance.services.team_delete_check"
+"""What may refuse that a team is deleted."""
 
 # --- REST API ------------------------------------------------------------------------
 

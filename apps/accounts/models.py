@@ -136,7 +136,7 @@ class Role(models.TextChoices):
     MEMBER = "member", "Member"
     """Starts runs."""
     REVIEWER = "reviewer", "Reviewer"
-    """Reads runs and signs them off; starts none."""
+    """Reads runs and signs them off, places legal holds; starts no runs."""
     VIEWER = "viewer", "Viewer"
     """Reads runs."""
 
@@ -152,7 +152,11 @@ class Permission(models.TextChoices):
     MANAGE_MEMBERS = "manage_members", "Invite, change and remove members"
     MANAGE_BUDGETS = "manage_budgets", "Set budgets and rates"
     READ_AUDIT = "read_audit", "Read the ledger"
-    MANAGE_TEAM = "manage_team", "Rename and delete the team"
+    MANAGE_HOLDS = "manage_holds", "Place and release legal holds"
+    MANAGE_TEAM = (
+        "manage_team",
+        "Rename and delete the team, say how long it keeps texts",
+    )
     """Owners only."""
 
 

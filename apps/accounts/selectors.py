@@ -37,12 +37,13 @@ _MANAGING = {
     Permission.MANAGE_MEMBERS,
     Permission.MANAGE_BUDGETS,
     Permission.READ_AUDIT,
+    Permission.MANAGE_HOLDS,
 }
 _PERMISSIONS: Mapping[str, Set[Permission]] = {
     Role.OWNER: set(Permission),
     Role.ADMIN: {*_READING, *_MANAGING, Permission.RUN},
     Role.MEMBER: {*_READING, Permission.RUN},
-    Role.REVIEWER: {*_READING, Permission.READ_AUDIT},
+    Role.REVIEWER: {*_READING, Permission.READ_AUDIT, Permission.MANAGE_HOLDS},
     Role.VIEWER: _READING,
 }
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.console.views import budgets, invitations, keys, members, team, usage
+from apps.console.views import (
+    budgets,
+    invitations,
+    keys,
+    members,
+    retention,
+    team,
+    usage,
+)
 
 urlpatterns = [
     path("teams/new/", team.team_create_page, name="team_create"),
@@ -48,6 +56,14 @@ urlpatterns = [
         "budgets/<uuid:budget_id>/delete/",
         budgets.budget_delete_page,
         name="budget_delete",
+    ),
+    path("retention/", retention.retention_page, name="retention"),
+    path("retention/edit/", retention.retention_edit, name="retention_edit"),
+    path("holds/new/", retention.hold_new, name="hold_new"),
+    path(
+        "holds/<uuid:hold_id>/release/",
+        retention.hold_release_page,
+        name="hold_release",
     ),
     path("usage/", usage.usage_page, name="usage"),
 ]

@@ -14,10 +14,13 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
+from apps.accounts.models import Permission
+from apps.accounts.selectors import role_allows
 from apps.audit.verify import verify_subject
 from apps.budgets.rates import TokenMeter, admit_member
 from apps.core.errors import InvalidInput, NotFound
 from apps.engine.usage import estimate_tokens
+from apps.governance.selectors import holds_of_run
 from apps.playground.body import RunBody, compose
 from apps.playground.choices import (
     PoolChoice,
@@ -173,6 +176,8 @@ def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
         "body": body,
         "entries": entry_rows(entries),
         "workers": _workers(request, body),
+        "holds": holds_of_run(request.team.id, run.id),
+        "may_hold": role_allows(request.membership.role, Permission.MANAGE_HOLDS),
     }
     return page(request, "playground/run_detail.html", context)
 

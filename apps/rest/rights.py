@@ -29,6 +29,8 @@ RUN = Right(Permission.RUN, (Scope.RUN,))
 READ_TEAM = Right(Permission.READ_TEAM, ANY_KEY)
 SET_RATES = Right(Permission.MANAGE_BUDGETS, (Scope.BUDGETS_WRITE,))
 MANAGE_TEAM = Right(Permission.MANAGE_TEAM)
+READ_RETENTION = Right(Permission.READ_TEAM, (Scope.AUDIT_READ,))
+MANAGE_HOLDS = Right(Permission.MANAGE_HOLDS)
 READ_MEMBERS = Right(Permission.READ_TEAM, (Scope.MEMBERS_READ, Scope.MEMBERS_WRITE))
 READ_INVITATIONS = Right(
     Permission.MANAGE_MEMBERS, (Scope.MEMBERS_READ, Scope.MEMBERS_WRITE)

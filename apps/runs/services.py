@@ -44,6 +44,7 @@ __all__ = [
     "run_start_on_record",
     "run_submit",
     "run_submit_aside",
+    "run_titles_erase",
     "usage_report",
 ]
 logger = logging.getLogger(__name__)
@@ -140,11 +141,13 @@ def run_rerun(
 
     What the first asker gave away stays given away; what their key might use is of no
     concern to another's. Blocks; not for the loop. Raises: as `run_submit`; NotFound
-    if the run's first entry is not there.
+    if the run's first entry is not there, InvalidInput if its prompt has been erased.
     """
     first = next((recorded.event for recorded in run_events(run)), None)
     if not isinstance(first, ev.RunCreated):
         raise NotFound(f"run {str(run.id)!r} has no record of what was asked")
+    if not first.prompt:
+        raise InvalidInput("the prompt of this run has been erased", param="prompt")
     order = replace(
         order_of(run, first),
         actor=actor,
@@ -184,6 +187,15 @@ def usage_report(
 ) -> dict[UsageGroup, list[UsageRow]]:
     """Return what `usage_by` does, for each of several groupings."""
     return usage_rows(team_id, groups, since, until)
+
+
+def run_titles_erase(team_id: uuid.UUID, run_ids: Collection[uuid.UUID]) -> None:
+    """Take what a list shows of prompts out of some runs' rows; others are left alone.
+
+    Call it in the transaction that erases the prompts themselves.
+    """
+    rows = Run.objects.for_team(team_id).filter(id__in=run_ids)
+    rows.exclude(title="").update(title="")
 
 
 def _check_prompt(prompt: str) -> None:

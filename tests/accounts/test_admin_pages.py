@@ -16,6 +16,7 @@ from apps.accounts.models import ApiKey, Role
 from apps.accounts.services import invitation_create
 from apps.budgets.models import Budget
 from apps.core.ids import new_id
+from apps.governance.services import hold_place, retention_set
 from apps.pools.models import Pool, Worker
 from apps.runs.models import Run
 from tests.factories import (
@@ -37,6 +38,8 @@ LISTS = [
     "pools_pool",
     "pools_worker",
     "budgets_budget",
+    "governance_legalhold",
+    "governance_retention",
     "runs_run",
 ]
 READ_ONLY = LISTS[1:]
@@ -82,6 +85,10 @@ def rows() -> dict[str, Any]:
         "pools_pool": pool,
         "pools_worker": pool.fallback,
         "budgets_budget": budget,
+        "governance_legalhold": hold_place(
+            team=team, run_id=None, reason="Matter 7", actor=ACTOR
+        ),
+        "governance_retention": retention_set(team=team, days=365, actor=ACTOR),
         "runs_run": run,
         "token": token,
         "secret": issued.secret,
@@ -143,6 +150,7 @@ def test_models_with_secrets_are_not_in_the_admin():
     assert shown == {
         *("User", "Team", "Membership", "Invitation", "ApiKey"),
         *(Pool.__name__, Worker.__name__, "Budget", "Run"),
+        *("LegalHold", "Retention"),
     }
 
 
@@ -158,11 +166,11 @@ def test_ledger_is_read_entry_by_entry(operator: Client, rows: dict[str, Any]):
 def test_ledger_is_shown_in_pages(
     operator: Client, rows: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("apps.web.site_ledger.PAGE", 1)
+    monkeypatch.setattr("apps.web.site_ledger.PAGE", 2)
     address = reverse("site_ledger_team", args=[rows["accounts_team"].id])
     newest = operator.get(address).context
     older = operator.get(address, {"before": newest["older"]}).context
-    assert [e["seq"] for e in (*newest["entries"], *older["entries"])] == [2, 1]
+    assert [e["seq"] for e in (*newest["entries"], *older["entries"])] == [4, 3, 2, 1]
     assert older["older"] is None
     assert operator.get(address, {"before": "x" * 50}).status_code == 200
     assert operator.get(address, {"before": "9" * 50}).status_code == 200

@@ -49,7 +49,12 @@ ALLOWED = {
     "owner": set(Permission),
     "admin": set(Permission) - {Permission.MANAGE_TEAM},
     "member": {Permission.READ_RUNS, Permission.READ_TEAM, Permission.RUN},
-    "reviewer": {Permission.READ_RUNS, Permission.READ_TEAM, Permission.READ_AUDIT},
+    "reviewer": {
+        Permission.READ_RUNS,
+        Permission.READ_TEAM,
+        Permission.READ_AUDIT,
+        Permission.MANAGE_HOLDS,
+    },
     "viewer": {Permission.READ_RUNS, Permission.READ_TEAM},
     "nobody": set(),
 }

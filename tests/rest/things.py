@@ -10,6 +10,7 @@ from django.utils import timezone
 from apps.accounts.services import invitation_create
 from apps.budgets.services import budget_create
 from apps.core.ids import new_id
+from apps.governance.services import hold_place
 from apps.pools.models import Pool
 from apps.pools.services import credential_create, pool_create
 from apps.runs.models import Run
@@ -57,6 +58,9 @@ def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
         "version": pool.version,
         "budget_id": budget.id,
         "run_id": make_run(cast),
+        "hold_id": hold_place(
+            team=team, run_id=None, reason="Matter 7", actor=ACTOR
+        ).id,
     }
 
 
@@ -78,6 +82,7 @@ def more_things(cast: Cast, things: dict[str, Any]) -> None:
         pool = {"name": f"pool-{number}", "worker_ids": ids, "fallback_id": ids[0]}
         pool_create(team=team, values=pool, actor=ACTOR)
         make_run(cast, state="failed", error_code="worker_failed")
+        hold_place(team=team, run_id=None, reason=f"Matter {number}", actor=ACTOR)
     for period in ("day", "run"):
         values = {"kind": "team", "period": period, "limit_usd": "1.00"}
         budget_create(team=team, values=values, actor=ACTOR)

@@ -23,6 +23,7 @@ from apps.audit.types import Batch, EntryDraft
 from apps.budgets.services import budget_create
 from apps.core.ids import new_id
 from apps.engine.codec import encode
+from apps.governance.services import hold_place
 from apps.pools.models import Pool
 from apps.pools.services import (
     conductor_create,
@@ -128,6 +129,7 @@ def build_world() -> World:
         "token": token,
         "key_id": keys["own"].row.id,
         "budget_id": _budget(team, keys["own"].row).id,
+        "hold_id": hold_place(team=team, run_id=None, reason=MARK, actor=ACTOR).id,
     }
     return World(team, people, keys, arguments)
 

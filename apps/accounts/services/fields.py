@@ -59,12 +59,12 @@ def clean_fields(
 
 def clean_name(value: Any) -> str:
     """Return a name without space around it."""
-    return _text(value, "name", NAME_LENGTH)
+    return clean_text(value, "name", NAME_LENGTH)
 
 
 def clean_email(value: Any) -> str:
     """Return an address in lower case."""
-    email = _text(value, "address", EMAIL_LENGTH).lower()
+    email = clean_text(value, "address", EMAIL_LENGTH).lower()
     try:
         validate_email(email)
     except ValidationError:
@@ -93,7 +93,9 @@ def clean_tiers(value: Any) -> list[str]:
 
 def clean_workers(value: Any) -> list[str]:
     """Return names of workers in order, each once; the workers need not exist yet."""
-    names = {_text(name, "worker's name", WORKER_NAME_LENGTH) for name in _items(value)}
+    names = {
+        clean_text(name, "worker's name", WORKER_NAME_LENGTH) for name in _items(value)
+    }
     if len(names) > MAX_WORKERS:
         raise ValueError(f"it takes at most {MAX_WORKERS} workers")
     return sorted(names)
@@ -131,7 +133,8 @@ def _rate(value: Any, highest: int) -> int | None:
     return value
 
 
-def _text(value: Any, what: str, longest: int) -> str:
+def clean_text(value: Any, what: str, longest: int) -> str:
+    """Return a text without space around it; errors call it a `what`."""
     if not isinstance(value, str):
         raise ValueError(f"a {what} is text")
     text = value.strip()

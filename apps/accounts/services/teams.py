@@ -6,8 +6,10 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
 from django.db import IntegrityError, models, transaction
 from django.db.models.deletion import ProtectedError, RestrictedError
+from django.utils.module_loading import import_string
 from django.utils.text import slugify
 
 from apps.accounts.models import Role, Team, User
@@ -78,11 +80,13 @@ def team_delete(*, team: Team, confirmation: str, actor: Actor) -> None:
     """Delete a team with all its rows; its ledger stays and tells of it.
 
     Its keys stop at once in this process, within `CACHE_SECONDS` in others.
-    Raises: InvalidFields unless `confirmation` is the team's slug; NotFound.
+    Raises: InvalidFields unless `confirmation` is the team's slug; Conflict if
+    something of it must be kept; NotFound.
     """
     row = lock_team(team.id)
     if confirmation != row.slug:
         raise InvalidFields({"confirmation": [f"type {row.slug!r} to confirm"]})
+    import_string(settings.TEAM_DELETE_CHECK)(row.id)
     facts = {"slug": row.slug, "name": row.name}
     record(row.id, EntryDraft("team.deleted", "team", row.id, actor, facts))
     forget_team(row.id)

@@ -15,7 +15,7 @@ ROLE_WORDS = {
     Role.OWNER: "everything, other owners and the team itself included",
     Role.ADMIN: "members, API keys, pools and budgets; starts runs",
     Role.MEMBER: "starts runs",
-    Role.REVIEWER: "reads all runs and the ledger, starts none",
+    Role.REVIEWER: "reads all runs and the ledger, places legal holds, starts no runs",
     Role.VIEWER: "reads runs",
 }
 

@@ -1,0 +1,53 @@
+"""How long texts are kept, and why some must stay: what is typed in."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django import forms
+
+from apps.console.forms.base import ConsoleForm
+from apps.governance.models import MAX_DAYS, MIN_DAYS, REASON_LENGTH
+
+
+class RetentionForm(ConsoleForm):
+    """How long a team keeps texts."""
+
+    days = forms.IntegerField(
+        label="Days",
+        required=False,
+        min_value=MIN_DAYS,
+        max_value=MAX_DAYS,
+        help_text=f"From {MIN_DAYS} (six months) to {MAX_DAYS:,} (seven years).",
+    )
+
+    def __init__(self, data: Any, days: int | None, empty: str) -> None:
+        """Begin with the team's choice; `empty` says what no number means."""
+        super().__init__(data, initial={"days": days})
+        self.fields["days"].widget.attrs["placeholder"] = empty
+
+
+class HoldForm(ConsoleForm):
+    """What to keep, and why."""
+
+    run_id = forms.UUIDField(
+        label="Run",
+        required=False,
+        help_text="The id of a run. Empty: everything of the team.",
+        error_messages={"invalid": "This is no id of a run."},
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    reason = forms.CharField(
+        label="Reason",
+        max_length=REASON_LENGTH,
+        help_text="Goes on record, and stays.",
+        error_messages={"required": "Write why it must be kept."},
+        widget=forms.TextInput(attrs={"placeholder": "Matter, who asked for it"}),
+    )
+
+    @property
+    def wanted_run(self) -> uuid.UUID | None:
+        """Return the run to keep; None: everything."""
+        run_id: uuid.UUID | None = self.cleaned_data["run_id"]
+        return run_id

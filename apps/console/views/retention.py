@@ -1,0 +1,137 @@
+"""How long the team's texts are kept, and legal holds."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.contrib import messages
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods
+
+from apps.accounts.models import Permission
+from apps.console.forms.retention import HoldForm, RetentionForm
+from apps.console.frame import (
+    change_and_tell,
+    console_page,
+    posted,
+    require,
+    try_change,
+)
+from apps.governance.selectors import access_hold, hold_list, retention_status
+from apps.governance.services import GRACE, hold_place, hold_release, retention_set
+from apps.governance.types import RetentionStatus
+from apps.web.access import TeamRequest, team_view
+
+TAB = "retention"
+RELEASED_SHOWN = 50
+"""The REST API has them all."""
+
+
+@require_GET
+@team_view
+def retention_page(request: TeamRequest) -> HttpResponseBase:
+    """Show how long texts are kept, how far they are erased, and what is on hold."""
+    holds = hold_list(request.team.id)
+    context = {
+        "status": retention_status(request.team.id),
+        "holds": holds.filter(released_at=None),
+        "released": holds.exclude(released_at=None)[:RELEASED_SHOWN],
+    }
+    return console_page(request, "console/retention.html", context, tab=TAB)
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def retention_edit(request: TeamRequest) -> HttpResponseBase:
+    """Set how long texts are kept."""
+    require(request, Permission.MANAGE_TEAM)
+    status = retention_status(request.team.id)
+    form = RetentionForm(posted(request), status.days, _site_words(status))
+    if form.is_valid():
+        changed = try_change(
+            form,
+            lambda: retention_set(
+                team=request.team, actor=request.actor, **form.cleaned_data
+            ),
+        )
+        if changed:
+            messages.success(request, "The retention period is saved.")
+            return redirect("console:retention")
+    context = {
+        "title": "Retention period",
+        "lead": "Prompts, answers and what models were sent are erased when they are "
+        f"older than this. Left empty, {_site_words(status).lower()}. What was erased "
+        "cannot be brought back, so after a shorter period is set nothing is erased "
+        f"for {GRACE.days} days.",
+        "form": form,
+        "label": "Save period",
+        "back": reverse("console:retention"),
+    }
+    return console_page(request, "console/form.html", context, tab=TAB)
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def hold_new(request: TeamRequest) -> HttpResponseBase:
+    """Place a legal hold; a link fills in the run."""
+    require(request, Permission.MANAGE_HOLDS)
+    initial = {"run_id": request.GET.get("run", "")}
+    form = HoldForm(posted(request), initial=initial)
+    if form.is_valid():
+        placed = try_change(
+            form,
+            lambda: hold_place(
+                team=request.team,
+                run_id=form.wanted_run,
+                reason=form.cleaned_data["reason"],
+                actor=request.actor,
+            ),
+        )
+        if placed:
+            messages.success(request, "The legal hold is placed.")
+            return redirect("console:retention")
+    context = {
+        "title": "Place a legal hold",
+        "lead": "As long as it holds, its texts are not erased, however old they are, "
+        "and the team cannot be deleted. What has been erased before does not come "
+        "back.",
+        "form": form,
+        "label": "Place hold",
+        "back": reverse("console:retention"),
+    }
+    return console_page(request, "console/form.html", context, tab=TAB)
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def hold_release_page(request: TeamRequest, hold_id: uuid.UUID) -> HttpResponseBase:
+    """Release a legal hold, after asking."""
+    require(request, Permission.MANAGE_HOLDS)
+    hold = access_hold(request.team.id, hold_id)
+    if request.method == "POST":
+        return change_and_tell(
+            request,
+            lambda: hold_release(hold=hold, actor=request.actor),
+            "The legal hold is released.",
+            "console:retention",
+        )
+    context = {
+        "title": "Release this legal hold?",
+        "points": [
+            f"It was placed by {hold.placed_by}: {hold.reason}",
+            "What is older than the retention period is erased within the hour, "
+            "unless another hold keeps it.",
+            "Texts that were erased cannot be brought back.",
+        ],
+        "label": "Release",
+        "back": reverse("console:retention"),
+    }
+    return console_page(request, "console/confirm.html", context, tab=TAB)
+
+
+def _site_words(status: RetentionStatus) -> str:
+    if status.site_days is None:
+        return "Texts are kept without a limit"
+    return f"The site's period applies: {status.site_days} days"

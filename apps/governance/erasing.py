@@ -1,0 +1,85 @@
+"""Erases the texts whose time is over.
+
+One step erases the texts of some entries, says so in the ledger and notes how far it
+has come, in one transaction. So it can stop between any two steps, and be done by two
+processes at once.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.audit.selectors import chain_team_ids, texts_recorded_before
+from apps.audit.services import content_erase
+from apps.audit.types import Actor
+from apps.governance import metrics
+from apps.governance.models import Retention
+from apps.governance.selectors import held, site_days
+from apps.governance.types import Erased
+from apps.runs.services import run_titles_erase
+
+ACTOR = Actor("service", "conductor", "Conductor")
+ENTRIES_AT_ONCE = 250
+"""Of the ledger in one step: others who write to the team's chain wait for it."""
+
+
+def retention_erase(now: datetime | None = None) -> Iterator[Erased]:
+    """Erase what is over, of all teams, step by step; tell what each step erased.
+
+    Nothing happens before the first is asked for. Raises: DatabaseError.
+    """
+    moment = now or timezone.now()
+    for team_id in chain_team_ids():
+        while (erased := _step(team_id, moment)) is not None:
+            metrics.TEXTS_ERASED.add(by=erased.texts)
+            yield erased
+
+
+def lock_retention(team_id: uuid.UUID) -> Retention:
+    """Return a team's row, locked until the open transaction ends."""
+    Retention.objects.bulk_create([Retention(team_id=team_id)], ignore_conflicts=True)
+    return Retention.objects.for_team(team_id).select_for_update().get()
+
+
+def _step(team_id: uuid.UUID, now: datetime) -> Erased | None:
+    """Erase some; None if nothing is over."""
+    present = Retention.objects.for_team(team_id).first()
+    if not _due(present or Retention(team_id=team_id), now):
+        return None
+    with transaction.atomic():
+        retention = lock_retention(team_id)
+        before, on_hold = _due(retention, now), held(team_id)
+        if before is None or on_hold.is_all:
+            return None
+        entries = texts_recorded_before(
+            team_id,
+            before,
+            after_seq=retention.erased_through,
+            limit=ENTRIES_AT_ONCE,
+        )
+        if not entries:
+            return None
+        free = [entry for entry in entries if entry.subject_id not in on_hold]
+        run_titles_erase(team_id, {entry.subject_id for entry in free})
+        retention.erased_through = entries[-1].seq
+        retention.save(update_fields=["erased_through"])
+        erasure = content_erase(
+            team_id=team_id,
+            places=[(entry.seq, name) for entry in free for name in entry.names],
+            actor=ACTOR,
+            reason=f"older than {(now - before).days} days",
+        )
+    return Erased(team_id, erasure.texts)
+
+
+def _due(retention: Retention, now: datetime) -> datetime | None:
+    """Return the moment before which texts are to go; None: they stay for now."""
+    days = retention.days or site_days()
+    if days is None or (retention.begins_at and now < retention.begins_at):
+        return None
+    return now - timedelta(days=days)

@@ -1,0 +1,10 @@
+"""What is counted of erasing."""
+
+from __future__ import annotations
+
+from apps.core.metrics import Counts
+
+TEXTS_ERASED = Counts(
+    "texts_erased", "Texts that were erased because their time was over."
+)
+"""Counted by the caretaker's thread alone."""

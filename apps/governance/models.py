@@ -1,0 +1,70 @@
+"""How long a team's texts are kept, and what must be kept longer.
+
+As in the ledger there are no foreign keys: the texts of a team that has been deleted
+are erased in their time too.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from apps.core.ids import new_id
+from apps.core.scoping import TeamQuerySet
+
+MIN_DAYS = 183
+"""Six months: so long the EU's AI Act (article 26, 6) has deployers keep logs."""
+MAX_DAYS = 2_557
+"""Seven years, leap days included."""
+REASON_LENGTH = 500
+
+
+class Retention(models.Model):
+    """How long a team keeps texts, and how far they have been erased."""
+
+    team_id = models.UUIDField(primary_key=True)
+    days = models.PositiveIntegerField(null=True)
+    """NULL: as the site says, `RETENTION_DAYS`."""
+    begins_at = models.DateTimeField(null=True)
+    """Until then nothing is erased: somebody may have shortened the period by
+    mistake."""
+    erased_through = models.BigIntegerField(default=0)
+    """Seq of the ledger's entry up to which texts are gone, but for those on hold."""
+
+    objects = TeamQuerySet["Retention"].as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                # NULL passes a check.
+                condition=Q(days__gte=MIN_DAYS) & Q(days__lte=MAX_DAYS),
+                name="retention_is_within_its_bounds",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.team_id} {self.days}"
+
+
+class LegalHold(models.Model):
+    """Somebody's word that the texts of a run, or all of a team, must not be erased."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team_id = models.UUIDField(db_index=True)
+    run_id = models.UUIDField(null=True)
+    """NULL: everything of the team."""
+    reason = models.CharField(max_length=REASON_LENGTH)
+    placed_at = models.DateTimeField()
+    placed_by = models.CharField(max_length=200)
+    """As the ledger names them."""
+    released_at = models.DateTimeField(null=True)
+    """NULL: it holds."""
+    released_by = models.CharField(max_length=200, default="")
+
+    objects = TeamQuerySet["LegalHold"].as_manager()
+
+    class Meta:
+        ordering = ("-placed_at", "-id")
+
+    def __str__(self) -> str:
+        return f"{self.team_id} {self.reason}"

@@ -1,0 +1,57 @@
+"""Reads of a team's retention and legal holds."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from apps.audit.selectors import entry_recorded_at
+from apps.core.errors import NotFound
+from apps.governance.models import LegalHold, Retention
+from apps.governance.types import Held, RetentionStatus
+
+
+def site_days() -> int | None:
+    """Return how long teams keep texts that chose nothing. None: without a limit."""
+    return settings.RETENTION_DAYS or None
+
+
+def retention_status(team_id: uuid.UUID) -> RetentionStatus:
+    """Return how long a team's texts are kept, and how far they are erased."""
+    row = Retention.objects.for_team(team_id).first() or Retention(team_id=team_id)
+    begins_at = row.begins_at
+    return RetentionStatus(
+        days=row.days,
+        site_days=site_days(),
+        begins_at=begins_at if begins_at and begins_at > timezone.now() else None,
+        erased_until=entry_recorded_at(team_id, row.erased_through),
+    )
+
+
+def hold_list(team_id: uuid.UUID) -> QuerySet[LegalHold]:
+    """Return the legal holds of a team, newest first, released ones too."""
+    return LegalHold.objects.for_team(team_id)
+
+
+def holds_of_run(team_id: uuid.UUID, run_id: uuid.UUID) -> QuerySet[LegalHold]:
+    """Return the holds that keep a run's texts, those on the whole team included."""
+    in_force = hold_list(team_id).filter(released_at=None)
+    return in_force.filter(run_id=run_id) | in_force.filter(run_id=None)
+
+
+def held(team_id: uuid.UUID) -> Held:
+    """Return what of a team must not be erased."""
+    in_force = hold_list(team_id).filter(released_at=None)
+    run_ids = set(in_force.values_list("run_id", flat=True))
+    return Held(None in run_ids, frozenset(filter(None, run_ids)))
+
+
+def access_hold(team_id: uuid.UUID, hold_id: uuid.UUID) -> LegalHold:
+    """Return a hold of the team. Raises: NotFound for any other one."""
+    hold = hold_list(team_id).filter(id=hold_id).first()
+    if hold is None:
+        raise NotFound(f"there is no legal hold {str(hold_id)!r} in this team")
+    return hold

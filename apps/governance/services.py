@@ -1,0 +1,154 @@
+"""Setting how long texts are kept, and legal holds. `erasing.py` does what they say.
+
+Each change and its ledger entry commit together. All of them lock the team's row of
+`Retention` first, and so does erasing: a hold that has been placed is never too late.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.accounts.models import Team
+from apps.accounts.services.fields import clean_fields, clean_text
+from apps.audit.selectors import first_seq_of
+from apps.audit.services import entries_append
+from apps.audit.types import Actor, Batch, EntryDraft
+from apps.core.errors import Conflict, InvalidFields
+from apps.governance.erasing import lock_retention, retention_erase
+from apps.governance.models import (
+    MAX_DAYS,
+    MIN_DAYS,
+    REASON_LENGTH,
+    LegalHold,
+    Retention,
+)
+from apps.governance.selectors import held, site_days
+from apps.runs.models import Run
+
+__all__ = [
+    "hold_place",
+    "hold_release",
+    "retention_erase",
+    "retention_set",
+    "team_delete_check",
+]
+GRACE = timedelta(days=7)
+"""After a period was shortened nothing is erased for so long."""
+
+
+@transaction.atomic
+def retention_set(*, team: Team, days: Any, actor: Actor) -> Retention:
+    """Set how many days the team's texts are kept; None: as the site says.
+
+    If that is shorter than before, erasing pauses for `GRACE`. Raises: InvalidFields.
+    """
+    cleaned = clean_fields({"days": days}, {"days": _clean_days})["days"]
+    row = lock_retention(team.id)
+    if row.days == cleaned:
+        return row
+    change = {"before": {"days": row.days}, "after": {"days": cleaned}}
+    if _effective(cleaned) < _effective(row.days):
+        row.begins_at = timezone.now() + GRACE
+    row.days = cleaned
+    row.save(update_fields=["days", "begins_at"])
+    _record(team.id, "retention.updated", team.id, actor, change)
+    return row
+
+
+@transaction.atomic
+def hold_place(
+    *, team: Team, run_id: uuid.UUID | None, reason: Any, actor: Actor
+) -> LegalHold:
+    """Keep the texts of a run, or with None all of the team, from being erased.
+
+    Raises: InvalidFields if the team has no such run, or without a reason.
+    """
+    cleaners = {"reason": lambda value: clean_text(value, "reason", REASON_LENGTH)}
+    cleaned = clean_fields({"reason": reason}, cleaners)["reason"]
+    lock_retention(team.id)
+    if run_id and not Run.objects.for_team(team.id).filter(id=run_id).exists():
+        message = f"there is no run {str(run_id)!r} in this team"
+        raise InvalidFields({"run_id": [message]})
+    hold = LegalHold.objects.create(
+        team_id=team.id,
+        run_id=run_id,
+        reason=cleaned,
+        placed_at=timezone.now(),
+        placed_by=actor.display,
+    )
+    _record(team.id, "legal_hold.placed", hold.id, actor, _facts(hold))
+    return hold
+
+
+@transaction.atomic
+def hold_release(*, hold: LegalHold, actor: Actor) -> LegalHold:
+    """Let go of what a hold kept: it is erased when its time is over, or is over now.
+
+    Raises: Conflict if it has been released.
+    """
+    retention = lock_retention(hold.team_id)
+    row = LegalHold.objects.for_team(hold.team_id).get(id=hold.id)
+    if row.released_at is not None:
+        raise Conflict("this legal hold has been released already")
+    row.released_at, row.released_by = timezone.now(), actor.display
+    row.save(update_fields=["released_at", "released_by"])
+    if row.run_id is not None:
+        _go_back(retention, row.run_id)
+    _record(row.team_id, "legal_hold.released", row.id, actor, _facts(row))
+    return row
+
+
+def team_delete_check(team_id: uuid.UUID) -> None:
+    """Refuse to let a team be deleted while something of it is on hold.
+
+    Call it in the transaction that deletes. Raises: Conflict.
+    """
+    lock_retention(team_id)
+    on_hold = held(team_id)
+    if on_hold.is_all or on_hold.run_ids:
+        raise Conflict("a legal hold keeps this team's records; release it first")
+
+
+def _go_back(retention: Retention, run_id: uuid.UUID) -> None:
+    """Let erasing look again at what it passed over."""
+    first = first_seq_of(retention.team_id, run_id)
+    if first is not None and first <= retention.erased_through:
+        retention.erased_through = first - 1
+        retention.save(update_fields=["erased_through"])
+
+
+def _effective(days: int | None) -> float:
+    return days or site_days() or float("inf")
+
+
+def _clean_days(value: Any) -> int | None:
+    if value is None:
+        return None
+    if type(value) is not int or not MIN_DAYS <= value <= MAX_DAYS:
+        raise ValueError(
+            f"it is a whole number of days from {MIN_DAYS} to {MAX_DAYS:,}, or empty "
+            "for what the site says"
+        )
+    return value
+
+
+def _facts(hold: LegalHold) -> dict[str, Any]:
+    run_id = str(hold.run_id) if hold.run_id else None
+    return {"run_id": run_id, "reason": hold.reason}
+
+
+def _record(
+    team_id: uuid.UUID,
+    action: str,
+    subject_id: uuid.UUID,
+    actor: Actor,
+    data: dict[str, Any],
+) -> None:
+    subject_type = action.partition(".")[0]
+    draft = EntryDraft(action, subject_type, subject_id, actor, data)
+    entries_append(batch=Batch(team_id, (draft,)))

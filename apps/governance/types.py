@@ -1,0 +1,47 @@
+"""What reads and erasing answer with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionStatus:
+    """How long a team's texts are kept, and how far they are erased."""
+
+    days: int | None
+    """The team's own choice. None: as the site says."""
+    site_days: int | None
+    """For teams that chose nothing. None: without a limit."""
+    begins_at: datetime | None
+    """Nothing is erased before, because the period has just been shortened; else
+    None."""
+    erased_until: datetime | None
+    """Texts recorded until then are gone, but for those on hold. None: none are."""
+
+    @property
+    def effective_days(self) -> int | None:
+        """Return what applies. None: texts are kept without a limit."""
+        return self.site_days if self.days is None else self.days
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What one step has erased."""
+
+    team_id: UUID
+    texts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What of a team is on legal hold."""
+
+    is_all: bool
+    run_ids: frozenset[UUID]
+
+    def __contains__(self, subject_id: UUID) -> bool:
+        """Say whether something is on hold."""
+        return self.is_all or subject_id in self.run_ids

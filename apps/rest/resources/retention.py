@@ -1,0 +1,199 @@
+"""How long the team's texts are kept, and legal holds."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.urls import reverse
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.governance.models import MAX_DAYS, MIN_DAYS, REASON_LENGTH
+from apps.governance.selectors import access_hold, hold_list, retention_status
+from apps.governance.services import hold_place, hold_release, retention_set
+from apps.rest.fields import Id, Input, Output, Text, Time, Whole
+from apps.rest.rights import MANAGE_HOLDS, MANAGE_TEAM, READ_RETENTION
+from apps.rest.schema import operation
+from apps.rest.views import RestView
+
+TAG = "Retention"
+EXAMPLE: dict[str, Any] = {
+    "days": 365,
+    "site_days": None,
+    "effective_days": 365,
+    "begins_at": None,
+    "erased_until": "2025-11-21T15:53:16.000000Z",
+}
+HOLD_EXAMPLE: dict[str, Any] = {
+    "id": "0199c0de-0000-7000-8000-00000000000b",
+    "run_id": "0199c0de-0000-7000-8000-000000000001",
+    "reason": "Matter 2026-114: do not destroy",
+    "placed_at": "2026-11-21T15:53:16.000000Z",
+    "placed_by": "Alice",
+    "released_at": None,
+    "released_by": None,
+}
+
+
+class RetentionInput(Input):
+    """How long to keep texts."""
+
+    days = Whole(
+        min_value=MIN_DAYS,
+        max_value=MAX_DAYS,
+        allow_null=True,
+        help_text="Null: as the site says.",
+    )
+
+
+class RetentionOutput(Output):
+    """How long texts are kept, and how far they are erased."""
+
+    days = serializers.IntegerField(
+        allow_null=True, help_text="The team's choice. Null: as the site says."
+    )
+    site_days = serializers.IntegerField(
+        allow_null=True, help_text="The site's. Null: without a limit."
+    )
+    effective_days = serializers.IntegerField(
+        allow_null=True, help_text="What applies. Null: without a limit."
+    )
+    begins_at = Time(
+        allow_null=True,
+        help_text="Nothing is erased before: the period was shortened a moment ago.",
+    )
+    erased_until = Time(
+        allow_null=True,
+        help_text="Texts recorded until then are gone, but for those on hold.",
+    )
+
+
+class HoldInput(Input):
+    """What to keep, and why."""
+
+    run_id = Id(
+        required=False, allow_null=True, help_text="Null: everything of the team."
+    )
+    reason = Text(max_length=REASON_LENGTH)
+
+
+class HoldOutput(Output):
+    """A legal hold."""
+
+    id = serializers.UUIDField()
+    run_id = serializers.UUIDField(
+        allow_null=True, help_text="Null: everything of the team."
+    )
+    reason = serializers.CharField()
+    placed_at = Time()
+    placed_by = serializers.CharField()
+    released_at = Time(allow_null=True, help_text="Null: it holds.")
+    released_by = serializers.SerializerMethodField()
+
+    def get_released_by(self, hold: Any) -> str | None:
+        """Return who released it, if somebody has."""
+        return hold.released_by or None
+
+
+class Retention(RestView):
+    """How long the team's texts are kept."""
+
+    tag = TAG
+    rights = {"GET": READ_RETENTION, "PATCH": MANAGE_TEAM}
+
+    @operation(
+        "retention_get",
+        "Read the retention period",
+        answer=RetentionOutput,
+        example=EXAMPLE,
+    )
+    def get(self, request: Request) -> Response:
+        """Return how long texts are kept, and how far they are erased."""
+        return Response(RetentionOutput(retention_status(self.asker.team_id)).data)
+
+    @operation(
+        "retention_update",
+        "Set the retention period",
+        body=RetentionInput,
+        answer=RetentionOutput,
+        sent={"days": 365},
+        example=EXAMPLE,
+    )
+    def patch(self, request: Request) -> Response:
+        """Keep texts for another time. After a shorter one erasing waits for a week."""
+        retention_set(
+            team=self.asker.team,
+            days=self.read(RetentionInput)["days"],
+            actor=self.asker.actor,
+        )
+        return Response(RetentionOutput(retention_status(self.asker.team_id)).data)
+
+
+class Holds(RestView):
+    """What must not be erased."""
+
+    tag = TAG
+    rights = {"GET": READ_RETENTION, "POST": MANAGE_HOLDS}
+
+    @operation(
+        "hold_list", "List legal holds", page_of=HoldOutput, example=HOLD_EXAMPLE
+    )
+    def get(self, request: Request) -> Response:
+        """Return the legal holds, released ones too, newest first."""
+        return self.listed(hold_list(self.asker.team_id), HoldOutput)
+
+    @operation(
+        "hold_place",
+        "Place a legal hold",
+        body=HoldInput,
+        answer=HoldOutput,
+        status=201,
+        sent={"run_id": HOLD_EXAMPLE["run_id"], "reason": HOLD_EXAMPLE["reason"]},
+        example=HOLD_EXAMPLE,
+    )
+    def post(self, request: Request) -> Response:
+        """Keep the texts of a run, or all of the team, from being erased."""
+        given = self.read(HoldInput)
+        hold = hold_place(
+            team=self.asker.team,
+            run_id=given.get("run_id"),
+            reason=given["reason"],
+            actor=self.asker.actor,
+        )
+        place = reverse("rest:hold", args=[hold.id])
+        return self.created(HoldOutput(hold).data, place)
+
+
+class OneHold(RestView):
+    """One legal hold."""
+
+    tag = TAG
+    rights = {"GET": READ_RETENTION}
+
+    @operation("hold_get", "Read a legal hold", answer=HoldOutput, example=HOLD_EXAMPLE)
+    def get(self, request: Request, hold_id: uuid.UUID) -> Response:
+        """Return a legal hold, released or not."""
+        return Response(HoldOutput(access_hold(self.asker.team_id, hold_id)).data)
+
+
+class HoldRelease(RestView):
+    """Letting go of what a hold keeps."""
+
+    tag = TAG
+    rights = {"POST": MANAGE_HOLDS}
+
+    @operation(
+        "hold_release",
+        "Release a legal hold",
+        answer=HoldOutput,
+        errors=(409,),
+        example=HOLD_EXAMPLE,
+    )
+    def post(self, request: Request, hold_id: uuid.UUID) -> Response:
+        """Release a hold: what it kept is erased when, or as, its time is over."""
+        hold = hold_release(
+            hold=access_hold(self.asker.team_id, hold_id), actor=self.asker.actor
+        )
+        return Response(HoldOutput(hold).data)

@@ -1,0 +1,71 @@
+"""Does what one process does for the whole site, in a thread of each serving process.
+
+Each looks now and then, and the one that has been there for longest does it. Whatever
+is not done this time, or done twice because the eldest has just changed, is no harm.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
+
+from apps.governance.services import retention_erase
+from apps.runs.executor import Executor
+from apps.runs.selectors import is_eldest
+
+logger = logging.getLogger(__name__)
+BEGIN_S = 60.0
+"""A process that has just started has other things to do."""
+EVERY_S = 3600.0
+END_S = 5.0
+"""How long to wait for the step in progress; a database may hang."""
+
+CHORES: tuple[tuple[str, Callable[[], Iterator[object]]], ...] = (
+    ("texts whose time is over are not erased", retention_erase),
+)
+"""What the log says if one cannot be done, and what does it, step by step."""
+
+
+class Caretaker:
+    """The thread that does it."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._tenure = executor.tenure
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="caretaker", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop after the step in progress."""
+        self._stop.set()
+        self._thread.join(END_S)
+
+    def look(self) -> None:
+        """Do every chore, if this process is the one to do it."""
+        try:
+            if is_eldest(self._tenure.lease_id):
+                for complaint, chore in CHORES:
+                    self._do(complaint, chore)
+        except (DatabaseError, InterfaceError) as exc:
+            logger.warning("caretaker: the database is away: %s", exc)
+        finally:
+            connections[DEFAULT_DB_ALIAS].close()
+
+    def _do(self, complaint: str, chore: Callable[[], Iterator[object]]) -> None:
+        try:
+            for _ in chore():
+                if self._stop.is_set():
+                    return
+        except (DatabaseError, InterfaceError):
+            raise
+        except Exception:  # the boundary of a thread: the next look may do better
+            logger.exception("caretaker: %s this time", complaint)
+
+    def _run(self) -> None:
+        wait_s = BEGIN_S
+        while not self._stop.wait(wait_s):
+            self.look()
+            wait_s = EVERY_S

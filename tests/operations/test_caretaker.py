@@ -1,0 +1,128 @@
+"""One process of a site does what is to be done for all of it."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+
+from apps.runs.leases import process_open, process_reopen
+from apps.runs.models import ProcessKind
+from conductor_site import caretaker
+from conductor_site.caretaker import Caretaker
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PATIENCE_S = 30
+
+
+class Chore:
+    """Counts how often it was done, step by step."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.is_known = threading.Event()
+
+    def __call__(self) -> Iterator[None]:
+        for _ in range(3):
+            self.steps += 1
+            self.is_known.set()
+            yield
+
+
+@pytest.fixture
+def chore(monkeypatch: pytest.MonkeyPatch) -> Chore:
+    made = Chore()
+    monkeypatch.setattr(caretaker, "CHORES", (("it is not done", made),))
+    return made
+
+
+def process(lease_id: uuid.UUID) -> Any:
+    """Return what the caretaker knows of a process: its lease."""
+    return SimpleNamespace(tenure=SimpleNamespace(lease_id=lease_id))
+
+
+@pytest.fixture
+def leases() -> list[uuid.UUID]:
+    """Three processes, the eldest first."""
+    first = process_open(ProcessKind.WEB)
+    return [first, *(process_reopen(ProcessKind.WORKER) for _ in range(2))]
+
+
+def test_eldest_process_alone_does_it(chore: Chore, leases: list[uuid.UUID]) -> None:
+    done = []
+    for lease_id in leases:
+        one = Caretaker(process(lease_id))
+        one.look()
+        one.close()
+        done.append(chore.steps)
+    assert done == [3, 3, 3]
+
+
+def test_it_is_done_without_being_asked(
+    chore: Chore, leases: list[uuid.UUID], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caretaker, "BEGIN_S", 0.01)
+    one = Caretaker(process(leases[0]))
+    assert chore.is_known.wait(PATIENCE_S)
+    one.close()
+
+
+def test_process_that_ends_waits_for_one_step_only(
+    leases: list[uuid.UUID], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = []
+
+    def endless() -> Iterator[None]:
+        while True:
+            steps.append(1)
+            if len(steps) == 2:
+                one._stop.set()
+            yield
+
+    monkeypatch.setattr(caretaker, "CHORES", (("it is not done", endless),))
+    one = Caretaker(process(leases[0]))
+    one.look()
+    one.close()
+    assert len(steps) == 2
+
+
+def test_chore_that_fails_is_told_and_the_next_is_done(
+    chore: Chore,
+    leases: list[uuid.UUID],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken() -> Iterator[None]:
+        raise RuntimeError("no")
+        yield
+
+    chores = (("texts stay", broken), ("it is not done", chore))
+    monkeypatch.setattr(caretaker, "CHORES", chores)
+    one = Caretaker(process(leases[0]))
+    one.look()
+    one.close()
+    assert chore.steps == 3
+    assert "caretaker: texts stay this time" in caplog.text
+
+
+def test_database_that_is_away_is_told_in_a_line(
+    leases: list[uuid.UUID],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def away() -> Iterator[None]:
+        raise OperationalError("server closed the connection")
+        yield
+
+    monkeypatch.setattr(caretaker, "CHORES", (("texts stay", away),))
+    one = Caretaker(process(leases[0]))
+    one.look()
+    one.close()
+    assert [r.message for r in caplog.records if "caretaker" in r.message] == [
+        "caretaker: the database is away: server closed the connection"
+    ]
