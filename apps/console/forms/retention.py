@@ -19,6 +19,11 @@ class RetentionForm(ConsoleForm):
         required=False,
         min_value=MIN_DAYS,
         max_value=MAX_DAYS,
+        error_messages={
+            "invalid": "Write a whole number of days.",
+            "min_value": f"Write {MIN_DAYS} or more, or nothing.",
+            "max_value": f"Write {MAX_DAYS:,} or less, or nothing.",
+        },
         help_text=f"From {MIN_DAYS} (six months) to {MAX_DAYS:,} (seven years).",
     )
 
