@@ -24,7 +24,6 @@ from django.http.request import validate_host
 from apps.audit.selectors import texts_sample
 from apps.core.errors import SecretUnreadable
 from apps.core.keyring import require_key_of
-from apps.governance.models import MAX_DAYS, MIN_DAYS
 from apps.llm.errors import LlmError
 from apps.llm.http import Get, HttpTransport, open_transport
 from apps.llm.types import Timeouts
@@ -66,21 +65,6 @@ def check_modes(**_: Any) -> Messages:
             )
         )
     return found
-
-
-@register(STARTUP, deploy=True)
-def check_retention(**_: Any) -> Messages:
-    """Refuse a period that is shorter or longer than any team may choose."""
-    days = settings.RETENTION_DAYS
-    if days and not MIN_DAYS <= days <= MAX_DAYS:
-        return [
-            Error(
-                f"RETENTION_DAYS: {days} is not between {MIN_DAYS} and {MAX_DAYS:,}, "
-                "and not 0 for no limit",
-                id="conductor.E007",
-            )
-        ]
-    return []
 
 
 @register(STARTUP, deploy=True)

@@ -53,6 +53,16 @@ def read_int(name: str, default: int) -> int:
     return int(text)
 
 
+def read_days(name: str, lowest: int, highest: int) -> int:
+    """Return the variable as a number of days in bounds, or 0 for no limit."""
+    days = read_int(name, 0)
+    if days and not lowest <= days <= highest:
+        raise ImproperlyConfigured(
+            f"{name}={days}: expected {lowest} to {highest} days, or 0 for no limit"
+        )
+    return days
+
+
 def read_list(name: str, default: tuple[str, ...] = ()) -> list[str]:
     """Return the comma-separated parts of the variable, without blanks."""
     text = read_text(name)

@@ -14,11 +14,13 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 
 from apps.core.logs import logging_config
+from apps.governance.types import MAX_DAYS, MIN_DAYS
 from conductor_site.admin_look import ADMIN_LOOK
 from conductor_site.databases import database_of
 from conductor_site.environment import (
     read_bool,
     read_choice,
+    read_days,
     read_int,
     read_list,
     read_origins,
@@ -324,7 +326,7 @@ WORKER_TOTAL_TIMEOUT_S = read_int("WORKER_TOTAL_TIMEOUT_S", 300)
 CHECKPOINT_DIR = read_text("CHECKPOINT_DIR", str(VAR_DIR / "checkpoints"))
 """Where signed checkpoints of the ledger are copied to, a file for each month. Empty:
 the log is their only copy."""
-RETENTION_DAYS = read_int("RETENTION_DAYS", 0)
+RETENTION_DAYS = read_days("RETENTION_DAYS", MIN_DAYS, MAX_DAYS)
 """How long teams keep texts that have chosen nothing else. 0: without a limit."""
 TEAM_DELETE_CHECK = "apps.governance.services.team_delete_check"
 """What may refuse that a team is deleted."""

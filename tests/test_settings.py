@@ -79,6 +79,7 @@ def test_unsafe_production_is_refused_by_name(tmp_path, change, complaint):
         ({"MAX_LIVE_RUNS": "-1"}, "MAX_LIVE_RUNS='-1': expected a whole number"),
         ({"SECRET_KEY_FILE": "/nowhere"}, "SECRET_KEY_FILE='/nowhere' cannot be read"),
         ({"CONDUCTOR_ENCRYPTION_KEYS": "k1:aGk="}, "CONDUCTOR_ENCRYPTION_KEYS: key 1"),
+        ({"RETENTION_DAYS": "30"}, "RETENTION_DAYS=30: expected 183 to 2557 days"),
     ],
 )
 def test_a_bad_value_is_named(tmp_path, change, complaint):

@@ -11,11 +11,8 @@ from django.db.models import Q
 
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
+from apps.governance.types import MAX_DAYS, MIN_DAYS
 
-MIN_DAYS = 183
-"""Six months: so long the EU's AI Act (article 26, 6) has deployers keep logs."""
-MAX_DAYS = 2_557
-"""Seven years, leap days included."""
 REASON_LENGTH = 500
 
 

@@ -20,14 +20,9 @@ from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import Conflict, InvalidFields
 from apps.governance.erasing import lock_retention, retention_erase
-from apps.governance.models import (
-    MAX_DAYS,
-    MIN_DAYS,
-    REASON_LENGTH,
-    LegalHold,
-    Retention,
-)
+from apps.governance.models import REASON_LENGTH, LegalHold, Retention
 from apps.governance.selectors import held, site_days
+from apps.governance.types import MAX_DAYS, MIN_DAYS
 from apps.runs.models import Run
 
 __all__ = [

@@ -6,6 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+MIN_DAYS = 183
+"""Six months: so long the EU's AI Act (article 26, 6) has deployers keep logs."""
+MAX_DAYS = 2_557
+"""Seven years, leap days included."""
+
 
 @dataclass(frozen=True, slots=True)
 class RetentionStatus:

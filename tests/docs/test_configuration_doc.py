@@ -12,6 +12,7 @@ READERS = {
     "read_text",
     "read_bool",
     "read_choice",
+    "read_days",
     "read_int",
     "read_list",
     "read_origins",

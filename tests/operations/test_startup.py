@@ -28,7 +28,6 @@ NOBODY = "127.0.0.1:1"
 OTHER_KEY = "k9:" + "A" * 43 + "="
 CHECKS = [
     checks.check_modes,
-    checks.check_retention,
     checks.check_production,
     checks.check_database,
     checks.check_redis,
@@ -316,17 +315,3 @@ def test_a_malformed_address_is_named_and_not_quoted(change, tmp_path):
     [name] = change
     [line] = refusal("web", CONDUCTOR_VAR_DIR=str(tmp_path), **change)
     assert line.startswith(f"error: {name}: not an address like ")
-
-
-@pytest.mark.parametrize("days", [1, 182, 2558])
-def test_retention_out_of_its_bounds_is_named(settings: Any, days: int) -> None:
-    settings.RETENTION_DAYS = days
-    ((level, text),) = told(checks.check_retention)
-    assert level == ERROR
-    assert text.startswith(f"RETENTION_DAYS: {days} is not between 183 and 2,557")
-
-
-@pytest.mark.parametrize("days", [0, 183, 2557])
-def test_retention_within_its_bounds_is_fine(settings: Any, days: int) -> None:
-    settings.RETENTION_DAYS = days
-    assert told(checks.check_retention) == []

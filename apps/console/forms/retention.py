@@ -8,7 +8,8 @@ from typing import Any
 from django import forms
 
 from apps.console.forms.base import ConsoleForm
-from apps.governance.models import MAX_DAYS, MIN_DAYS, REASON_LENGTH
+from apps.governance.models import REASON_LENGTH
+from apps.governance.types import MAX_DAYS, MIN_DAYS
 
 
 class RetentionForm(ConsoleForm):

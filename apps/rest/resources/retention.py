@@ -10,9 +10,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.governance.models import MAX_DAYS, MIN_DAYS, REASON_LENGTH
+from apps.governance.models import REASON_LENGTH
 from apps.governance.selectors import access_hold, hold_list, retention_status
 from apps.governance.services import hold_place, hold_release, retention_set
+from apps.governance.types import MAX_DAYS, MIN_DAYS
 from apps.rest.fields import Id, Input, Output, Text, Time, Whole
 from apps.rest.rights import MANAGE_HOLDS, MANAGE_TEAM, READ_RETENTION
 from apps.rest.schema import operation
