@@ -38,6 +38,7 @@ from apps.pools.types import (
 from apps.pools.values import (
     conductor_values,
     credential_values,
+    list_price_values,
     pool_values,
     price_in_force,
     worker_values,
@@ -59,6 +60,7 @@ __all__ = [
     "endpoint_of",
     "last_test",
     "list_price",
+    "list_price_values",
     "peek_snapshot",
     "pool_list",
     "pool_snapshot",
