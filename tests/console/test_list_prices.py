@@ -10,7 +10,7 @@ import pytest
 from apps.audit.models import Entry
 from apps.pools.models import Conductor, Worker
 from apps.pools.services import worker_update
-from tests.console.models import conductor_input, signed_in, words, worker_input
+from tests.console.models import SECRET, conductor_input, signed_in, words, worker_input
 from tests.factories import ACTOR, ConductorFactory, PriceFactory, WorkerFactory
 from tests.pools.lists import ACME_URL, keep_list, model_of, priced
 
@@ -224,6 +224,14 @@ def test_form_of_a_new_worker_is_filled_in(cast, alice):
     assert filled(page) == ["2", "8", "0.5"]
     assert 'value="blue"' in page
     assert not Worker.objects.for_team(cast.team.id).exists()
+
+
+def test_key_is_not_kept_while_a_price_is_filled_in(alice):
+    form = worker_input(use_list_price=STAMP, **ACME)
+    form.update(credential_id="new", secret=SECRET)
+    page = alice.post("/workers/new/", form).content.decode()
+    assert SECRET not in page
+    assert "Paste the key once more" in page
 
 
 def test_listing_models_shows_the_price_of_the_one_that_was_typed(alice):

@@ -188,11 +188,12 @@ def _with_list_price(request: TeamRequest, old: Conductor | None) -> HttpRespons
         return console_page(request, "console/_list_price.html", context, tab=TAB)
     values = agreed_values(form, old, request.POST)
     if old is not None and values:
-        conductor_update(conductor=old, values=values, actor=request.actor)
-        messages.success(
-            request, f"The conductor {old.name} has the list price from today on."
+        return change_and_tell(
+            request,
+            lambda: conductor_update(conductor=old, values=values, actor=request.actor),
+            f"The conductor {old.name} has the list price from today on.",
+            reverse("console:conductor", args=[old.id]),
         )
-        return redirect("console:conductor", old.id)
     form = _form(request, old)
     form.keep(request.POST)
     is_filled = put_offer(form)

@@ -232,11 +232,12 @@ def _with_list_price(
         return console_page(request, "console/_list_price.html", context, tab=TAB)
     values = agreed_values(form, worker, request.POST)
     if worker is not None and values:
-        worker_update(worker=worker, values=values, actor=request.actor)
-        messages.success(
-            request, f"The worker {worker.name} has the list price from today on."
+        return change_and_tell(
+            request,
+            lambda: worker_update(worker=worker, values=values, actor=request.actor),
+            f"The worker {worker.name} has the list price from today on.",
+            reverse("console:worker", args=[worker.id]),
         )
-        return redirect("console:worker", worker.id)
     form = _form(request, worker)
     form.keep(request.POST)
     is_filled = put_offer(form)
