@@ -87,6 +87,23 @@ def read_url(name: str, schemes: tuple[str, ...], default: str = "") -> str:
     return text
 
 
+def read_web_address(name: str) -> str:
+    """Return an http or https address to fetch something from; empty: none.
+
+    A bad one is not quoted, it may hold a secret.
+    """
+    text = read_text(name).strip()
+    try:
+        parts = urlsplit(text)
+        is_good = parts.scheme in ("http", "https") and (parts.port or 1) > 0
+        is_good = is_good and bool(parts.hostname) and "@" not in parts.netloc
+    except ValueError:
+        is_good = False
+    if text and not (is_good and text.isprintable() and " " not in text):
+        raise ImproperlyConfigured(f"{name}: not an address like https://host/path")
+    return text
+
+
 def read_origins(name: str) -> list[str]:
     """Return a list of web origins (`https://host[:port]`), or `*` alone for all."""
     origins = read_list(name)

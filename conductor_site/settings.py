@@ -26,6 +26,7 @@ from conductor_site.environment import (
     read_origins,
     read_text,
     read_url,
+    read_web_address,
 )
 from conductor_site.shared import caches, channel_layers
 from conductor_site.single_sign_on import PROVIDER_ID, openid_providers
@@ -322,6 +323,10 @@ WORKER_CONNECT_TIMEOUT_S = read_int("WORKER_CONNECT_TIMEOUT_S", 5)
 WORKER_FIRST_BYTE_TIMEOUT_S = read_int("WORKER_FIRST_BYTE_TIMEOUT_S", 60)
 WORKER_IDLE_TIMEOUT_S = read_int("WORKER_IDLE_TIMEOUT_S", 30)
 WORKER_TOTAL_TIMEOUT_S = read_int("WORKER_TOTAL_TIMEOUT_S", 300)
+
+PRICE_LIST_URL = read_web_address("PRICE_LIST_URL")
+"""Where the list of providers' prices is fetched from, once a day. Empty: nowhere, the
+list that came with this version is used."""
 
 CHECKPOINT_DIR = read_text("CHECKPOINT_DIR", str(VAR_DIR / "checkpoints"))
 """Where signed checkpoints of the ledger are copied to, a file for each month. Empty:

@@ -13,6 +13,7 @@ from django.db import connections
 
 from apps.accounts.models import Membership, Role, Team, User
 from apps.core.redis_outage import redis_outage
+from apps.pools.price_shelf import price_book_forget
 from apps.simulator.app import create_app
 from conductor_site.shared import caches, channel_layers
 from tests.factories import (
@@ -56,6 +57,12 @@ def _quick_passwords(settings: Any) -> None:
 def _checkpoints_to_the_log_alone(settings: Any) -> None:
     """Leave no copies of tests' ledgers in the project's folder."""
     settings.CHECKPOINT_DIR = ""
+
+
+@pytest.fixture(autouse=True)
+def _no_price_list_is_remembered() -> None:
+    """Look prices up in the list that this test's settings and database have."""
+    price_book_forget()
 
 
 @pytest.fixture(scope="session")

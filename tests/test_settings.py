@@ -78,6 +78,9 @@ def test_unsafe_production_is_refused_by_name(tmp_path, change, complaint):
         ({"DEBUG": "maybe"}, "DEBUG='maybe': expected true or false"),
         ({"MAX_LIVE_RUNS": "-1"}, "MAX_LIVE_RUNS='-1': expected a whole number"),
         ({"SECRET_KEY_FILE": "/nowhere"}, "SECRET_KEY_FILE='/nowhere' cannot be read"),
+        ({"PRICE_LIST_URL": "ftp://a.example"}, "PRICE_LIST_URL: not an address like"),
+        ({"PRICE_LIST_URL": "https://"}, "PRICE_LIST_URL: not an address like"),
+        ({"PRICE_LIST_URL": "https://a:x"}, "PRICE_LIST_URL: not an address like"),
         ({"CONDUCTOR_ENCRYPTION_KEYS": "k1:aGk="}, "CONDUCTOR_ENCRYPTION_KEYS: key 1"),
         ({"RETENTION_DAYS": "30"}, "RETENTION_DAYS=30: expected 183 to 2557 days"),
     ],
@@ -91,6 +94,12 @@ def test_a_bad_encryption_key_is_not_repeated(tmp_path):
     result = check(tmp_path, CONDUCTOR_ENCRYPTION_KEYS=key)
     assert "CONDUCTOR_ENCRYPTION_KEYS: key 1" in result.stderr
     assert key not in result.stderr
+
+
+def test_a_bad_address_of_a_price_list_is_not_repeated(tmp_path):
+    result = check(tmp_path, PRICE_LIST_URL="https://me:canary@a.example/list")
+    assert "PRICE_LIST_URL: not an address like https://host/path" in result.stderr
+    assert "canary" not in result.stderr
 
 
 def test_a_secret_may_come_from_a_file(prepared, tmp_path):

@@ -66,7 +66,7 @@ def change_and_tell(
 ) -> HttpResponse:
     """Make a change that has no form of its own; say on the next page what came of it.
 
-    `back` is the name of the page to go to.
+    `back` is the name or the address of the page to go to.
     """
     try:
         change()

@@ -198,10 +198,10 @@ def price_words(price: Mapping[str, Any] | None) -> str:
         return "unknown"
     if price["input_usd"] == price["output_usd"] == "0":
         return "free"
-    return f"{_dollars(price['input_usd'])} in · {_dollars(price['output_usd'])} out"
+    return f"{dollars(price['input_usd'])} in · {dollars(price['output_usd'])} out"
 
 
-def _dollars(text: str) -> str:
+def dollars(text: str) -> str:
     """Return an amount with at least its cents, and no digit lost."""
     whole, _, rest = text.partition(".")
     return f"${whole}.{rest.ljust(2, '0')}" if rest else f"${whole}"

@@ -20,6 +20,11 @@ urlpatterns = [
         "workers/<uuid:worker_id>/test/", workers.worker_test_view, name="worker_test"
     ),
     path(
+        "workers/<uuid:worker_id>/list-price/",
+        workers.worker_price_adopt,
+        name="worker_list_price",
+    ),
+    path(
         "workers/<uuid:worker_id>/delete/", workers.worker_remove, name="worker_delete"
     ),
     path("conductors/", conductors.conductor_list_page, name="conductor_list"),

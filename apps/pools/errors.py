@@ -39,3 +39,10 @@ class PoolDocumentInvalid(InvalidInput):
     def __init__(self, faults: Sequence[str]) -> None:
         super().__init__("; ".join(faults))
         self.faults = tuple(faults)
+
+
+class PriceListInvalid(ConductorError):
+    """A document is no list of prices that could be used; says why, quotes nothing."""
+
+    code = "price_list_invalid"
+    http_status = 422

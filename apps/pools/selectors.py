@@ -16,9 +16,11 @@ from apps.pools.models import (
     Credential,
     Pool,
     PoolVersion,
+    PriceList,
     Worker,
 )
 from apps.pools.presets import PRESETS
+from apps.pools.price_shelf import price_book
 from apps.pools.snapshots import (
     endpoint_of,
     peek_snapshot,
@@ -28,6 +30,7 @@ from apps.pools.snapshots import (
 )
 from apps.pools.types import (
     HealthState,
+    ListPrice,
     Preset,
     TestResult,
     WorkerHealth,
@@ -35,7 +38,9 @@ from apps.pools.types import (
 from apps.pools.values import (
     conductor_values,
     credential_values,
+    list_price_values,
     pool_values,
+    price_in_force,
     worker_values,
 )
 from apps.pools.versions import pool_version_changes
@@ -54,6 +59,8 @@ __all__ = [
     "credentials_try",
     "endpoint_of",
     "last_test",
+    "list_price",
+    "list_price_values",
     "peek_snapshot",
     "pool_list",
     "pool_snapshot",
@@ -61,6 +68,8 @@ __all__ = [
     "pool_version_changes",
     "pool_versions",
     "preset_list",
+    "price_in_force",
+    "price_list_checked_at",
     "protocol_of",
     "snapshots_forget",
     "worker_health",
@@ -189,6 +198,22 @@ def _health_state(
 def preset_list() -> tuple[Preset, ...]:
     """Return the well-known providers and servers."""
     return PRESETS
+
+
+def list_price(base_url: str, model: str) -> ListPrice | None:
+    """Return what everybody pays for a model at an address; None: unknown.
+
+    Costs half a second in a process that asks for the first time.
+    """
+    return price_book().price(base_url, model)
+
+
+def price_list_checked_at() -> dt.datetime | None:
+    """Return when the stored price list was last known to be new; None: there is none.
+
+    Only a site with PRICE_LIST_URL has one.
+    """
+    return PriceList.objects.values_list("checked_at", flat=True).first()
 
 
 def _access(rows: QuerySet[RowT], row_id: uuid.UUID, what: str) -> RowT:

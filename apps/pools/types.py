@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -24,6 +24,50 @@ class PriceSnapshot:
     output_micros: int
     cached_input_micros: int | None
     """None: cached tokens cost as much as others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListPrice:
+    """What a provider asks of everybody for a model, by a public list of prices."""
+
+    provider: str
+    """As the list calls it, like `OpenAI`."""
+    model: str
+    """The name it was looked up by."""
+    as_of: date
+    """Since when the list is what it is."""
+    price: PriceSnapshot
+    """In force when it was looked up."""
+    remarks: tuple[str, ...] = ()
+    """What the figures leave out, a sentence each."""
+    changes_by_hour: bool = False
+    """True: at other times of the day another price is in force."""
+
+
+class RefreshOutcome(StrEnum):
+    """What became of a look for a newer price list."""
+
+    NOT_SET = "not_set"
+    """PRICE_LIST_URL is empty: the list of this version is in use."""
+    RECENT = "recent"
+    """The last look was less than a day ago; nobody was asked."""
+    UNCHANGED = "unchanged"
+    """The list is the newest there is."""
+    REPLACED = "replaced"
+    """There was a newer one, which is in use now."""
+    FAILED = "failed"
+    """The former list stays in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriceListRefresh:
+    """How a look for a newer price list went."""
+
+    outcome: RefreshOutcome
+    models: int = 0
+    """How many models the list in use has prices of, if it was read."""
+    why: str = ""
+    """What went wrong, in a sentence without any of the list's content."""
 
 
 @dataclass(frozen=True, slots=True)

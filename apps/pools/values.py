@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from apps.pools.fields import MICROS
 from apps.pools.models import Conductor, Credential, Pool, Price, Tier, Worker
+from apps.pools.types import ListPrice
 
 Values = dict[str, Any]
 
@@ -110,6 +111,21 @@ def price_values(price: Price | None) -> Values | None:
         "input_usd": usd(price.input_micros),
         "output_usd": usd(price.output_micros),
         "cached_input_usd": usd(price.cached_input_micros),
+    }
+
+
+def list_price_values(listed: ListPrice | None) -> Values | None:
+    """Return a list price as values; None: unknown."""
+    if listed is None:
+        return None
+    return {
+        "provider": listed.provider,
+        "model": listed.model,
+        "as_of": listed.as_of.isoformat(),
+        "input_usd": usd(listed.price.input_micros),
+        "output_usd": usd(listed.price.output_micros),
+        "cached_input_usd": usd(listed.price.cached_input_micros),
+        "remarks": list(listed.remarks),
     }
 
 

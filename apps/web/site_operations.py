@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import urlsplit
 
 import django
 from django.conf import settings
@@ -25,6 +27,7 @@ from django.views.decorators.http import require_safe
 from apps.accounts.models import Team
 from apps.audit.models import ChainHead
 from apps.audit.tails import uncovered_s
+from apps.pools.selectors import price_list_checked_at
 from apps.runs.models import ProcessKind
 from apps.runs.standing import (
     ENOUGH_CALLS,
@@ -44,6 +47,8 @@ PATIENCE_S = 30.0
 """A run that has waited longer than this is worth a warning."""
 COVERED_S = 60.0
 """The ledger's promise: within this time an entry has a copied checkpoint."""
+STALE = timedelta(days=3)
+"""A price list is fetched once a day; two days may be the fault of its server."""
 PACKAGES = ("django", "channels", "uvicorn", "celery", "redis", "psycopg")
 
 
@@ -67,6 +72,7 @@ def site_operations(request: HttpRequest) -> HttpResponse:
         "warnings": [
             *_warnings(standing, troubled, workers),
             *_ledger_warnings(behind_s),
+            *_price_warnings(),
         ],
         "checkpoints_behind": _seconds(behind_s) if behind_s else None,
         "chains": _chains(),
@@ -113,6 +119,24 @@ def _ledger_warnings(behind_s: float) -> Iterator[str]:
         yield (
             f"Signed checkpoints are {_seconds(behind_s)} behind the ledger: no "
             "process makes them, or CHECKPOINT_DIR cannot be written; see the log."
+        )
+
+
+def _price_warnings() -> Iterator[str]:
+    if not settings.PRICE_LIST_URL:
+        return
+    host = urlsplit(settings.PRICE_LIST_URL).hostname
+    advice = "see the log, or run: python manage.py prices_update"
+    checked_at = price_list_checked_at()
+    if checked_at is None:
+        yield (
+            f"The price list of PRICE_LIST_URL has not come from {host} yet, so list "
+            f"prices are those of this version: {advice}."
+        )
+    elif (age := timezone.now() - checked_at) > STALE:
+        yield (
+            f"The price list of PRICE_LIST_URL last came from {host} "
+            f"{age.days} days ago: {advice}."
         )
 
 

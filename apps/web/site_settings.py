@@ -83,7 +83,12 @@ def site_settings(request: HttpRequest) -> HttpResponse:
     context = {
         **admin.site.each_context(request),
         "title": "Settings",
-        "groups": {**groups, "Storage": _storage(), "Secrets": _secrets()},
+        "groups": {
+            **groups,
+            "List prices": _list_prices(),
+            "Storage": _storage(),
+            "Secrets": _secrets(),
+        },
     }
     return render(request, "admin/site_settings.html", context)
 
@@ -95,6 +100,11 @@ def in_words(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or "none"
     return str(value) or "none"
+
+
+def _list_prices() -> list[Shown]:
+    host = urlsplit(settings.PRICE_LIST_URL).hostname
+    return [Shown("PRICE_LIST_URL", host or "none: the list of this version")]
 
 
 def _storage() -> list[Shown]:

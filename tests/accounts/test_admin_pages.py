@@ -186,6 +186,7 @@ def test_ledger_takes_no_changes(operator: Client, rows: dict[str, Any]):
 def test_settings_are_shown_without_secrets(operator: Client, settings: Any):
     settings.OIDC_CLIENT_SECRET = settings.EMAIL_HOST_PASSWORD = "canary-secret"
     settings.REDIS_URL = "redis://user:canary-secret@cache.example:6379/0"
+    settings.PRICE_LIST_URL = "https://prices.example/list?token=canary-secret"
     page = operator.get(reverse("site_settings")).content.decode()
     assert "SIGN_UP" in page
     assert "cache.example" in page

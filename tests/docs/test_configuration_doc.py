@@ -17,6 +17,7 @@ READERS = {
     "read_list",
     "read_origins",
     "read_url",
+    "read_web_address",
 }
 DOC = page("docs/configuration.md")
 LISTED = re.findall(r"^\| `([A-Z_]+)` \|", DOC, re.M)

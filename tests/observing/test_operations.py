@@ -16,12 +16,14 @@ from django.utils import timezone
 from apps.accounts.models import Team
 from apps.audit.models import Entry
 from apps.core.ids import new_id
+from apps.pools.models import PriceList
 from apps.runs.leases import MAX_DEATHS
 from apps.runs.models import Process, ProcessKind, Run, Step
 from apps.runs.recovery import OWNER_LOST
 from tests.audit.examples import chain_of
 from tests.audit.tampering import checkpoint
 from tests.factories import TeamFactory, UserFactory
+from tests.pools.lists import keep_list
 
 pytestmark = pytest.mark.django_db
 
@@ -192,6 +194,26 @@ def test_g12_checkpoints_that_are_behind_are_warned_of(operator: Client):
     assert shown["checkpoints_behind"].startswith("1 min 3")
     (warning,) = shown["warnings"]
     assert warning.startswith("Signed checkpoints are 1 min 3")
+
+
+def test_price_list_that_has_never_come_is_warned_of(operator: Client, settings: Any):
+    add_process()
+    settings.PRICE_LIST_URL = "https://user-token.example/list?token=canary"
+    (warning,) = context(operator)["warnings"]
+    assert "has not come from user-token.example yet" in warning
+    assert "prices_update" in warning
+    assert "canary" not in warning
+
+
+def test_price_list_that_grows_old_is_warned_of(operator: Client, settings: Any):
+    add_process()
+    keep_list(settings)
+    assert context(operator)["warnings"] == []
+    PriceList.objects.update(checked_at=timezone.now() - timedelta(days=3, hours=1))
+    (warning,) = context(operator)["warnings"]
+    assert "last came from 127.0.0.1 3 days ago" in warning
+    settings.PRICE_LIST_URL = ""
+    assert context(operator)["warnings"] == []
 
 
 def test_workers_with_few_steps_are_left_out_and_the_page_says_so(

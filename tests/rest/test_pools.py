@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 
 import pytest
@@ -11,6 +12,7 @@ from apps.pools.credentials import credential_open
 from apps.pools.models import Conductor, Credential, Pool, Worker
 from tests.conftest import make_pool
 from tests.factories import WorkerFactory
+from tests.pools.lists import ACME_URL, keep_list, priced
 from tests.rest.conftest import actions, fault, keyed
 from tests.rest.things import BASE_URL, make_things
 
@@ -98,6 +100,45 @@ def test_a_worker_is_added_with_its_price(alice, cast):
     assert told["health"]["state"] == "untested"
     assert alice.get(f"workers/{told['id']}/").json() == told
     assert actions(cast.team)[-1] == "worker.created"
+
+
+def test_list_price_is_told_beside_the_team_s_own(alice, cast, settings):
+    keep_list(settings, priced(input_mtok=0.1, output_mtok=8))
+    body = {**WORKER, "base_url": ACME_URL, "model": "acme-1", "price": PRICE}
+    told = alice.post("workers/", body).json()
+    assert told["price"]["input_usd"] == "2"
+    as_of = told["list_price"].pop("as_of")
+    assert as_of == dt.datetime.now(dt.UTC).date().isoformat()
+    assert told["list_price"] == {
+        "provider": "Acme",
+        "model": "acme-1",
+        "input_usd": "0.1",
+        "output_usd": "8",
+        "cached_input_usd": None,
+        "remarks": [],
+    }
+    assert alice.get("workers/").json()["data"][0]["list_price"]["output_usd"] == "8"
+
+
+def test_list_price_is_null_where_it_is_unknown(alice, cast, settings):
+    keep_list(settings, priced(input_mtok=1, output_mtok=8))
+    assert alice.post("workers/", WORKER).json()["list_price"] is None
+    at_acme = {"name": "other", "base_url": ACME_URL, "model": "acme-2"}
+    assert alice.post("conductors/", at_acme).json()["list_price"] is None
+
+
+def test_list_price_of_a_conductor_is_for_viewers_too(alice, vera, mallory, settings):
+    keep_list(settings, priced(input_mtok=1, output_mtok=8))
+    body = {"name": "planner", "base_url": ACME_URL, "model": "acme-1"}
+    place = f"conductors/{alice.post('conductors/', body).json()['id']}/"
+    assert vera.get(place).json()["list_price"]["input_usd"] == "1"
+    assert fault(mallory.get(place), 404)
+
+
+def test_list_price_cannot_be_written(alice, cast):
+    body = {**WORKER, "list_price": {**PRICE, "provider": "x"}}
+    assert fault(alice.post("workers/", body), 400)["fields"].keys() == {"list_price"}
+    assert not Worker.objects.for_team(cast.team.id).exists()
 
 
 def test_a_worker_has_a_protocol_and_abilities(alice):

@@ -98,6 +98,7 @@ MATRIX = {
     "console:worker_new": managed(P.MANAGE_POOLS),
     "console:worker": managed(P.MANAGE_POOLS, P.READ_TEAM),
     "console:worker_test": Access(write=P.MANAGE_POOLS),
+    "console:worker_list_price": Access(write=P.MANAGE_POOLS),
     "console:worker_delete": managed(P.MANAGE_POOLS),
     "console:conductor_list": TEAM,
     "console:conductor_new": managed(P.MANAGE_POOLS),

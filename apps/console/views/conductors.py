@@ -21,6 +21,7 @@ from apps.console.asking import is_part, models_found, new_key
 from apps.console.forms.models import ConductorForm, conductor_initial
 from apps.console.frame import change_and_tell, console_page, require, try_change
 from apps.console.hiring import save_with_key
+from apps.console.offers import USE, agreed_values, form_offer, put_offer
 from apps.console.pool_rows import conductor_rows
 from apps.console.served import server_line
 from apps.console.tried import test_line
@@ -128,6 +129,8 @@ def conductor_remove(request: TeamRequest, conductor_id: uuid.UUID) -> HttpRespo
 def _save(request: TeamRequest, old: Conductor | None = None) -> HttpResponse:
     if "list_models" in request.POST:
         return _with_models(request, old)
+    if USE in request.POST:
+        return _with_list_price(request, old)
     form = _form(request, old, is_sent=True)
     saved = None
     if form.is_valid():
@@ -174,6 +177,29 @@ def _with_models(request: TeamRequest, old: Conductor | None) -> HttpResponse:
     return _form_page(request, form, old, found=found)
 
 
+def _with_list_price(request: TeamRequest, old: Conductor | None) -> HttpResponse:
+    """Give a conductor its list price if nothing else was changed, else fill it in.
+
+    For the page's script, the list price of what was typed.
+    """
+    form = _form(request, old, is_sent=True)
+    if is_part(request):
+        context = {"offer": form_offer(form, old)}
+        return console_page(request, "console/_list_price.html", context, tab=TAB)
+    values = agreed_values(form, old, request.POST)
+    if old is not None and values:
+        return change_and_tell(
+            request,
+            lambda: conductor_update(conductor=old, values=values, actor=request.actor),
+            f"The conductor {old.name} has the list price from today on.",
+            reverse("console:conductor", args=[old.id]),
+        )
+    form = _form(request, old)
+    form.keep(request.POST)
+    is_filled = put_offer(form)
+    return _form_page(request, form, old, is_filled=is_filled)
+
+
 def _form(
     request: TeamRequest, old: Conductor | None = None, *, is_sent: bool = False
 ) -> ConductorForm:
@@ -197,6 +223,7 @@ def _form_page(
         "form": form,
         "conductor": conductor,
         "test": None if conductor is None else test_line(conductor),
+        "offer": form_offer(form, conductor),
         **more,
     }
     template = "console/conductor_form.html"

@@ -27,6 +27,14 @@ from apps.console.asking import (
 from apps.console.forms.models import NEW_POOL, WorkerForm, worker_initial
 from apps.console.frame import change_and_tell, console_page, require, try_change
 from apps.console.hiring import save_with_key, worker_hire
+from apps.console.offers import (
+    USE,
+    adopted_values,
+    agreed_values,
+    form_offer,
+    model_offer,
+    put_offer,
+)
 from apps.console.pool_rows import worker_row, worker_rows
 from apps.console.tried import test_line
 from apps.pools.models import Worker
@@ -50,7 +58,9 @@ OTHER = "other"
 def worker_list_page(request: TeamRequest) -> HttpResponseBase:
     """List the team's workers."""
     require(request, Permission.READ_TEAM)
-    context = {"rows": worker_rows(request.team.id)}
+    rows = worker_rows(request.team.id)
+    offers = {row.worker.id: model_offer(row.worker) for row in rows}
+    context = {"rows": rows, "offers": offers}
     return console_page(request, "console/worker_list.html", context, tab=TAB)
 
 
@@ -95,6 +105,24 @@ def worker_test_view(request: TeamRequest, worker_id: uuid.UUID) -> HttpResponse
     return redirect("console:worker", worker.id)
 
 
+@require_POST
+@team_view
+def worker_price_adopt(request: TeamRequest, worker_id: uuid.UUID) -> HttpResponseBase:
+    """Make the list price that was shown the worker's own, from today on."""
+    require(request, Permission.MANAGE_POOLS)
+    worker = access_worker(request.team.id, worker_id)
+    return change_and_tell(
+        request,
+        lambda: worker_update(
+            worker=worker,
+            values=adopted_values(worker, request.POST),
+            actor=request.actor,
+        ),
+        f"The worker {worker.name} has the list price from today on.",
+        "console:worker_list",
+    )
+
+
 @require_http_methods(["GET", "POST"])
 @team_view
 def worker_remove(request: TeamRequest, worker_id: uuid.UUID) -> HttpResponseBase:
@@ -124,6 +152,8 @@ def worker_remove(request: TeamRequest, worker_id: uuid.UUID) -> HttpResponseBas
 def _create(request: TeamRequest) -> HttpResponse:
     if "list_models" in request.POST:
         return _with_models(request)
+    if USE in request.POST:
+        return _with_list_price(request)
     form = _form(request, is_sent=True)
     worker = None
     if form.is_valid():
@@ -145,6 +175,8 @@ def _create(request: TeamRequest) -> HttpResponse:
 def _update(request: TeamRequest, worker: Worker) -> HttpResponse:
     if "list_models" in request.POST:
         return _with_models(request, worker)
+    if USE in request.POST:
+        return _with_list_price(request, worker)
     form = _form(request, worker, is_sent=True)
     saved = None
     if form.is_valid():
@@ -187,6 +219,31 @@ def _with_models(request: TeamRequest, worker: Worker | None = None) -> HttpResp
     return _form_page(request, form, worker, found=found)
 
 
+def _with_list_price(
+    request: TeamRequest, worker: Worker | None = None
+) -> HttpResponse:
+    """Give a worker its list price if nothing else was changed, else fill it in.
+
+    For the page's script, the list price of what was typed.
+    """
+    form = _form(request, worker, is_sent=True)
+    if is_part(request):
+        context = {"offer": form_offer(form, worker)}
+        return console_page(request, "console/_list_price.html", context, tab=TAB)
+    values = agreed_values(form, worker, request.POST)
+    if worker is not None and values:
+        return change_and_tell(
+            request,
+            lambda: worker_update(worker=worker, values=values, actor=request.actor),
+            f"The worker {worker.name} has the list price from today on.",
+            reverse("console:worker", args=[worker.id]),
+        )
+    form = _form(request, worker)
+    form.keep(request.POST)
+    is_filled = put_offer(form)
+    return _form_page(request, form, worker, is_filled=is_filled)
+
+
 def _form(
     request: TeamRequest, worker: Worker | None = None, *, is_sent: bool = False
 ) -> WorkerForm:
@@ -219,6 +276,7 @@ def _form_page(
         "preset": preset_of(request.GET.get("preset", "")),
         "row": None if worker is None else worker_row(worker),
         "test": None if worker is None else test_line(worker),
+        "offer": form_offer(form, worker),
         **more,
     }
     template = "console/worker_form.html"

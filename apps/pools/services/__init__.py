@@ -2,7 +2,8 @@
 
 Each change commits together with its ledger entries and the new versions of the pools
 concerned. Values are those of `inputs.py`; a bad one is told by its field, and then
-nothing is saved. Entries, results and errors never hold a secret.
+nothing is saved. Entries, results and errors never hold a secret. The list of
+providers' prices is the site's: no team's ledger tells of it.
 """
 
 from apps.pools.services.conductors import (
@@ -19,6 +20,7 @@ from apps.pools.services.credentials import (
 from apps.pools.services.importing import pool_import
 from apps.pools.services.looking import conductor_look
 from apps.pools.services.pools import pool_create, pool_delete, pool_update
+from apps.pools.services.price_list import price_list_refresh
 from apps.pools.services.trying import conductor_test, models_fetch, worker_test
 from apps.pools.services.workers import worker_create, worker_delete, worker_update
 
@@ -37,6 +39,7 @@ __all__ = [
     "pool_delete",
     "pool_import",
     "pool_update",
+    "price_list_refresh",
     "worker_create",
     "worker_delete",
     "worker_test",

@@ -33,6 +33,7 @@ from apps.rest.resources.endpoints import (
     EndpointInput,
     EndpointOutput,
     ModelTestOutput,
+    listed,
 )
 from apps.rest.rights import MANAGE_POOLS, READ_POOLS
 from apps.rest.schema import operation
@@ -197,6 +198,7 @@ def _told(conductor: Conductor) -> dict[str, Any]:
     return {
         "id": conductor.id,
         **conductor_values(conductor),
+        "list_price": listed(conductor),
         "pools": sorted(pool.name for pool in conductor.pools.all()),
         "last_test": last_test(conductor),
     }

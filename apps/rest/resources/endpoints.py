@@ -6,7 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.pools.models import MaxTokensField, Protocol
+from apps.pools.models import Conductor, MaxTokensField, Protocol, Worker
+from apps.pools.selectors import list_price, list_price_values
 from apps.rest.fields import Dollars, Id, Input, Output, Text, Time, Whole, Word
 
 MAX_SECONDS = 86_400
@@ -31,6 +32,15 @@ ENDPOINT: dict[str, Any] = {
         "input_usd": "2",
         "output_usd": "6",
         "cached_input_usd": None,
+    },
+    "list_price": {
+        "provider": "Mistral",
+        "model": "mistral-large-latest",
+        "as_of": "2026-11-21",
+        "input_usd": "2",
+        "output_usd": "6",
+        "cached_input_usd": None,
+        "remarks": [],
     },
     "max_output_tokens": 4096,
     "pools": ["house"],
@@ -117,6 +127,21 @@ class PriceOutput(Output):
     cached_input_usd = serializers.RegexField(PLAIN_DOLLARS, allow_null=True)
 
 
+class ListPriceOutput(Output):
+    """What a provider asks of everybody, in US dollars per million tokens."""
+
+    provider = serializers.CharField(help_text="As the list calls it.")
+    model = serializers.CharField(help_text="The name it was looked up by.")
+    as_of = serializers.DateField(help_text="Since when the list is what it is.")
+    input_usd = serializers.RegexField(PLAIN_DOLLARS)
+    output_usd = serializers.RegexField(PLAIN_DOLLARS)
+    cached_input_usd = serializers.RegexField(PLAIN_DOLLARS, allow_null=True)
+    remarks = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What the figures leave out, like tiers: they are the first one's.",
+    )
+
+
 class ModelTestOutput(Output):
     """How a test of a model went."""
 
@@ -146,6 +171,11 @@ class EndpointOutput(Output):
     max_tokens_field = serializers.ChoiceField(choices=MaxTokensField.choices)
     timeouts = TimeoutsOutput()
     price = PriceOutput(allow_null=True, help_text="In force today. Null: unknown.")
+    list_price = ListPriceOutput(
+        allow_null=True,
+        help_text="What everybody pays at this address. Null: unknown. The team's own "
+        "price, by which costs are counted, is `price` alone.",
+    )
     max_output_tokens = serializers.IntegerField()
     pools = serializers.ListField(child=serializers.CharField(), help_text="By name.")
     last_test = ModelTestOutput(allow_null=True)
@@ -165,3 +195,8 @@ TEST_EXAMPLE: dict[str, Any] = {
         "accepts_prefill": False,
     },
 }
+
+
+def listed(model: Worker | Conductor) -> dict[str, Any] | None:
+    """Return a model's list price as `ListPriceOutput` tells it."""
+    return list_price_values(list_price(model.base_url, model.model))

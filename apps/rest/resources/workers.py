@@ -34,6 +34,7 @@ from apps.rest.resources.endpoints import (
     EndpointInput,
     EndpointOutput,
     ModelTestOutput,
+    listed,
 )
 from apps.rest.rights import MANAGE_POOLS, READ_POOLS
 from apps.rest.schema import HIDDEN, operation
@@ -253,6 +254,7 @@ def _told(worker: Worker, health: WorkerHealth) -> dict[str, Any]:
     return {
         "id": worker.id,
         **worker_values(worker),
+        "list_price": listed(worker),
         "pools": sorted(pool.name for pool in worker.pools.all()),
         "last_test": health.last_test,
         "health": health,
