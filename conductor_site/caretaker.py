@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
 
 from apps.governance.services import retention_erase
+from apps.pools.services import price_list_refresh
 from apps.runs.executor import Executor
 from apps.runs.selectors import is_eldest
 
@@ -23,8 +24,14 @@ EVERY_S = 3600.0
 END_S = 5.0
 """How long to wait for the step in progress; a database may hang."""
 
+
+def _refresh_prices() -> Iterator[object]:
+    yield price_list_refresh()
+
+
 CHORES: tuple[tuple[str, Callable[[], Iterator[object]]], ...] = (
     ("texts whose time is over are not erased", retention_erase),
+    ("the price list is not refreshed", _refresh_prices),
 )
 """What the log says if one cannot be done, and what does it, step by step."""
 

@@ -11,10 +11,17 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
+from apps.audit.selectors import entry_list
+from apps.audit.services import CONTENT_ERASED
+from apps.governance.models import Retention
+from apps.llm.testing import json_script
+from apps.pools.models import PriceList
 from apps.runs.leases import process_open, process_reopen
 from apps.runs.models import ProcessKind
 from conductor_site import caretaker
 from conductor_site.caretaker import Caretaker
+from tests.audit.examples import chain_of, execute
+from tests.pools.lists import list_of, list_server
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATIENCE_S = 30
@@ -126,3 +133,19 @@ def test_database_that_is_away_is_told_in_a_line(
     assert [r.message for r in caplog.records if "caretaker" in r.message] == [
         "caretaker: the database is away: server closed the connection"
     ]
+
+
+def test_site_erases_what_is_over_and_has_the_newest_prices(
+    leases: list[uuid.UUID], settings: Any
+) -> None:
+    team_id = chain_of(3)
+    Retention.objects.create(team_id=team_id, days=183)
+    execute("UPDATE audit_entry SET recorded_at = '2020-01-01 00:00:00+00:00'")
+    with list_server(json_script(list_of())) as server:
+        settings.PRICE_LIST_URL = server.base_url
+        one = Caretaker(process(leases[0]))
+        one.look()
+        one.close()
+    assert PriceList.objects.exists()
+    newest = entry_list(team_id)[-1]
+    assert (newest.action, len(newest.data["bodies"])) == (CONTENT_ERASED, 3)
