@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -171,6 +172,27 @@ def test_the_proxy_knows_the_processes_and_asks_whether_they_are_ready():
         assert int(service["environment"]["WEB_NOTICE_S"]) > 2 * interval_s
         assert "/readyz" in service["healthcheck"]["test"][-1]
         assert "ports" not in service
+
+
+def test_the_proxy_takes_what_the_site_takes_and_says_so_of_more(settings):
+    [limit] = re.findall(r"max_size (\d+)MB", CADDYFILE)
+    assert int(limit) * 1_000_000 > settings.MAX_REQUEST_BYTES
+    assert CADDYFILE.count(f"larger than {limit} MB") == 1
+    assert CADDYFILE.count(f"longer than {limit} MB") == 1
+
+
+def test_what_the_proxy_says_to_programs_has_the_shape_of_both_apis():
+    told = [json.loads(t) for t in re.findall(r"respond @api `(.*)`", CADDYFILE)]
+    assert len(told) == 2
+    for answer in told:
+        assert set(answer) == {"error"}
+        assert set(answer["error"]) == {"message", "type", "param", "code"}
+
+
+def test_the_proxy_compresses_nothing_but_files(settings):
+    assert re.findall(r"encode (.*)", CADDYFILE) == ["@files gzip"]
+    [path] = re.findall(r"@files path (.*)", CADDYFILE)
+    assert path == f"{settings.STATIC_URL}*"
 
 
 def test_the_proxy_sees_who_comes_by_ipv6():
