@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 def read_text(name: str, default: str = "") -> str:
     """Return the variable `name`, or what the file in `name`_FILE holds."""
     path = os.environ.get(f"{name}_FILE")
-    if path is None:
+    if not path:
         return os.environ.get(name, default)
     try:
         return Path(path).read_text(encoding="utf-8").strip()

@@ -106,3 +106,7 @@ def test_a_secret_may_come_from_a_file(prepared, tmp_path):
     (tmp_path / "secret").write_text(SAFE["SECRET_KEY"] + "\n")
     change = {"SECRET_KEY": "", "SECRET_KEY_FILE": str(tmp_path / "secret")}
     assert check(prepared, **change).returncode == 0
+
+
+def test_an_empty_name_of_a_file_is_none(prepared):
+    assert check(prepared, SECRET_KEY_FILE="").returncode == 0

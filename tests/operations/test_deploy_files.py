@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -28,7 +29,8 @@ from tests.operations.deploying import (
 
 [COMPOSE] = documents(DEPLOY / "compose.yaml")
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-OWN = {n: s for n, s in SERVICES.items() if "dockerfile" in s.get("build", {})}
+OWN = {n: s for n, s in SERVICES.items() if "CONDUCTOR_IMAGE" in s["image"]}
+CADDYFILE = (DEPLOY / "Caddyfile").read_text("utf-8")
 OBJECTS = [document for _, document in manifests()]
 [JOB] = documents(DEPLOY / "kubernetes/migrate/job.yaml")
 PODS = {
@@ -68,7 +70,9 @@ def test_the_image_installs_by_hash_and_compiles_nothing():
     for install in installs:
         assert "--require-hashes --only-binary :all: -r requirements" in install
     assert not [s for s in [*build, *final] if "apt-get" in s.rest or s.word == "ADD"]
-    assert {s.rest.split()[0] for s in final if s.word == "RUN"} == {"useradd"}
+    done = [s.rest for s in final if s.word == "RUN"]
+    assert {rest.split()[0] for rest in done} == {"python", "useradd", "install"}
+    assert "python -m pip uninstall --yes pip setuptools wheel" in done
 
 
 def test_the_image_runs_as_nobody_in_particular_and_in_production():
@@ -111,9 +115,30 @@ def test_own_services_are_known_and_confined(name):
     assert service["read_only"]
     assert service["user"] == stages()[-1].only("USER")
     assert service["cap_drop"] == ["ALL"]
-    assert (
-        ROOT / "deploy" / service["build"]["context"] / "deploy/Dockerfile"
-    ).exists()
+
+
+def test_one_service_makes_the_image_before_the_others_start():
+    assert [name for name in OWN if "build" in OWN[name]] == ["migrate"]
+    build = OWN["migrate"]["build"]
+    assert (DEPLOY / build["context"] / build["dockerfile"]).exists()
+    for name in set(OWN) - {"migrate"}:
+        waits_for = OWN[name]["depends_on"]["migrate"]
+        assert waits_for == {"condition": "service_completed_successfully"}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_checkpoints_outlive_the_container_and_can_be_written(name):
+    folder = OWN[name]["environment"]["CHECKPOINT_DIR"]
+    assert OWN[name]["volumes"] == [f"checkpoints:{folder}"]
+    made = "install --directory --owner 10001 --group 10001 " + folder
+    assert made in [s.rest for s in stages()[-1] if s.word == "RUN"]
+
+
+def test_every_variable_can_be_set_in_a_file_that_is_not_for_a_repository():
+    for service in OWN.values():
+        assert service["env_file"] == [{"path": ".env", "required": False}]
+    ignored = (ROOT / ".gitignore").read_text("utf-8").splitlines()
+    assert {"/deploy/.env", "/deploy/secrets/"} <= set(ignored)
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -138,16 +163,41 @@ def test_secrets_come_from_files_that_are_mounted(name):
 
 
 def test_the_proxy_knows_the_processes_and_asks_whether_they_are_ready():
-    text = (DEPLOY / "Caddyfile").read_text("utf-8")
-    upstreams = re.findall(r"reverse_proxy ([^{]+)", text)[0].split()
+    upstreams = re.findall(r"reverse_proxy ([^{]+)", CADDYFILE)[0].split()
     web = {n: s for n, s in OWN.items() if n.startswith("web-")}
     assert upstreams == [f"{n}:{s['command'][-1]}" for n, s in web.items()]
-    assert re.findall(r"health_uri (\S+)", text) == ["/readyz"]
-    interval_s = seconds(re.findall(r"health_interval (\w+)", text)[0])
+    assert re.findall(r"health_uri (\S+)", CADDYFILE) == ["/readyz"]
+    interval_s = seconds(re.findall(r"health_interval (\w+)", CADDYFILE)[0])
     for service in web.values():
         assert int(service["environment"]["WEB_NOTICE_S"]) > 2 * interval_s
         assert "/readyz" in service["healthcheck"]["test"][-1]
         assert "ports" not in service
+
+
+def test_the_proxy_takes_what_the_site_takes_and_says_so_of_more(settings):
+    [limit] = re.findall(r"max_size (\d+)MB", CADDYFILE)
+    assert int(limit) * 1_000_000 > settings.MAX_REQUEST_BYTES
+    assert CADDYFILE.count(f"larger than {limit} MB") == 1
+    assert CADDYFILE.count(f"longer than {limit} MB") == 1
+
+
+def test_what_the_proxy_says_to_programs_has_the_shape_of_both_apis():
+    told = [json.loads(t) for t in re.findall(r"respond @api `(.*)`", CADDYFILE)]
+    assert len(told) == 2
+    for answer in told:
+        assert set(answer) == {"error"}
+        assert set(answer["error"]) == {"message", "type", "param", "code"}
+
+
+def test_the_proxy_compresses_nothing_but_files(settings):
+    assert re.findall(r"encode (.*)", CADDYFILE) == ["@files gzip"]
+    [path] = re.findall(r"@files path (.*)", CADDYFILE)
+    assert path == f"{settings.STATIC_URL}*"
+
+
+def test_the_proxy_sees_who_comes_by_ipv6():
+    [network] = SERVICES["proxy"]["networks"]
+    assert COMPOSE["networks"][network] == {"enable_ipv6": "${SITE_IPV6:-true}"}
 
 
 def test_processes_have_the_time_they_take_to_stop():

@@ -5,6 +5,7 @@ import json
 import pytest
 from django.http import HttpResponse
 from django.template.loader import render_to_string
+from django.test import Client
 
 from apps.core.errors import InvalidInput, NotAllowed, NotFound, Overloaded
 from apps.web.middleware import DomainErrorMiddleware
@@ -67,3 +68,10 @@ def test_message_is_escaped(translate):
 @pytest.mark.parametrize("name", ["400.html", "500.html"])
 def test_error_page_needs_no_context(name):
     assert "Conductor" in render_to_string(name)
+
+
+def test_a_form_from_elsewhere_is_refused_in_the_sites_own_words(db):
+    answer = Client(enforce_csrf_checks=True).post("/accounts/login/", {"login": "x"})
+    assert answer.status_code == 403
+    assert b"This form cannot be taken" in answer.content
+    assert b"<style" not in answer.content
