@@ -13,20 +13,25 @@ import contextvars
 import io
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
 import django
 from asgiref.sync import ThreadSensitiveContext
+from django.conf import settings
 from django.core import signals
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest, get_script_prefix
+from django.http import HttpRequest, HttpResponse
 from django.urls import set_script_prefix
 
+from apps.core.errors import PayloadTooLarge
 from conductor_site.turns import Turns
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
+Answer = Callable[[HttpRequest], HttpResponse]
 
 TELL_S = 1.0
 """Longest wait for a client to take the news that this process stops."""
@@ -53,14 +58,19 @@ class PageHandler(ASGIHandler):
 
     async def handle(self, scope: Any, receive: Receive, send: Send) -> None:
         """Answer one request. Its thread finishes even if the client has gone."""
+        from apps.web import middleware  # once Django is set up
+
         try:
-            body = await self.read_body(receive)
+            body = await _read_body(scope, receive)
         except RequestAborted:
+            return
+        except PayloadTooLarge:
+            await self._tell(middleware.answer_too_large, scope, send)
             return
         try:
             response = await self._answer(scope, body)
         except asyncio.CancelledError:  # the process stops before the thread is done
-            await self._tell_stopping(scope, send)
+            await self._tell(middleware.answer_stopping, scope, send)
             raise
         if not response.streaming:
             await self.send_response(response, send)
@@ -91,14 +101,13 @@ class PageHandler(ASGIHandler):
             raise ValueError(f"pages are served over HTTP, not {scope['type']!r}")
         await self.handle(scope, receive, send)
 
-    async def _tell_stopping(self, scope: Any, send: Send) -> None:
-        from apps.web.middleware import answer_stopping  # once Django is set up
-
+    async def _tell(self, answer: Answer, scope: Any, send: Send) -> None:
+        """Answer in place of a view."""
         request = ASGIRequest(scope, io.BytesIO())
         # A client that takes nothing must not keep the process from stopping.
         with suppress(TimeoutError):
             async with asyncio.timeout(TELL_S):
-                await self.send_response(answer_stopping(request), send)
+                await self.send_response(answer(request), send)
 
     def _respond(self, scope: Any, body: IO[bytes]) -> Any:
         set_script_prefix(get_script_prefix(scope))
@@ -113,6 +122,32 @@ class PageHandler(ASGIHandler):
         if not response.streaming:
             response.close()  # ends the request; what was rendered stays
         return response
+
+
+async def _read_body(scope: Any, receive: Receive) -> IO[bytes]:
+    """Return a request's body, from its beginning.
+
+    Raises: PayloadTooLarge as soon as more is announced, or there, than a form may
+    hold; RequestAborted.
+    """
+    limit, size, has_more = settings.MAX_FORM_BYTES, 0, True
+    declared = dict(scope["headers"]).get(b"content-length", b"")
+    if declared.isdigit() and int(declared) > limit:
+        raise PayloadTooLarge("declared")
+    in_memory = settings.FILE_UPLOAD_MAX_MEMORY_SIZE
+    with ExitStack() as if_it_fails:
+        body = if_it_fails.enter_context(SpooledTemporaryFile(max_size=in_memory))
+        while has_more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise RequestAborted
+            size += body.write(message.get("body", b""))
+            if size > limit:
+                raise PayloadTooLarge("there")
+            has_more = message.get("more_body", False)
+        if_it_fails.pop_all()
+    body.seek(0)
+    return body
 
 
 def _is_read(scope: Any) -> bool:

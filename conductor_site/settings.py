@@ -280,6 +280,9 @@ MAX_PROMPT_BYTES = read_int("MAX_PROMPT_BYTES", 200_000)
 """A longer prompt is refused with a clear error."""
 MAX_REQUEST_BYTES = read_int("MAX_REQUEST_BYTES", 16_000_000)
 """Largest request body of the API, images included."""
+MAX_FORM_BYTES = min(MAX_REQUEST_BYTES, 4_000_000)
+"""Largest request body of pages and the REST API: none holds images, and reading one
+costs by the value."""
 MAX_IMAGES = read_int("MAX_IMAGES", 20)
 """Images in one request."""
 MAX_IMAGE_BYTES = read_int("MAX_IMAGE_BYTES", 5_000_000)

@@ -47,6 +47,13 @@ class InvalidFields(InvalidInput):
         super().__init__(f"{first}: {self.fields[first][0]}", param=first)
 
 
+class PayloadTooLarge(InvalidInput):
+    """The request body is larger than the settings allow."""
+
+    code = "payload_too_large"
+    http_status = 413
+
+
 class Conflict(ConductorError):
     """It cannot be done now: something else holds on to it."""
 

@@ -44,12 +44,6 @@ TYPES = {
 """`error.type` by status; otherwise by class of status."""
 
 
-class PayloadTooLarge(InvalidInput):
-    """The request body is larger than the settings allow."""
-
-    http_status = 413
-
-
 class BodyTooSlow(InvalidInput):
     """The request body stopped coming."""
 

@@ -16,13 +16,13 @@ from typing import Any
 import orjson
 from starlette.types import Message, Receive, Scope, Send
 
+from apps.core.errors import PayloadTooLarge
 from apps.core.ids import new_id
 from apps.gateway.errors import (
     INTERNAL_FAILURE,
     BodyTooSlow,
     ClientGone,
     Failure,
-    PayloadTooLarge,
     UnsupportedBody,
 )
 

@@ -47,13 +47,6 @@ class CsrfFailed(NotAllowed):
     code = "csrf_failed"
 
 
-class PayloadTooLarge(InvalidInput):
-    """The request body is larger than the settings allow."""
-
-    code = "payload_too_large"
-    http_status = 413
-
-
 class UnsupportedBody(InvalidInput):
     """The request body is declared to be something other than JSON."""
 

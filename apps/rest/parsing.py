@@ -20,11 +20,9 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from apps.core.errors import InvalidInput
-from apps.rest.errors import PayloadTooLarge, UnsupportedBody
+from apps.core.errors import InvalidInput, PayloadTooLarge
+from apps.rest.errors import UnsupportedBody
 
-MAX_BYTES = 4_000_000
-"""No body here holds images, and reading one costs by the value."""
 MAX_DIGITS = 19
 """Whole numbers of 64 bits have no more."""
 
@@ -44,7 +42,7 @@ class StrictJSONParser(BaseParser):
 
         Raises: InvalidInput, PayloadTooLarge.
         """
-        limit = min(settings.MAX_REQUEST_BYTES, MAX_BYTES)
+        limit = settings.MAX_FORM_BYTES
         try:
             raw = stream.read(limit + 1)
         except UnreadablePostError as exc:

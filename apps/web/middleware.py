@@ -22,7 +22,12 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from apps.core.errors import ConductorError, NotAllowed, Overloaded
+from apps.core.errors import (
+    ConductorError,
+    NotAllowed,
+    Overloaded,
+    PayloadTooLarge,
+)
 from apps.core.outages import database_away, is_outage
 
 TEMPLATES = {400: "400.html", 403: "403.html", 404: "404.html"}
@@ -141,6 +146,13 @@ def answer_stopping(request: HttpRequest) -> HttpResponse:
         "same, so look before you ask again",
         retry_after_s=1,
     )
+    return _answer_anybody(request, error)
+
+
+def answer_too_large(request: HttpRequest) -> HttpResponse:
+    """Say that a request's body is longer than the site takes."""
+    limit = settings.MAX_FORM_BYTES
+    error = PayloadTooLarge(f"the request body is longer than {limit} bytes")
     return _answer_anybody(request, error)
 
 

@@ -57,6 +57,25 @@ def pages(settings):
         yield lambda where, body=b"": client.post(f"{url}/{where}", content=body)
 
 
+@pytest.mark.parametrize("where", ["told", "api/v1/told", "nowhere"])
+def test_body_that_is_too_large_is_refused_before_it_is_read(pages, settings, where):
+    settings.MAX_FORM_BYTES = 1_000_000
+    declared = pages(where, b"x" * 1_000_001)
+    undeclared = pages(where, iter([b"x" * 600_000] * 3))
+    for answer in (declared, undeclared):
+        assert answer.status_code == 413
+        assert "longer than 1000000 bytes" in answer.text
+    is_json = declared.headers["content-type"] == "application/json"
+    assert is_json is where.startswith("api/")
+
+
+def test_body_of_the_largest_size_is_taken(pages, settings):
+    settings.MAX_FORM_BYTES = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    answer = pages("told", b"x" * settings.MAX_FORM_BYTES)
+    assert answer.status_code == 200
+    assert len(answer.content) > settings.MAX_FORM_BYTES
+
+
 def test_a_thread_stays_for_the_next_request(pages):
     first, second = pages("told").text, pages("told").text
     assert first.startswith("page")

@@ -214,7 +214,7 @@ def test_a_packed_body_is_refused(alice):
 
 
 def test_a_body_that_is_too_large_is_refused(alice, settings):
-    settings.MAX_REQUEST_BYTES = 100
+    settings.MAX_FORM_BYTES = 100
     error = fault(alice.patch("team/", {"name": "x" * 200}), 413)
     assert error["code"] == "payload_too_large"
 
