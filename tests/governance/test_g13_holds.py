@@ -9,10 +9,10 @@ import pytest
 from apps.accounts.models import Team
 from apps.accounts.services import team_delete
 from apps.audit.selectors import entry_list
-from apps.core.errors import Conflict, InvalidFields
-from apps.governance.models import LegalHold
-from apps.governance.services import hold_place, hold_release
-from tests.conftest import Site
+from apps.core.errors import Conflict, InvalidFields, NotFound
+from apps.governance.models import LegalHold, Retention
+from apps.governance.services import hold_place, hold_release, retention_set
+from tests.conftest import Cast, Site
 from tests.factories import ACTOR
 from tests.governance.conftest import PROMPT, Ask, erase, later, report, texts_of
 
@@ -78,6 +78,18 @@ def test_g13_held_team_cannot_be_deleted(site: Site, ask: Ask) -> None:
     hold_release(hold=hold, actor=ACTOR)
     team_delete(team=team, confirmation=team.slug, actor=ACTOR)
     assert not Team.objects.filter(id=team.id).exists()
+
+
+def test_g13_nothing_is_set_or_held_of_a_team_that_is_gone(cast: Cast) -> None:
+    team = Team.objects.get(id=cast.team.id)  # as another request had it
+    team_delete(team=cast.team, confirmation=team.slug, actor=ACTOR)
+    with pytest.raises(NotFound, match="deleted"):
+        hold_place(team=team, run_id=None, reason="Too late", actor=ACTOR)
+    with pytest.raises(NotFound, match="deleted"):
+        retention_set(team=team, days=2_000, actor=ACTOR)
+    assert not LegalHold.objects.across_teams().exists()
+    assert Retention.objects.for_team(team.id).get().days is None
+    assert entry_list(team.id)[-1].action == "team.deleted"
 
 
 def test_holds_are_on_record(site: Site, ask: Ask) -> None:
