@@ -78,6 +78,18 @@ def test_g13_younger_texts_stay(site: Site, ask: Ask, half_a_year: None) -> None
     assert "And what is 2 + 2?" in texts_of(team_id, young)
 
 
+def test_g13_text_as_old_as_the_period_stays_until_it_is_older(
+    site: Site, ask: Ask, half_a_year: None
+) -> None:
+    run_id, team_id = ask(), site.cast.team.id
+    last = Entry.objects.for_team(team_id).filter(subject_id=run_id).latest("seq")
+    end = last.recorded_at + timedelta(days=183)
+    erase(end)
+    assert texts_of(team_id, run_id)
+    erase(end + timedelta(microseconds=1))
+    assert texts_of(team_id, run_id) == []
+
+
 def test_g13_nothing_is_erased_unless_somebody_said_so(site: Site, ask: Ask) -> None:
     run_id = ask()
     assert erase(later(36_500)) == 0
