@@ -21,6 +21,9 @@ logger = logging.getLogger(__name__)
 BEGIN_S = 60.0
 """A process that has just started has other things to do."""
 EVERY_S = 3600.0
+PAUSE_S = 0.05
+"""Between two steps, for those who wait to write: SQLite lets in whoever asks next, and
+that would be the next step."""
 END_S = 5.0
 """How long to wait for the step in progress; a database may hang."""
 
@@ -64,7 +67,7 @@ class Caretaker:
     def _do(self, complaint: str, chore: Callable[[], Iterator[object]]) -> None:
         try:
             for _ in chore():
-                if self._stop.is_set():
+                if self._stop.wait(PAUSE_S):
                     return
         except (DatabaseError, InterfaceError):
             raise

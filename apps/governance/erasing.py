@@ -7,6 +7,7 @@ processes at once.
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -23,6 +24,7 @@ from apps.governance.selectors import held, site_days
 from apps.governance.types import Erased
 from apps.runs.services import run_titles_erase
 
+logger = logging.getLogger(__name__)
 ACTOR = Actor("service", "conductor", "Conductor")
 ENTRIES_AT_ONCE = 250
 """Of the ledger in one step: others who write to the team's chain wait for it."""
@@ -35,15 +37,23 @@ def retention_erase(now: datetime | None = None) -> Iterator[Erased]:
     """
     moment = now or timezone.now()
     for team_id in chain_team_ids():
-        while (erased := _step(team_id, moment)) is not None:
-            metrics.TEXTS_ERASED.add(by=erased.texts)
-            yield erased
+        try:
+            yield from _steps(team_id, moment)
+        except (ValueError, KeyError):
+            # Somebody has changed its entries; those of other teams are none the worse.
+            logger.exception("the ledger of team %s cannot be erased in", team_id)
 
 
 def lock_retention(team_id: uuid.UUID) -> Retention:
     """Return a team's row, locked until the open transaction ends."""
     Retention.objects.bulk_create([Retention(team_id=team_id)], ignore_conflicts=True)
     return Retention.objects.for_team(team_id).select_for_update().get()
+
+
+def _steps(team_id: uuid.UUID, now: datetime) -> Iterator[Erased]:
+    while (erased := _step(team_id, now)) is not None:
+        metrics.TEXTS_ERASED.add(by=erased.texts)
+        yield erased
 
 
 def _step(team_id: uuid.UUID, now: datetime) -> Erased | None:

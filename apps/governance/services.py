@@ -18,7 +18,7 @@ from apps.accounts.services.fields import clean_fields, clean_text
 from apps.audit.selectors import first_seq_of
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
-from apps.core.errors import Conflict, InvalidFields
+from apps.core.errors import Conflict, InvalidFields, NotFound
 from apps.governance.erasing import lock_retention, retention_erase
 from apps.governance.models import REASON_LENGTH, LegalHold, Retention
 from apps.governance.selectors import held, site_days
@@ -40,10 +40,11 @@ GRACE = timedelta(days=7)
 def retention_set(*, team: Team, days: Any, actor: Actor) -> Retention:
     """Set how many days the team's texts are kept; None: as the site says.
 
-    If that is shorter than before, erasing pauses for `GRACE`. Raises: InvalidFields.
+    If that is shorter than before, erasing pauses for `GRACE`. Raises: InvalidFields,
+    NotFound.
     """
     cleaned = clean_fields({"days": days}, {"days": _clean_days})["days"]
-    row = lock_retention(team.id)
+    row = _lock_of(team)
     if row.days == cleaned:
         return row
     change = {"before": {"days": row.days}, "after": {"days": cleaned}}
@@ -61,11 +62,11 @@ def hold_place(
 ) -> LegalHold:
     """Keep the texts of a run, or with None all of the team, from being erased.
 
-    Raises: InvalidFields if the team has no such run, or without a reason.
+    Raises: InvalidFields if the team has no such run, or without a reason; NotFound.
     """
     cleaners = {"reason": lambda value: clean_text(value, "reason", REASON_LENGTH)}
     cleaned = clean_fields({"reason": reason}, cleaners)["reason"]
-    lock_retention(team.id)
+    _lock_of(team)
     if run_id and not Run.objects.for_team(team.id).filter(id=run_id).exists():
         message = f"there is no run {str(run_id)!r} in this team"
         raise InvalidFields({"run_id": [message]})
@@ -107,6 +108,17 @@ def team_delete_check(team_id: uuid.UUID) -> None:
     on_hold = held(team_id)
     if on_hold.is_all or on_hold.run_ids:
         raise Conflict("a legal hold keeps this team's records; release it first")
+
+
+def _lock_of(team: Team) -> Retention:
+    """Return a team's row, locked. Raises: NotFound if the team is no more.
+
+    Nobody could ever release a hold on a team that has been deleted meanwhile.
+    """
+    row = lock_retention(team.id)
+    if not Team.objects.filter(id=team.id).exists():
+        raise NotFound("this team has been deleted")
+    return row
 
 
 def _go_back(retention: Retention, run_id: uuid.UUID) -> None:

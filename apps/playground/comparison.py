@@ -82,6 +82,12 @@ class Comparison:
         return bool(left) and left == right
 
     @property
+    def has_different_prompts(self) -> bool:
+        """Say whether they were asked different things, both of which are known."""
+        left, right = self.left.story.prompt, self.right.story.prompt
+        return bool(left and right) and left != right
+
+    @property
     def words(self) -> tuple[str, ...]:
         """Return the difference as sentences."""
         left, right = _names(self)

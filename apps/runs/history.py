@@ -74,12 +74,15 @@ def interrupted_run(
 ) -> tuple[RunOrder, list[ev.Event]]:
     """Return an unfinished run's order and history.
 
-    Raises: HistoryMismatch if its first entry is not there, and whatever else reading
-    changed entries may raise.
+    Raises: HistoryMismatch if its first entry is not there or its prompt has been
+    erased, and whatever else reading changed entries may raise.
     """
     history = [recorded.event for recorded in events_in(entries)]
     if not history or not isinstance(history[0], ev.RunCreated):
         raise HistoryMismatch(
             f"run {run.id} does not begin with {ev.RunCreated.action}"
         )
+    if not history[0].prompt:
+        # With it went what the caller allowed. No run begins without a prompt.
+        raise HistoryMismatch(f"the prompt of run {run.id} has been erased")
     return order_of(run, history[0]), history

@@ -8,18 +8,21 @@ from typing import Any
 import httpx
 import pytest
 from django.core.management import call_command
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.audit.models import Content, Entry
 from apps.audit.selectors import entry_list
+from apps.audit.services import entries_append
+from apps.audit.types import Batch, EntryDraft
 from apps.core.errors import InvalidFields
+from apps.core.ids import new_id
 from apps.governance import erasing
 from apps.governance.models import Retention
 from apps.governance.selectors import retention_status
 from apps.governance.services import GRACE, retention_erase, retention_set
 from apps.runs.models import Run
-from tests.conftest import Site
+from tests.conftest import Cast, Site
 from tests.factories import ACTOR
 from tests.governance.conftest import PROMPT, Ask, erase, later, report, texts_of
 
@@ -75,6 +78,18 @@ def test_g13_younger_texts_stay(site: Site, ask: Ask, half_a_year: None) -> None
     assert "And what is 2 + 2?" in texts_of(team_id, young)
 
 
+def test_g13_text_as_old_as_the_period_stays_until_it_is_older(
+    site: Site, ask: Ask, half_a_year: None
+) -> None:
+    run_id, team_id = ask(), site.cast.team.id
+    last = Entry.objects.for_team(team_id).filter(subject_id=run_id).latest("seq")
+    end = last.recorded_at + timedelta(days=183)
+    erase(end)
+    assert texts_of(team_id, run_id)
+    erase(end + timedelta(microseconds=1))
+    assert texts_of(team_id, run_id) == []
+
+
 def test_g13_nothing_is_erased_unless_somebody_said_so(site: Site, ask: Ask) -> None:
     run_id = ask()
     assert erase(later(36_500)) == 0
@@ -112,6 +127,23 @@ def test_g13_texts_of_a_deleted_team_go_as_well(
     assert erase(later(184)) > 3
     assert texts_of(team_id, run_id) == []
     assert report(team_id).is_intact
+
+
+@pytest.mark.parametrize("canonical", [b"{not json", b"{}"])
+def test_g13_changed_entry_keeps_the_texts_of_its_own_team_alone(
+    cast: Cast, caplog: pytest.LogCaptureFixture, canonical: bytes
+) -> None:
+    first, second = sorted((cast.team.id, cast.other_team.id))
+    for team_id in (first, second):
+        Retention.objects.create(team_id=team_id, days=183)
+        draft = EntryDraft("step.completed", "run", new_id(), ACTOR, {}, {"text": "x"})
+        with transaction.atomic():
+            entries_append(batch=Batch(team_id, (draft,)))
+    Entry.objects.for_team(first).update(canonical=canonical)
+    assert {step.team_id for step in retention_erase(later(184))} == {second}
+    contents = Content.objects.across_teams().filter(sealed__isnull=False)
+    assert [content.team_id for content in contents] == [first]
+    assert f"the ledger of team {first} cannot be erased in" in caplog.text
 
 
 @pytest.mark.parametrize("days", [182, 2_558, 0, -1, True, "200", 183.0])

@@ -98,6 +98,19 @@ def test_process_that_ends_waits_for_one_step_only(
     assert len(steps) == 2
 
 
+def test_others_get_their_turn_between_two_steps(
+    chore: Chore, leases: list[uuid.UUID], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caretaker, "PAUSE_S", PATIENCE_S)
+    one = Caretaker(process(leases[0]))
+    looking = threading.Thread(target=one.look)
+    looking.start()
+    assert chore.is_known.wait(PATIENCE_S)
+    one.close()  # ends the pause as well
+    looking.join(PATIENCE_S)
+    assert chore.steps == 1
+
+
 def test_chore_that_fails_is_told_and_the_next_is_done(
     chore: Chore,
     leases: list[uuid.UUID],

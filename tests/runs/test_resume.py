@@ -13,6 +13,7 @@ from django.db import connections
 from django.test import Client
 
 from apps.audit.models import Content, Entry
+from apps.audit.services import content_erase
 from apps.engine import events as ev
 from apps.engine.ports import CallParams, Message
 from apps.pools.models import Worker
@@ -21,7 +22,7 @@ from apps.runs.models import Run, RunState
 from apps.runs.selectors import run_events
 from apps.runs.services import run_start_on_record
 from tests.conftest import Cast, Site, make_pool
-from tests.factories import PoolFactory
+from tests.factories import ACTOR, PoolFactory
 from tests.runs.asking import Stage, frames, planned, session_of, until, watching
 from tests.runs.conftest import Models
 from tests.runs.starting import on_loop, order
@@ -180,6 +181,13 @@ def lose_everything(run: Run) -> None:
     Entry.objects.for_team(run.team_id).filter(subject_id=run.id).delete()
 
 
+def erase_beginning(run: Run) -> None:
+    texts = Content.objects.for_team(run.team_id).values_list("seq", "name")
+    content_erase(
+        team_id=run.team_id, places=texts.order_by("seq")[:1], actor=ACTOR, reason="old"
+    )
+
+
 @pytest.mark.parametrize(
     ("spoil", "code"),
     [
@@ -191,6 +199,7 @@ def lose_everything(run: Run) -> None:
         (lose_plan, "history_unreadable"),
         (lose_beginning, "history_unreadable"),
         (lose_everything, "history_unreadable"),
+        (erase_beginning, "history_unreadable"),
     ],
 )
 def test_unreadable_history_ends_that_run_alone(left, house, spoil, code):
