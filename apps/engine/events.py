@@ -83,7 +83,8 @@ class PlanCallFailed:
     round: int
     attempt: int
     fault: str
-    message: str
+    message: Body
+    """In words; may quote what the provider said."""
     usage: Usage
     cost_micros: int | None
     latency_ms: int
@@ -154,7 +155,8 @@ class StepAttemptFailed:
     attempt: int
     worker: str
     fault: str
-    message: str
+    message: Body
+    """In words; may quote what the provider said."""
     usage: Usage
     cost_micros: int | None
     latency_ms: int
@@ -191,7 +193,8 @@ class StepFailed:
     round: int
     step: int
     fault: str
-    message: str
+    message: Body
+    """In words; may quote what the provider said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +231,8 @@ class RunFailed:
     action: ClassVar[str] = "run.failed"
     code: str
     """Stable word: limit_calls, limit_tokens, …, worker_failed, policy_denied, …"""
-    message: str
+    message: Body
+    """In words; may quote what the provider said."""
     answer: Body
     """The best answer so far; may be empty."""
     usage: Usage

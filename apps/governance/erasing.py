@@ -22,7 +22,7 @@ from apps.governance import metrics
 from apps.governance.models import Retention
 from apps.governance.selectors import held, site_days
 from apps.governance.types import Erased
-from apps.runs.services import run_titles_erase
+from apps.runs.services import run_texts_erase
 
 logger = logging.getLogger(__name__)
 ACTOR = Actor("service", "conductor", "Conductor")
@@ -75,7 +75,7 @@ def _step(team_id: uuid.UUID, now: datetime) -> Erased | None:
         if not entries:
             return None
         free = [entry for entry in entries if entry.subject_id not in on_hold]
-        run_titles_erase(team_id, {entry.subject_id for entry in free})
+        run_texts_erase(team_id, {entry.subject_id for entry in free})
         retention.erased_through = entries[-1].seq
         retention.save(update_fields=["erased_through"])
         erasure = content_erase(

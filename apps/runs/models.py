@@ -1,8 +1,8 @@
 """Runs and steps as rows: projections of the ledger, made for lists and filters.
 
 The ledger is the truth. These rows are written in the same transaction as the entries
-they are derived from, by `projection.py` alone, but that titles are erased together
-with their prompts; sums of past days are made from them.
+they are derived from, by `projection.py` alone, but that their texts are erased
+together with the entries'; sums of past days are made from them.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from django.conf import settings
+from django.db.models import Q
 from django.utils.module_loading import import_string
 
 from apps.audit.types import Actor
@@ -44,7 +45,7 @@ __all__ = [
     "run_start_on_record",
     "run_submit",
     "run_submit_aside",
-    "run_titles_erase",
+    "run_texts_erase",
     "usage_report",
 ]
 logger = logging.getLogger(__name__)
@@ -189,13 +190,15 @@ def usage_report(
     return usage_rows(team_id, groups, since, until)
 
 
-def run_titles_erase(team_id: uuid.UUID, run_ids: Collection[uuid.UUID]) -> None:
-    """Take what a list shows of prompts out of some runs' rows; others are left alone.
+def run_texts_erase(team_id: uuid.UUID, run_ids: Collection[uuid.UUID]) -> None:
+    """Take what is shown of prompts and failures out of some runs' rows.
 
-    Call it in the transaction that erases the prompts themselves.
+    Ids of other things are passed over. Call it in the transaction that erases the
+    texts themselves.
     """
     rows = Run.objects.for_team(team_id).filter(id__in=run_ids)
-    rows.exclude(title="").update(title="")
+    has_texts = ~Q(title="") | ~Q(error_message="")
+    rows.filter(has_texts).update(title="", error_message="")
 
 
 def _check_prompt(prompt: str) -> None:

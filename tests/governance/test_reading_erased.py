@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import openai
 import pytest
+from django.apps import apps
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
@@ -18,6 +20,16 @@ from apps.audit.services import content_erase, entries_append
 from apps.audit.types import Batch, EntryDraft
 from apps.core.ids import new_id
 from apps.engine.codec import encode
+from apps.engine.events import (
+    Event,
+    PlanCallFailed,
+    PlanRejectedEvent,
+    RunFailed,
+    StepAttemptFailed,
+    StepFailed,
+)
+from apps.engine.usage import Usage
+from apps.governance.models import Retention
 from apps.runs.models import Run
 from apps.runs.types import RecordedEvent
 from tests.conftest import Cast, Site
@@ -26,6 +38,7 @@ from tests.governance.conftest import erase, later
 from tests.playground import stories
 from tests.rest.things import make_run
 
+CANARY = "canary-7c1d"
 Story = Callable[[], list[RecordedEvent]]
 STORIES = [
     stories.planning,
@@ -128,3 +141,38 @@ def test_list_and_its_search_pass_erased_runs_by(cast: Cast) -> None:
     browser.force_login(cast.alice)
     assert "Erased prompt" in browser.get("/runs/").content.decode()
     assert "Erased prompt" not in browser.get("/runs/?q=prime").content.decode()
+
+
+def test_g13_nothing_that_was_said_is_left_in_any_table(cast: Cast) -> None:
+    run_id = make_run(cast, title=CANARY, error_message=CANARY, state="failed")
+    events: list[Event] = [
+        replace(stories.created(), prompt=CANARY, params=f'{{"user": "{CANARY}"}}'),
+        PlanCallFailed(0, 1, "overloaded", CANARY, Usage(), None, 5),
+        PlanRejectedEvent(0, "not_a_plan", CANARY),
+        StepAttemptFailed(0, 0, 1, "gpt-5", "invalid_output", CANARY, Usage(), None, 5),
+        StepFailed(0, 0, "invalid_output", CANARY),
+        RunFailed("worker_failed", CANARY, CANARY, Usage(), 0, False, 9, 1),
+    ]
+    drafts = []
+    for event in events:
+        record = encode(event)
+        drafts.append(EntryDraft(record.action, "run", run_id, ACTOR, *record[1:]))
+    with transaction.atomic():
+        entries_append(batch=Batch(cast.team.id, tuple(drafts)))
+    Retention.objects.create(team_id=cast.team.id, days=183)
+    assert "Run" in tables_with(CANARY)
+    assert erase(later(184)) == 8
+    assert tables_with(CANARY) == set()
+
+
+def tables_with(text: str) -> set[str]:
+    """Return the models with a row that holds a text, in clear or sealed."""
+    found = set()
+    for model in apps.get_models():
+        rows: Any = model._default_manager.all()
+        rows = rows.across_teams() if hasattr(rows, "across_teams") else rows
+        values = [value for row in rows.values_list() for value in row]
+        sealed = model is Content and rows.filter(sealed__isnull=False).exists()
+        if sealed or any(text in str(value) for value in values):
+            found.add(model.__name__)
+    return found

@@ -163,7 +163,9 @@ class RunErrorOutput(Output):
     """Why there is no answer."""
 
     code = serializers.CharField(source="error_code")
-    message = serializers.CharField(source="error_message")
+    message = serializers.CharField(
+        source="error_message", help_text="Empty if it has been erased."
+    )
 
 
 class RunOutput(Output):
