@@ -36,16 +36,25 @@ def hold_list(team_id: uuid.UUID) -> QuerySet[LegalHold]:
     return LegalHold.objects.for_team(team_id)
 
 
+def holds_in_force(team_id: uuid.UUID) -> QuerySet[LegalHold]:
+    """Return the legal holds of a team that hold, newest first."""
+    return hold_list(team_id).filter(released_at=None)
+
+
+def holds_released(team_id: uuid.UUID) -> QuerySet[LegalHold]:
+    """Return those that were released, newest first."""
+    return hold_list(team_id).exclude(released_at=None)
+
+
 def holds_of_run(team_id: uuid.UUID, run_id: uuid.UUID) -> QuerySet[LegalHold]:
     """Return the holds that keep a run's texts, those on the whole team included."""
-    in_force = hold_list(team_id).filter(released_at=None)
+    in_force = holds_in_force(team_id)
     return in_force.filter(run_id=run_id) | in_force.filter(run_id=None)
 
 
 def held(team_id: uuid.UUID) -> Held:
     """Return what of a team must not be erased."""
-    in_force = hold_list(team_id).filter(released_at=None)
-    run_ids = set(in_force.values_list("run_id", flat=True))
+    run_ids = set(holds_in_force(team_id).values_list("run_id", flat=True))
     return Held(None in run_ids, frozenset(filter(None, run_ids)))
 
 

@@ -19,7 +19,12 @@ from apps.console.frame import (
     require,
     try_change,
 )
-from apps.governance.selectors import access_hold, hold_list, retention_status
+from apps.governance.selectors import (
+    access_hold,
+    holds_in_force,
+    holds_released,
+    retention_status,
+)
 from apps.governance.services import GRACE, hold_place, hold_release, retention_set
 from apps.governance.types import RetentionStatus
 from apps.web.access import TeamRequest, team_view
@@ -33,11 +38,10 @@ RELEASED_SHOWN = 50
 @team_view
 def retention_page(request: TeamRequest) -> HttpResponseBase:
     """Show how long texts are kept, how far they are erased, and what is on hold."""
-    holds = hold_list(request.team.id)
     context = {
         "status": retention_status(request.team.id),
-        "holds": holds.filter(released_at=None),
-        "released": holds.exclude(released_at=None)[:RELEASED_SHOWN],
+        "holds": holds_in_force(request.team.id),
+        "released": holds_released(request.team.id)[:RELEASED_SHOWN],
     }
     return console_page(request, "console/retention.html", context, tab=TAB)
 
