@@ -44,6 +44,7 @@ ADDRESSES = {
     "conductors page": "/conductors/",
     "credentials page": "/credentials/",
     "budgets page": "/budgets/",
+    "retention page": "/retention/",
     "usage page": "/usage/",
     "usage page, 90 days": "/usage/?days=90",
     "REST runs": "/api/v1/runs/",
