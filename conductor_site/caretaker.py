@@ -60,7 +60,7 @@ class Caretaker:
                 for complaint, chore in CHORES:
                     self._do(complaint, chore)
         except (DatabaseError, InterfaceError) as exc:
-            logger.warning("caretaker: the database is away: %s", exc)
+            logger.warning("caretaker: the database refused or is away: %s", exc)
         finally:
             connections[DEFAULT_DB_ALIAS].close()
 

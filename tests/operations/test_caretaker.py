@@ -144,7 +144,7 @@ def test_database_that_is_away_is_told_in_a_line(
     one.look()
     one.close()
     assert [r.message for r in caplog.records if "caretaker" in r.message] == [
-        "caretaker: the database is away: server closed the connection"
+        "caretaker: the database refused or is away: server closed the connection"
     ]
 
 
