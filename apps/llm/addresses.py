@@ -32,6 +32,18 @@ NOT_PUBLIC = tuple(
 """What Python's tables call public, and no model's provider has."""
 
 
+SERVICE_PORTS = frozenset(
+    (
+        *(21, 22, 23, 25, 53, 110, 111, 135, 139, 143, 389, 445, 465, 587, 636, 873),
+        *(993, 995, 1433, 1521, 2049, 2181, 2375, 2376, 2379, 2380, 3306, 3389, 4222),
+        *(5432, 5433, 5671, 5672, 5900, 5984, 6379, 6380, 6432, 6443, 9042, 9092),
+        *(9200, 9300, 10250, 10255, 11211, 16379, 26257, 26379, 27017, 27018, 27019),
+    )
+)
+"""Ports of mail, files, shells, databases, queues and clusters. No model is served
+there, and what is served there often asks for no key inside of its network."""
+
+
 class ForbiddenAddress(PermissionError):
     """An address that the operator does not allow models to have."""
 
@@ -48,8 +60,8 @@ class AddressPolicy:
     ) -> None:
         """Allow `allowed_networks` (CIDR) beside the public addresses.
 
-        Inside of them only `allowed_ports`; none given: all of them. Raises: ValueError
-        for a text that is no network or no number.
+        Inside of them only `allowed_ports`; none given: all but `SERVICE_PORTS`.
+        Raises: ValueError for a text that is no network or no number.
         """
         self._networks = tuple(ipaddress.ip_network(text) for text in allowed_networks)
         self._ports = frozenset(int(port) for port in allowed_ports)
@@ -58,7 +70,9 @@ class AddressPolicy:
         """Say whether a socket may connect to `address`, a literal, at `port`."""
         ip = _innermost(ipaddress.ip_address(address.partition("%")[0]))
         if any(ip in network for network in self._networks):
-            return not self._ports or port in self._ports
+            if self._ports:
+                return port in self._ports
+            return port not in SERVICE_PORTS
         if any(ip in network for network in NOT_PUBLIC):
             return False
         return ip.is_global and not ip.is_multicast and not ip.is_reserved

@@ -1,27 +1,38 @@
 """Asks one model, by the protocol of its endpoint.
 
 Every call ends in a complete answer or in one `LlmError`. Nothing is retried here, and
-closing the iterator of a stream closes its socket at once.
+closing the iterator of a stream closes its socket at once. However much a provider
+sends at once, other tasks of the loop get their turn every few milliseconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+import asyncio
+import time
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain
 
+from apps.llm import bounds
 from apps.llm.continuation import prepare
-from apps.llm.errors import BadResponse, LlmError
+from apps.llm.embeddings import embed
+from apps.llm.errors import BadResponse
 from apps.llm.http import HeaderPairs, HttpTransport, Post, Reply
-from apps.llm.protocols.base import AnswerReader
 from apps.llm.protocols.registry import protocol_of
-from apps.llm.sse import EventTooLong, SseParser
-from apps.llm.types import ChatRequest, Delta, Endpoint, Finish, Timeouts
+from apps.llm.streams import StreamedAnswer, written_characters
+from apps.llm.types import (
+    ChatRequest,
+    Delta,
+    EmbeddingRequest,
+    Embeddings,
+    Endpoint,
+    Finish,
+    Timeouts,
+)
 from apps.llm.wire import expect_success, request_headers
 
-MAX_ANSWER_BYTES = 32_000_000
-"""Framing included; the longest answers of today's models need a tenth of it."""
+WORK_S = 0.002
+"""How long an answer that comes faster than it is read keeps other tasks waiting."""
 DRAIN_S = 0.1
 """The rest after the end marker is usually already there."""
 
@@ -29,10 +40,14 @@ DRAIN_S = 0.1
 class ChatClient:
     """Speaks to any number of endpoints over one transport."""
 
-    __slots__ = ("_transport",)
+    __slots__ = ("_max_characters", "_transport")
 
-    def __init__(self, transport: HttpTransport) -> None:
+    def __init__(
+        self, transport: HttpTransport, max_characters: int = bounds.MAX_CHARACTERS
+    ) -> None:
+        """`max_characters`: of text, thinking and tool arguments in one answer."""
         self._transport = transport
+        self._max_characters = max_characters
 
     async def stream(
         self, endpoint: Endpoint, request: ChatRequest
@@ -43,20 +58,29 @@ class ChatClient:
         """
         asked, continuation = prepare(request)
         async with await self._post(endpoint, asked, is_stream=True) as reply:
-            await _expect_events(endpoint, reply)
-            parser = SseParser()
-            reader = protocol_of(endpoint).reader(endpoint)
-            size = 0
+            await self._expect_events(endpoint, reply)
+            answer = StreamedAnswer(endpoint, self._max_characters)
+            worked_s = 0.0
             while piece := await reply.read_piece():
-                size += len(piece)
-                for item in _items(reader, _payloads(endpoint, parser, piece, size)):
+                began_s = time.perf_counter()
+                if answer.is_slow(piece):
+                    items = await asyncio.to_thread(answer.take, piece)
+                else:
+                    items = answer.take(piece)
+                for item in items:
                     if isinstance(item, Finish):
                         yield item
                         await reply.drain(DRAIN_S)
                         return
                     if (new := continuation.follow(item)) is not None:
                         yield new
-            yield reader.end(parser.end())
+                if answer.error is not None:
+                    raise answer.error
+                worked_s += time.perf_counter() - began_s
+                if worked_s > WORK_S:  # the next piece may be here already
+                    worked_s = 0.0
+                    await asyncio.sleep(0)
+            yield answer.end()
 
     async def complete(
         self, endpoint: Endpoint, request: ChatRequest
@@ -65,9 +89,12 @@ class ChatClient:
         asked, continuation = prepare(request)
         async with await self._post(endpoint, asked, is_stream=False) as reply:
             await expect_success(endpoint, reply)
-            body = await reply.read_body(MAX_ANSWER_BYTES)
-        answer, finish = protocol_of(endpoint).read_answer(endpoint, body)
+            answer, finish = await self._read_answer(endpoint, reply)
         return continuation.follow(answer) or Delta(), finish
+
+    async def embed(self, endpoint: Endpoint, request: EmbeddingRequest) -> Embeddings:
+        """Return the vectors of some texts. Raises: LlmError."""
+        return await embed(self._transport, endpoint, request)
 
     async def _post(
         self, endpoint: Endpoint, request: ChatRequest, *, is_stream: bool
@@ -83,6 +110,31 @@ class ChatClient:
             )
         )
 
+    async def _expect_events(self, endpoint: Endpoint, reply: Reply) -> None:
+        await expect_success(endpoint, reply)
+        kind = reply.headers.get("content-type", "")
+        if "json" in kind:  # an error in a 200 answer is worth reading
+            await self._read_answer(endpoint, reply)
+        if "json" in kind or "html" in kind:
+            raise BadResponse(f"{endpoint.name!r}: not an event stream")
+
+    async def _read_answer(
+        self, endpoint: Endpoint, reply: Reply
+    ) -> tuple[Delta, Finish]:
+        """Return an answer that comes as one body. Raises: LlmError."""
+        limit = self._max_characters * bounds.BODY_BYTES_PER_CHARACTER
+        body = await reply.read_body(limit)
+        read = protocol_of(endpoint).read_answer
+        if len(body) > bounds.LARGE_BYTES:
+            answer, finish = await asyncio.to_thread(read, endpoint, body)
+        else:
+            answer, finish = read(endpoint, body)
+        if written_characters(answer) > self._max_characters:
+            raise BadResponse(
+                f"{endpoint.name!r}: more than {self._max_characters} characters"
+            )
+        return answer, finish
+
 
 @lru_cache(maxsize=256)
 def _timeouts(timeouts: Timeouts, *, is_stream: bool) -> Timeouts:
@@ -94,55 +146,3 @@ def _headers(endpoint: Endpoint, *, is_stream: bool) -> HeaderPairs:
     accept = "text/event-stream" if is_stream else "application/json"
     common = request_headers(endpoint, accept=accept)
     return (("content-type", "application/json"), *common)
-
-
-async def _expect_events(endpoint: Endpoint, reply: Reply) -> None:
-    await expect_success(endpoint, reply)
-    kind = reply.headers.get("content-type", "")
-    if "json" in kind:  # an error in a 200 answer is worth reading
-        body = await reply.read_body(MAX_ANSWER_BYTES)
-        protocol_of(endpoint).read_answer(endpoint, body)
-    if "json" in kind or "html" in kind:
-        raise BadResponse(f"{endpoint.name!r}: not an event stream")
-
-
-def _items(reader: AnswerReader, payloads: list[bytes]) -> Iterator[Delta | Finish]:
-    """Yield what the payloads say; what came together goes on together.
-
-    So a process that falls behind has less to do for each token. Raises: LlmError,
-    after what came before it.
-    """
-    deltas: list[Delta] = []
-    try:
-        for payload in payloads:
-            item = reader.read(payload)
-            if isinstance(item, Finish):
-                yield from _joined(deltas)
-                yield item
-                return
-            if item is not None:
-                deltas.append(item)
-    except LlmError:
-        yield from _joined(deltas)
-        raise
-    yield from _joined(deltas)
-
-
-def _joined(deltas: list[Delta]) -> list[Delta]:
-    if len(deltas) < 2:
-        return deltas
-    texts, reasonings, calls = zip(*deltas, strict=True)
-    return [Delta("".join(texts), "".join(reasonings), tuple(chain(*calls)))]
-
-
-def _payloads(
-    endpoint: Endpoint, parser: SseParser, piece: bytes, size: int
-) -> list[bytes]:
-    if size > MAX_ANSWER_BYTES:
-        raise BadResponse(f"{endpoint.name!r}: more than {MAX_ANSWER_BYTES} bytes")
-    if size == len(piece) and piece.lstrip()[:1] in (b"<", b"{"):
-        raise BadResponse(f"{endpoint.name!r}: not an event stream")
-    try:
-        return parser.feed(piece)
-    except EventTooLong as exc:
-        raise BadResponse(f"{endpoint.name!r}: {exc}") from exc

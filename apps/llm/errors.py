@@ -18,7 +18,8 @@ LlmError
 │   └── NotFound            no such model or path there
 └── the caller must ask differently
     ├── BadRequest          the provider refuses the request
-    └── ContextTooLong      longer than the model's context
+    ├── ContextTooLong      longer than the model's context
+    └── ContentFiltered     a filter or a policy refuses the content
 
 `fault` is the word that ledger, API and pages use. Messages hold no secret and at most
 a short, cleaned excerpt of what the provider said.
@@ -130,3 +131,9 @@ class ContextTooLong(LlmError):
     """The request is longer than the model's context."""
 
     fault = "context_length"
+
+
+class ContentFiltered(LlmError):
+    """A filter or a policy of the provider refuses the content."""
+
+    fault = "content_filtered"

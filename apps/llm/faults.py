@@ -14,11 +14,11 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import orjson
-
+from apps.llm.bounds import MAX_COMPLAINT_CHARACTERS, Unreadable, load_json
 from apps.llm.errors import (
     BadRequest,
     BadResponse,
+    ContentFiltered,
     ContextTooLong,
     LlmError,
     NotFound,
@@ -32,6 +32,10 @@ from apps.llm.types import Endpoint
 
 EXCERPT_CHARACTERS = 200
 """Enough to understand a provider's message, too little to leak a prompt."""
+MAX_WORD_CHARACTERS = 200
+"""Of a code, a type or the name of a quota."""
+MAX_DETAILS = 50
+"""Of one error, and in each of them."""
 REDACTED = "[redacted]"
 
 QUOTA_WORDS = frozenset(
@@ -59,13 +63,28 @@ RATE_WORDS = frozenset(
 CONTEXT_WORDS = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 CONTEXT_SENTENCE = re.compile(
     r"maximum context length"
-    r"|exceed\w* .{0,40}context (length|window|size|limit)"
+    r"|exceed\w{0,9} .{0,40}context (length|window|size|limit)"
     r"|context (length|window|size) .{0,40}exceed"
     r"|(prompt|input) is too long"
     r"|input token count .{0,40}exceed",
     re.IGNORECASE,
 )
-"""How vLLM, llama.cpp, OpenAI, Anthropic and Gemini say it when the code does not."""
+"""How vLLM, llama.cpp, OpenAI, Anthropic and Gemini say it when the code does not.
+No part of it repeats without a small bound, so searching takes linear time."""
+FILTER_WORDS = frozenset(
+    {
+        "content_filter",
+        "content_policy_violation",
+        "data_inspection_failed",
+        "responsibleaipolicyviolation",
+    }
+)
+FILTER_SENTENCE = re.compile(
+    r"content filtering policy|flagged as potentially violating|your input was flagged",
+    re.IGNORECASE,
+)
+"""How Anthropic, OpenAI and OpenRouter say it, as an invalid or forbidden request."""
+FILTER_STATUSES = frozenset({400, 403, 422, 451})
 KEY_WORDS = frozenset(
     {
         "api_key_invalid",
@@ -112,14 +131,25 @@ class _Complaint:
         """Say whether only its owner can make the account work again."""
         if self.words & QUOTA_WORDS or DAILY_QUOTA in self.words:
             return True
-        return QUOTA_SENTENCE.search(self.message) is not None
+        return QUOTA_SENTENCE.search(self._beginning) is not None
+
+    @property
+    def is_filtered(self) -> bool:
+        """Say whether the content is what is refused."""
+        if self.words & FILTER_WORDS:
+            return True
+        return FILTER_SENTENCE.search(self._beginning) is not None
 
     @property
     def is_too_long(self) -> bool:
         """Say whether the request is longer than the model's context."""
         if self.words & CONTEXT_WORDS:
             return True
-        return CONTEXT_SENTENCE.search(self.message) is not None
+        return CONTEXT_SENTENCE.search(self._beginning) is not None
+
+    @property
+    def _beginning(self) -> str:
+        return self.message[:MAX_COMPLAINT_CHARACTERS]
 
 
 def refusal(
@@ -172,6 +202,8 @@ def _class_in_stream(complaint: _Complaint) -> type[LlmError]:
         return RateLimited
     if complaint.is_too_long:
         return ContextTooLong
+    if complaint.is_filtered:
+        return ContentFiltered
     if words & KEY_WORDS:
         return Unauthorized
     kinds = [kind for word, kind in BY_WORD_IN_STREAM.items() if word in words]
@@ -215,6 +247,8 @@ def _class_of(status: int, complaint: _Complaint) -> type[LlmError]:
         return QuotaExceeded
     if status in TOO_LONG_STATUSES and complaint.is_too_long:
         return ContextTooLong
+    if status in FILTER_STATUSES and complaint.is_filtered:
+        return ContentFiltered
     if status == 400 and complaint.words & KEY_WORDS:
         return Unauthorized
     if status in BY_STATUS:
@@ -226,8 +260,8 @@ def _class_of(status: int, complaint: _Complaint) -> type[LlmError]:
 
 def _read_complaint(body: bytes) -> _Complaint:
     try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        value = load_json(body)
+    except Unreadable:
         return _Complaint()  # HTML or the like: nothing worth quoting
     if isinstance(value, list) and value:  # Gemini wraps its error in a list
         value = value[0]
@@ -242,37 +276,47 @@ def _complaint(error: Any) -> _Complaint:
     if not isinstance(error, dict):
         return _Complaint()
     message = error.get("message") or error.get("detail")
-    words = {str(error.get(key, "")).lower() for key in ("code", "type", "status")}
+    words = {_word(error, key) for key in ("code", "type", "status")}
     wait_s = None
     for detail in _objects(error.get("details")):
         words |= _detail_words(detail)
         if wait_s is None:
-            wait_s = _seconds(str(detail.get("retryDelay", "")).removesuffix("s"))
+            wait_s = _seconds(_word(detail, "retryDelay").removesuffix("s"))
     text = message if isinstance(message, str) else ""
     return _Complaint(text, frozenset(words), wait_s)
 
 
 def _detail_words(detail: dict[str, Any]) -> set[str]:
     """Return the words of one of Google's details: a reason, or names of quotas."""
-    words = {str(detail.get("reason", "")).lower()}
+    words = {_word(detail, "reason")}
     for violation in _objects(detail.get("violations")):
-        if DAILY_QUOTA in str(violation.get("quotaId", "")).lower():
+        if DAILY_QUOTA in _word(violation, "quotaId"):
             words.add(DAILY_QUOTA)
     return words
+
+
+def _word(value: dict[str, Any], key: str) -> str:
+    """Return a word in lower case; empty if there is none or it is too long for one."""
+    word = value.get(key)
+    text = str(word) if isinstance(word, str | int | float) else ""
+    return text.lower() if len(text) <= MAX_WORD_CHARACTERS else ""
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         return []
-    return [item for item in value if isinstance(item, dict)]
+    return [item for item in value[:MAX_DETAILS] if isinstance(item, dict)]
 
 
 def excerpt(text: str, endpoint: Endpoint) -> str:
     """Return the beginning of what a provider said, without secrets."""
     # Clean before redacting (a key must not hide behind a control character), redact
     # before cutting (half a key is still a secret).
-    clean = _printable(text)
-    for secret in _longest_first(endpoint.secrets):
+    secrets = _longest_first(endpoint.secrets)
+    clean = _printable(text[:MAX_COMPLAINT_CHARACTERS])
+    if secrets and len(text) > MAX_COMPLAINT_CHARACTERS:  # the end may be half a key
+        clean = clean[: -len(secrets[0])]
+    for secret in secrets:
         clean = clean.replace(_printable(secret), REDACTED)
     return clean[:EXCERPT_CHARACTERS]
 

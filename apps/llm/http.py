@@ -2,7 +2,8 @@
 
 Owns the connection pool of a process and every time limit of a call. Guarantees: no
 redirects, no proxies from the environment, no cookies, no forbidden address at connect,
-no exception but `LlmError`, and a socket that is closed as soon as its reply is.
+no exception but `LlmError`, a bounded number of informational responses (1xx), and a
+socket that is closed as soon as its reply is.
 
 httpx's types over aiohttp's connections, without httpx's client layer: the client costs
 more than the call. Every exception is told apart by its aiohttp cause, because refused,
@@ -14,14 +15,19 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any, Self, cast
 
 import aiohttp
 import httpx
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http import HttpProcessingError, RawResponseMessage
+from aiohttp.streams import StreamReader
 from httpx_aiohttp import AiohttpTransport
+from httpx_aiohttp.transport import AiohttpResponseStream
 from multidict import CIMultiDict
 
 from apps.llm.addresses import AddressPolicy, ForbiddenAddress
@@ -41,6 +47,16 @@ MAX_CONNECTIONS = 2_000
 KEEPALIVE_S = 4.0
 """Under the 5 s after which uvicorn, and so vLLM, closes an idle connection: a POST
 that meets the closing fails, and must not be repeated blindly."""
+
+MAX_INFORMATIONAL = 100
+"""Responses of the kind 1xx before one response. Servers send an early hint, or a sign
+of life every 20 s."""
+READ_BUFFER_BYTES = 65_536
+"""Of one body: aiohttp stops parsing at twice as many bytes, or at one chunk for each
+16 bytes. Its default of 262,144 lets it parse 16,384 chunks in one turn of the loop."""
+PIECE_BYTES = 8_192
+"""Other tasks get their turn after so much of a body: it may have come in as many
+chunks, which take 20 ms."""
 
 HeaderPairs = tuple[tuple[str, str], ...]
 
@@ -146,14 +162,17 @@ class HttpTransport:
         raise unreadable
 
     def _open_session(self) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
+        connector = _Connector(
             limit=self._max_connections,
             ssl=self._ssl_context,
             keepalive_timeout=KEEPALIVE_S,
             socket_factory=self._open_socket,
         )
         return aiohttp.ClientSession(
-            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+            read_bufsize=READ_BUFFER_BYTES,
         )
 
     def _open_socket(self, address: tuple[Any, ...]) -> socket.socket:
@@ -164,13 +183,55 @@ class HttpTransport:
         return socket.socket(family, kind, protocol)
 
 
+class _Connector(aiohttp.TCPConnector):
+    """Opens connections that refuse floods of informational responses."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # aiohttp has no public way to see informational responses.
+        opened: partial[Any] = partial(_Connection, self._loop)
+        self._factory = opened
+
+
+class _Connection(ResponseHandler):
+    """Counts and drops informational responses: only `Expect` would need them."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._informational = 0
+
+    def feed_data(
+        self, data: tuple[RawResponseMessage, StreamReader], size: int = 0
+    ) -> None:
+        """Take one parsed head of a response."""
+        if data[0].code >= 200 or data[0].code == 101:
+            self._informational = 0
+            super().feed_data(data, size)
+            return
+        self._informational += 1
+        if self._informational > MAX_INFORMATIONAL and not self.is_eof():
+            self.set_exception(HttpProcessingError(message="too many 1xx responses"))
+            if self.transport is not None:
+                self.transport.close()
+
+
 class Reply:
     """The answer to a request: status and headers now, the body piece by piece."""
 
-    __slots__ = ("_alarm", "_deadline", "_pieces", "_stream", "headers", "status")
+    __slots__ = (
+        "_alarm",
+        "_deadline",
+        "_has_more",
+        "_pieces",
+        "_stream",
+        "headers",
+        "status",
+    )
 
     def __init__(self, response: httpx.Response, deadline: _Deadline) -> None:
-        self._stream = cast(httpx.AsyncByteStream, response.stream)
+        self._stream = cast(AiohttpResponseStream, response.stream)
+        self._stream.CHUNK_SIZE = PIECE_BYTES
+        self._has_more = False  # the next piece may be here already
         self._deadline = deadline
         self._alarm = _Alarm(deadline, self._stream.aclose)
         self._pieces: AsyncIterator[bytes] = aiter(self._stream)
@@ -191,6 +252,8 @@ class Reply:
 
     async def read_piece(self) -> bytes:
         """Return the next piece of the body; empty at its end. Raises: LlmError."""
+        if self._has_more:
+            await asyncio.sleep(0)
         try:
             piece = await anext(self._pieces, b"")
         except httpx.TransportError as exc:
@@ -198,33 +261,35 @@ class Reply:
                 raise self._deadline.error() from exc
             name = self._deadline.name
             raise Incomplete(f"{name!r}: the answer was cut off") from exc
+        self._has_more = len(piece) == PIECE_BYTES
         self._deadline.touch()
         self._alarm.watch()
         return piece
 
     async def read_body(self, limit: int) -> bytes:
         """Return the whole body. Raises: LlmError, also if it exceeds `limit` bytes."""
-        pieces = []
-        size = 0
+        body = bytearray()
         announced = _length(self.headers)
+        if announced > limit:
+            raise self._too_long(limit)
         while piece := await self.read_piece():
-            size += len(piece)
-            if size > limit:
-                raise BadResponse(f"{self._deadline.name!r}: more than {limit} bytes")
-            pieces.append(piece)
-            if size == announced:
+            body += piece
+            if len(body) > limit:
+                raise self._too_long(limit)
+            if len(body) == announced:
                 break
-        return b"".join(pieces)
+        return bytes(body)
 
     async def read_some(self, limit: int) -> bytes:
-        """Return what comes of the body, about `limit` bytes at most, faults or not."""
-        body = b""
-        try:
+        """Return what comes of the body, `limit` bytes at most, faults or not."""
+        body = bytearray()
+        with suppress(LlmError):
             while len(body) < limit and (piece := await self.read_piece()):
                 body += piece
-        except LlmError:
-            return body
-        return body
+        return bytes(body[:limit])
+
+    def _too_long(self, limit: int) -> BadResponse:
+        return BadResponse(f"{self._deadline.name!r}: more than {limit} bytes")
 
     async def drain(self, limit_s: float) -> None:
         """Read to the end, so that the connection can be used again.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
+from apps.llm.bounds import Unreadable, load_json
 from apps.llm.errors import BadResponse
 from apps.llm.http import Get, HttpTransport
 from apps.llm.protocols.registry import protocol_of
@@ -14,6 +13,8 @@ from apps.llm.wire import expect_success, request_headers
 
 MAX_LISTING_BYTES = 8_000_000
 """Routers describe hundreds of models at length."""
+MAX_VALUES = 250_000
+"""A hundred for each model, and then some."""
 MAX_MODELS = 2_000
 MAX_NAME_LENGTH = 200
 
@@ -37,9 +38,9 @@ async def list_models(transport: HttpTransport, endpoint: Endpoint) -> list[str]
 
 def _names(endpoint: Endpoint, body: bytes) -> list[str]:
     try:
-        listing = orjson.loads(body)
-    except orjson.JSONDecodeError as exc:
-        raise BadResponse(f"{endpoint.name!r}: not JSON: {exc.msg}") from None
+        listing = load_json(body, MAX_VALUES)
+    except Unreadable as exc:
+        raise BadResponse(f"{endpoint.name!r}: {exc}") from None
     names = protocol_of(endpoint).model_names(listing)
     if names is None:
         raise BadResponse(f"{endpoint.name!r}: not a list of models")

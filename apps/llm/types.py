@@ -6,8 +6,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+FLOAT_BYTES = 4
+"""Of one number of an embedding."""
 Protocol = Literal["openai", "anthropic", "gemini"]
 """Which wire protocol an endpoint speaks."""
+EXTRA_PARAMS = (
+    "cache_control",
+    "chat_template_kwargs",
+    "frequency_penalty",
+    "logit_bias",
+    "min_p",
+    "presence_penalty",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "reasoning_effort",
+    "repetition_penalty",
+    "safety_identifier",
+    "service_tier",
+    "thinking",
+    "top_k",
+    "verbosity",
+)
+"""Parameters that not every model takes, by their names in chat completions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +38,9 @@ class Timeouts:
     """Waiting for a connection: pool, name look-up, TCP and TLS together."""
     first_byte_s: float = 60.0
     """From the start of the call to the first byte of the answer's body."""
+    first_token_s: float | None = None
+    """From the start of the call to the first content, reasoning or tool call of a
+    streamed answer. The caller holds to it, not this package. None: no such limit."""
     idle_s: float = 30.0
     """Between two pieces of the body."""
     total_s: float = 300.0
@@ -40,6 +63,12 @@ class Endpoint:
     max_tokens_field: str = "max_tokens"
     """Some providers want `max_completion_tokens` instead."""
     protocol: Protocol = "openai"
+    default_params: Mapping[str, Any] | None = None
+    """Extra parameters for requests that do not bring them."""
+    extra_body: Mapping[str, Any] | None = None
+    """Fields of the JSON body, sent as they are; what a request says counts more."""
+    makes_embeddings: bool = False
+    """True: it turns texts into vectors, and answers no conversation."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -66,8 +95,32 @@ class ChatRequest:
     """In the shape of chat completions, like `tool_choice`."""
     tool_choice: str | Mapping[str, Any] | None = None
     parallel_tool_calls: bool | None = None
+    extra: Mapping[str, Any] | None = None
+    """Parameters that not every model takes, in the words of chat completions. Only
+    what `extra_params_of` names has a form in the endpoint's protocol."""
     is_continued: bool = False
     """True: the last message is the beginning of the answer; the model goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingRequest:
+    """Texts to turn into vectors."""
+
+    texts: Sequence[str]
+    dimensions: int | None = None
+    """Numbers of each vector. None: as many as the model usually gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """The vectors of some texts, in their order."""
+
+    vectors: tuple[bytes, ...]
+    """Each as 32-bit floating-point numbers, little endian."""
+    model: str
+    """The model that made them, as the provider names it."""
+    usage: TokenUsage | None
+    """None: the provider gave none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from apps.llm.bounds import MAX_REFUSAL_BYTES
 from apps.llm.errors import BadRequest, BadResponse, Unauthorized
 from apps.llm.faults import refusal
 from apps.llm.http import HeaderPairs, Reply
@@ -11,8 +12,6 @@ from apps.llm.protocols.registry import protocol_of
 from apps.llm.types import Endpoint
 
 USER_AGENT = "conductor/0.1.0"
-MAX_REFUSAL_BYTES = 64_000
-"""Of an error's body only a sentence is used."""
 
 
 def request_headers(endpoint: Endpoint, *, accept: str) -> HeaderPairs:

@@ -212,9 +212,14 @@ def _unknown(briefing: Briefing) -> Answer:
     return Answer("", "\n\n".join(parts))
 
 
+def _item(text: str) -> str:
+    """Return an item of a Markdown list; all its lines, code too, belong to it."""
+    return "- " + text.strip().replace("\n", "\n  ")
+
+
 def _division_of_labour(briefing: Briefing) -> str:
-    rows = [f"- Step {step.agent}: {step.subtask.strip()}" for step in briefing.earlier]
-    rows.append(f"- This step: {briefing.subtask.strip()}")
+    rows = [_item(f"Step {step.agent}: {step.subtask}") for step in briefing.earlier]
+    rows.append(_item(f"This step: {briefing.subtask}"))
     return "How the conductor split the work, as far as I can see:\n\n" + "\n".join(
         rows
     )

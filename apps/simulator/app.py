@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from apps.simulator import models
+from apps.simulator import embedding, models
 from apps.simulator.connection import BodyTooLarge, ClientGone, Connection
 from apps.simulator.exchange import Exchange
 from apps.simulator.faults import Faults
@@ -40,7 +40,7 @@ class Simulator:
         self._seed = seed
         self._api_key = api_key.encode()
         self._faults = Faults()
-        self._names = (*models.NAMES, *self._faults.names)
+        self._names = (*models.NAMES, embedding.MODEL, *self._faults.names)
         self._requests: Counter[str] = Counter()
         self._in_flight = 0
         self._disconnected = 0
@@ -76,6 +76,8 @@ class Simulator:
             await _fail(connection, surface, problem)
         elif place.kind == "chat":
             await self._chat(connection, surface, call, place)
+        elif place.kind == "embeddings":
+            await self._embed(connection, surface, call)
         elif call.path == STATS_PATH and call.method == "GET":
             await connection.respond_json(200, self._stats())
         else:
@@ -117,6 +119,19 @@ class Simulator:
         else:
             exchange = Exchange(connection, surface, asked, body, speed=self._speed)
             await self._answer(exchange)
+
+    async def _embed(
+        self, connection: Connection, surface: Surface, call: Call
+    ) -> None:
+        try:
+            if call.method != "POST":
+                raise BadRequest("Only POST is allowed here.")
+            answer = surface.embeddings(await connection.body())
+        except BadRequest as exc:
+            await _fail(connection, surface, _bad(exc))
+        else:
+            self._requests[embedding.MODEL] += 1
+            await connection.respond_json(200, answer)
 
     async def _answer(self, exchange: Exchange) -> None:
         name = exchange.request.model

@@ -108,11 +108,25 @@ class Connection:
         that shows none (an in-process client) gets the exception instead.
         Raises: ConnectionAbortedError without a transport.
         """
+        self._transport().close()
+        await self._is_gone(None)  # or the server would answer in our place
+
+    def write_raw(self, data: bytes) -> int:
+        """Send bytes as they are, past the server; return how many wait to be sent.
+
+        Raises: ClientGone; ConnectionAbortedError without a transport.
+        """
+        transport = self._transport()
+        if transport.is_closing():
+            raise ClientGone
+        transport.write(data)
+        return int(transport.get_write_buffer_size())
+
+    def _transport(self) -> Any:
         transport = getattr(getattr(self._send, "__self__", None), "transport", None)
         if transport is None:
             raise ConnectionAbortedError("the simulated server hung up")
-        transport.close()
-        await self._is_gone(None)  # or the server would answer in our place
+        return transport
 
     async def _is_gone(self, timeout_s: float | None) -> bool:
         if self._watch is None:

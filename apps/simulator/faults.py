@@ -8,8 +8,11 @@ What such a model does say, it says as a worker that is always right; `[[say …
 - `flaky-<n>`: fails n times for each new request, then answers. `late-<ms>`: answers so
   late, `trickle-<ms>`: one token in this time, both whatever the simulator's speed.
 - `context-<n>`: refuses more than n input tokens. `text-only`: images and tools.
+  `no-prefill`, `sim-conductor-no-prefill`: the beginning of an answer.
 - `json-once`, `schema-once`: what should be JSON is none, or breaks its schema, until
   the model is shown its own answer; `json-never`: always.
+- `hostile-…`: floods, nesting and false lengths that would harm a careless client; see
+  `apps.simulator.faulty.hostile`. They are found by name and are on no list.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import re
 from collections.abc import Awaitable, Callable
 
 from apps.simulator.exchange import Exchange
-from apps.simulator.faulty import breaking, refusals, shapes, waiting
+from apps.simulator.faulty import breaking, hostile, refusals, shapes, waiting
 from apps.simulator.problems import Kind, Problem
 
 CONTEXT_TOKENS = 8192
@@ -42,6 +45,7 @@ class Faults:
 
     def __init__(self) -> None:
         self._fixed = faults()
+        self._hostile = hostile.ways()
         self._flaky: dict[str, Fault] = {}
         self.names = tuple(self._fixed)
 
@@ -49,6 +53,8 @@ class Faults:
         """Return the model with a fault called `name`, or None if there is none."""
         if fault := self._fixed.get(name):
             return fault
+        if way := self._hostile.get(name):
+            return way
         if match := BREAK_OFF.fullmatch(name):
             return breaking.After(match[1], int(match[2]))
         if match := TIMED.fullmatch(name):
@@ -72,6 +78,9 @@ def _refusals() -> dict[str, Fault]:
         "fault-403": _refusal(Kind.FORBIDDEN, "This key may not do that."),
         "fault-404": _refusal(Kind.NO_MODEL, "The model does not exist."),
         "fault-400": _refusal(Kind.BAD_REQUEST, "The request is not acceptable."),
+        "fault-filtered": _refusal(
+            Kind.CONTENT_FILTER, "Output blocked by content filtering policy"
+        ),
         "fault-context-length": refusals.Narrow(CONTEXT_TOKENS, is_always=True),
     }
 
@@ -102,6 +111,8 @@ def faults() -> dict[str, Fault]:
         "fault-redirect": shapes.redirect,
         "sim-conductor-cut": breaking.cut_plan,
         "text-only": refusals.text_only,
+        "no-prefill": refusals.no_prefill,
+        "sim-conductor-no-prefill": refusals.conductor_no_prefill,
         "json-once": shapes.Malformed(NO_JSON),
         "json-never": shapes.Malformed(NO_JSON, is_stubborn=True),
         "schema-once": shapes.Malformed(WRONG_JSON),

@@ -12,6 +12,8 @@ class Kind(Enum):
     BAD_REQUEST = auto()
     CONTEXT_LENGTH = auto()
     """The input is longer than the model's context."""
+    CONTENT_FILTER = auto()
+    """A policy refuses the content."""
     UNAUTHORIZED = auto()
     FORBIDDEN = auto()
     QUOTA = auto()

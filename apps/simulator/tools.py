@@ -52,9 +52,11 @@ def wanted(request: ChatRequest, text: str, answer: str) -> tuple[ToolCall, ...]
     """
     if not request.tools or request.tool_choice == "none":
         return ()
-    is_free = request.tool_choice == "auto"
-    if is_free and request.results:
+    if request.results:
+        # Also where a tool is still required: many clients never take that back, and a
+        # model that obeyed them would call it for ever.
         return ()
+    is_free = request.tool_choice == "auto"
     offered = _offered(request)
     names = {tool.name for tool in offered}
     calls = tuple(call for call in scripted(text) if call.name in names)

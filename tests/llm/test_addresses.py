@@ -36,6 +36,14 @@ FORBIDDEN = [
 ]
 
 
+@pytest.mark.parametrize("port", [22, 25, 5432, 6379, 27017])
+def test_allowed_network_does_not_open_the_ports_of_other_services(port: int):
+    """T15: unless they are listed."""
+    assert not AddressPolicy(["10.0.0.0/8"]).allows("10.1.2.3", port)
+    assert AddressPolicy(["10.0.0.0/8"]).allows("10.1.2.3", 8000)
+    assert AddressPolicy(["10.0.0.0/8"], [port]).allows("10.1.2.3", port)
+
+
 @pytest.mark.parametrize("address", FORBIDDEN)
 def test_address_inside_is_forbidden(address: str):
     assert not AddressPolicy().allows(address, 443)

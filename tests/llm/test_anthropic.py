@@ -8,13 +8,14 @@ from typing import Any
 import orjson
 import pytest
 
-from apps.llm.errors import BadRequest, Incomplete, LlmError
+from apps.llm.errors import BadRequest, BadResponse, Incomplete, LlmError
 from apps.llm.protocols.anthropic.answer import (
     ANSWER_TOOL,
     AnthropicReader,
     read_answer,
 )
 from apps.llm.protocols.anthropic.protocol import MAX_TOKENS, Anthropic
+from apps.llm.protocols.tool_calls import MAX_TOOL_CALLS
 from apps.llm.types import (
     ChatRequest,
     Delta,
@@ -469,3 +470,15 @@ def test_reason_in_a_message_holds_no_secret():
     with pytest.raises(Incomplete) as caught:
         read_all(end("because sk-1"), STOP)
     assert "sk-1" not in caught.value.message
+
+
+def test_answers_that_begin_and_never_end_are_refused():
+    """T1: what a reader keeps does not grow with the stream."""
+    block = {"type": "tool_use", "id": "t", "name": ANSWER_TOOL, "input": {}}
+    begun = [
+        {"type": "content_block_start", "index": index, "content_block": block}
+        for index in range(MAX_TOOL_CALLS + 1)
+    ]
+    assert read_all(*begun[:-1]) == []
+    with pytest.raises(BadResponse, match="answers at once"):
+        read_all(*begun)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from apps.llm import chat
 from apps.llm.chat import ChatClient
 from apps.llm.errors import BadRequest, Incomplete, LlmError, Unauthorized
 from apps.llm.testing import (
@@ -233,19 +232,53 @@ async def test_status_counts_even_if_the_body_is_huge(client, question):
     assert await fault_of(client, question, script) == "unauthorized"
 
 
-@pytest.mark.parametrize("script", [answer_script("x" * 99), stream_script(["x" * 99])])
-async def test_endless_answer_is_refused(client, question, script, monkeypatch):
-    monkeypatch.setattr(chat, "MAX_ANSWER_BYTES", 50)
+LONG = "x" * 99
+
+
+@pytest.mark.parametrize(
+    "script",
+    [answer_script(LONG), stream_script([LONG]), stream_script(["x"] * 99)],
+)
+async def test_answer_of_too_many_characters_is_refused(transport, question, script):
+    """T1: what one call may bring is bounded by a setting."""
+    client = ChatClient(transport, max_characters=90)
     async with FakeProvider(script, script) as provider:
-        with pytest.raises(LlmError, match="more than 50 bytes"):
+        with pytest.raises(LlmError, match="more than") as caught:
             await collect(client, endpoint_of(provider), question)
-        with pytest.raises(LlmError, match="more than 50 bytes"):
+        assert caught.value.fault == "bad_response"
+
+
+@pytest.mark.parametrize("script", [answer_script(LONG), stream_script([LONG])])
+async def test_body_is_refused_as_soon_as_it_is_too_long(transport, question, script):
+    """T1: an answer that is not streamed is given up before it is parsed."""
+    client = ChatClient(transport, max_characters=10)
+    async with FakeProvider(script) as provider:
+        with pytest.raises(LlmError, match="more than 40 bytes"):
             await client.complete(endpoint_of(provider), question)
 
 
+async def test_body_that_announces_too_much_is_not_read(transport, question):
+    """T1: what is announced is believed, so that nothing of it is waited for."""
+    never = asyncio.Event()
+    headers = (("content-type", "application/json"), ("content-length", "8000001"))
+    script = Script((b"{", never), headers=headers, framing=Framing.UNTIL_CLOSE)
+    async with FakeProvider(script) as provider:
+        with pytest.raises(LlmError, match="more than 8000000 bytes"):
+            await ChatClient(transport).complete(endpoint_of(provider), question)
+
+
 async def test_endless_line_is_refused(client, question, monkeypatch):
-    monkeypatch.setattr("apps.llm.sse.MAX_EVENT_BYTES", 50)
+    monkeypatch.setattr("apps.llm.bounds.MAX_EVENT_BYTES", 50)
     script = events_script(b"data: " + b"x" * 99)
+    assert await fault_of(client, question, script) == "bad_response"
+
+
+async def test_events_that_never_say_anything_are_refused(
+    client, question, monkeypatch
+):
+    """T1: a provider cannot keep a process busy with nothing."""
+    monkeypatch.setattr("apps.llm.bounds.MAX_SILENT_EVENTS", 20)
+    script = events_script(*[b"data: {}\n\n"] * 21)
     assert await fault_of(client, question, script) == "bad_response"
 
 

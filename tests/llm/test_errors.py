@@ -10,7 +10,9 @@ ENGINES_OWN = {
     CallFault.CIRCUIT_OPEN,
     CallFault.DIVERGED,
     CallFault.EMPTY,
+    CallFault.FIRST_TOKEN_TIMEOUT,
     CallFault.INVALID_OUTPUT,
+    CallFault.PREFILL_REFUSED,
     CallFault.QUEUE_FULL,
 }
 """Judgements about calls that this package did not fail, or never made."""

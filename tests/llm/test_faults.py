@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import orjson
@@ -63,6 +64,9 @@ def test_status_decides_the_fault(status: int, fault: str):
         (400, "billing_hard_limit_reached", "quota"),
         (429, "rate_limit_exceeded", "rate_limited"),
         (413, "rate_limit_exceeded", "bad_request"),
+        (400, "content_filter", "content_filtered"),
+        (400, "content_policy_violation", "content_filtered"),
+        (500, "content_filter", "server_error"),
         (400, "context_length_exceeded", "context_length"),
         (400, "exceed_context_size_error", "context_length"),
         (500, "context_length_exceeded", "server_error"),
@@ -102,6 +106,12 @@ def test_plain_words_say_that_the_context_is_too_long(message: str):
             "invalid_request_error",
             "Your credit balance is too low to access the API.",
             "quota",
+        ),
+        (
+            400,
+            "invalid_request_error",
+            "Output blocked by content filtering policy",
+            "content_filtered",
         ),
         (401, "authentication_error", "invalid x-api-key", "unauthorized"),
         (402, "billing_error", "pay", "quota"),
@@ -231,6 +241,23 @@ def test_status_is_kept():
 def test_message_never_holds_a_secret(said: str):
     shown = repr(refused(401, error(said))) + refused(401, error(said)).message
     assert "canary" not in shown
+
+
+@pytest.mark.parametrize("start", range(3950, 4001, 7))
+def test_key_on_the_edge_of_what_is_kept_is_never_shown_in_part(start: int):
+    """T1: only the beginning of a long error is kept, so a key may be cut there."""
+    said = ("a" + " " * (start - 1)) + KEY + " " * 5000
+    assert "sk-" not in refused(401, error(said)).message
+
+
+@pytest.mark.parametrize(
+    "said", ["exceed" * 10_000, "exceeds context " * 4_000, "input token count" * 3_500]
+)
+def test_error_that_is_hard_to_search_is_judged_by_its_beginning(said: str):
+    """T1: nothing beyond the first 4,000 characters of an error is looked at."""
+    started = time.thread_time()
+    assert refused(400, error(said + " prompt is too long")).fault == "bad_request"
+    assert time.thread_time() - started < 0.2
 
 
 def test_message_has_no_control_characters():

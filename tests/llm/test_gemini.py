@@ -8,9 +8,17 @@ from typing import Any
 import orjson
 import pytest
 
-from apps.llm.errors import BadRequest, BadResponse, Incomplete, LlmError
+from apps.llm.chat import ChatClient
+from apps.llm.errors import (
+    BadRequest,
+    BadResponse,
+    ContentFiltered,
+    Incomplete,
+    LlmError,
+)
 from apps.llm.protocols.gemini.answer import GeminiReader, read_answer
 from apps.llm.protocols.gemini.protocol import NO_SIGNATURE, Gemini
+from apps.llm.testing import FakeProvider, refusal_script
 from apps.llm.types import (
     ChatRequest,
     Delta,
@@ -19,6 +27,7 @@ from apps.llm.types import (
     TokenUsage,
     ToolCallDelta,
 )
+from tests.llm.conftest import endpoint_of
 
 ENDPOINT = Endpoint("w", "https://h/v1beta/", "gemini-3-a", "k-1", protocol="gemini")
 USER = {"role": "user", "content": "Hi"}
@@ -104,6 +113,12 @@ def test_json_beside_tools_is_asked_for_in_words():
         ("models/gemini-3-a", "models/gemini-3-a"),
         ("tunedModels/mine", "tunedModels/mine"),
         ("a b?c#d:e", "models/a%20b%3Fc%23d%3Ae"),
+        ("../../admin", "models/..%2F..%2Fadmin"),
+        ("models/../../admin", "models/..%2F..%2Fadmin"),
+        ("publishers/a/../b", "models/publishers%2Fa%2F..%2Fb"),
+        ("/etc", "models/%2Fetc"),
+        ("%2e%2e/admin", "models/%252e%252e%2Fadmin"),
+        ("..\\admin", "models/..%5Cadmin"),
     ],
 )
 def test_model_is_in_the_address(model: str, path: str):
@@ -113,6 +128,27 @@ def test_model_is_in_the_address(model: str, path: str):
     assert Gemini().chat_url(endpoint, is_stream=True) == (
         f"{address}:streamGenerateContent?alt=sse"
     )
+
+
+@pytest.mark.parametrize("model", ["", ".", "..", "models/", "models/.", "models/.."])
+def test_name_that_would_be_resolved_is_refused(model: str):
+    """T9: a model's name never leads to another path of its host."""
+    with pytest.raises(BadRequest, match="model's name"):
+        Gemini().chat_url(replace(ENDPOINT, model=model), is_stream=False)
+
+
+async def test_name_with_dots_and_slashes_stays_below_the_models(
+    client: ChatClient, question: ChatRequest
+):
+    """T9: the path as the provider sees it."""
+    async with FakeProvider(refusal_script(404)) as provider:
+        endpoint = replace(
+            endpoint_of(provider), model="../../admin", protocol="gemini"
+        )
+        with pytest.raises(LlmError):
+            await client.complete(endpoint, question)
+    (seen,) = provider.requests
+    assert seen.path == "/v1/models/..%2F..%2Fadmin:generateContent"
 
 
 def test_models_and_headers():
@@ -127,11 +163,12 @@ def test_only_models_that_answer_are_named():
             {"name": "models/a", "supportedGenerationMethods": ["generateContent"]},
             {"name": "models/b", "supportedGenerationMethods": ["embedContent"]},
             {"name": "models/c"},
+            {"name": "models/d", "supportedGenerationMethods": 7},
             {},
             7,
         ]
     }
-    assert list(Gemini().model_names(listing) or ()) == ["a", "c", ""]
+    assert list(Gemini().model_names(listing) or ()) == ["a", "c", "d", ""]
     assert Gemini().model_names({"models": {}}) is None
     assert Gemini().model_names([]) is None
 
@@ -319,11 +356,11 @@ def test_stream_that_ends_inside_a_chunk_is_incomplete():
         reader.end(b'{"candidates"')
 
 
-def test_blocked_prompt_is_a_bad_request():
+def test_D8_a_blocked_prompt_is_refused_for_its_content():
     blocked = {"promptFeedback": {"blockReason": "SAFETY"}}
-    with pytest.raises(BadRequest):
+    with pytest.raises(ContentFiltered):
         read_all(blocked)
-    with pytest.raises(BadRequest):
+    with pytest.raises(ContentFiltered):
         read_answer(ENDPOINT, orjson.dumps(blocked))
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from itertools import count
 from types import SimpleNamespace
 
 import pytest
@@ -12,13 +14,14 @@ import pytest
 from apps.llm.addresses import AddressPolicy
 from apps.llm.chat import ChatClient
 from apps.llm.errors import (
+    BadResponse,
     ConnectFailed,
     FirstByteTimeout,
     IdleTimeout,
     Incomplete,
     TotalTimeout,
 )
-from apps.llm.http import open_transport
+from apps.llm.http import MAX_INFORMATIONAL, open_transport
 from apps.llm.testing import (
     FakeProvider,
     Script,
@@ -31,6 +34,7 @@ from tests.llm.conftest import endpoint_of
 
 SOON_S = 0.05
 LATE_S = 20.0
+HINT = b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n"
 
 
 def limits(**soon: float) -> Timeouts:
@@ -277,3 +281,42 @@ async def test_closing_the_transport_ends_calls_in_flight(question):
             await provider.arrived.wait()
         with pytest.raises(Incomplete):
             await call
+
+
+@asynccontextmanager
+async def answering(data: bytes) -> AsyncIterator[tuple[str, list[int]]]:
+    """Serve `data` as the answer to every call; yield the address and each call.
+
+    A call is named by the number of its connection.
+    """
+    calls: list[int] = []
+    connections = count(1)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
+        number = next(connections)
+        with suppress(asyncio.IncompleteReadError):
+            while await reader.readuntil(b"Hi"):  # the question ends the request
+                calls.append(number)
+                writer.write(data)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", calls
+
+
+@pytest.mark.parametrize("hints", [1, MAX_INFORMATIONAL])
+async def test_informational_responses_are_passed_over(client, question, hints):
+    body = b'{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}'
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body)
+    async with answering(HINT * hints + head + body) as (url, calls):
+        for _ in range(2):
+            told, _ = await client.complete(endpoint_of(url), question)
+            assert told.text == "Hi"
+    assert calls == [1, 1]  # the second call on the same connection counts anew
+
+
+async def test_endless_informational_responses_end_the_call(client, question):
+    """T1: a provider cannot keep a call busy before its response begins."""
+    async with answering(HINT * (MAX_INFORMATIONAL + 1)) as (url, _):
+        with pytest.raises(BadResponse, match="not HTTP"):
+            await client.complete(endpoint_of(url), question)

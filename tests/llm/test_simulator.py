@@ -51,6 +51,7 @@ EVERYWHERE = {
     "fault-cut": "incomplete",
     "fault-cut-quiet": "incomplete",
     "fault-error-event": "server_error",
+    "fault-filtered": "content_filtered",
     "fault-html": "bad_response",
     "fault-overloaded": "server_error",
     "fault-overloaded-event": "server_error",

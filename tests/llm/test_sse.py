@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apps.llm import sse
-from apps.llm.sse import EventTooLong, SseParser
+from apps.llm import bounds
+from apps.llm.sse import SseParser, StreamTooLong
 
 STREAM = (
     "\ufeffdata: one\n\n"
@@ -50,22 +50,48 @@ def test_comment_between_events_in_one_chunk_is_dropped():
 
 
 def test_line_over_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 10)
-    with pytest.raises(EventTooLong):
+    monkeypatch.setattr(bounds, "MAX_EVENT_BYTES", 10)
+    with pytest.raises(StreamTooLong):
         parse(b"data: 45", b"678901")
 
 
 def test_event_of_many_lines_over_the_limit_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 10)
-    with pytest.raises(EventTooLong):
+    monkeypatch.setattr(bounds, "MAX_EVENT_BYTES", 10)
+    with pytest.raises(StreamTooLong):
         parse(*[b"data: 123\n"] * 4)
 
 
 def test_many_short_events_stay_within_the_limit(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 10)
+    monkeypatch.setattr(bounds, "MAX_EVENT_BYTES", 10)
     assert parse(*[b"data: 1\r\n\r\n"] * 50) == [b"1"] * 50
+
+
+@pytest.mark.parametrize(
+    "line", [b"\n", b"\r\n", b": ping\n", b": ping\n\n", b"id: 1\n", b"event: a\n\n"]
+)
+def test_lines_that_never_bring_an_event_are_refused(
+    monkeypatch: pytest.MonkeyPatch, line: bytes
+):
+    monkeypatch.setattr(bounds, "MAX_SILENT_EVENTS", 10)
+    with pytest.raises(StreamTooLong):
+        parse(*[line] * 11)
+
+
+def test_lines_without_an_event_are_counted_anew_after_each_event(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(bounds, "MAX_SILENT_EVENTS", 10)
+    assert parse(*[b": ping\n\n" * 4 + b"data: 1\n\n"] * 50) == [b"1"] * 50
+
+
+def test_what_is_held_is_counted_until_the_event_ends():
+    parser = SseParser()
+    parser.feed(b"data: 12\ndata: 3")
+    assert parser.held_bytes == len(b"data: 12\ndata: 3")
+    parser.feed(b"\n\n")
+    assert parser.held_bytes == 0
 
 
 @pytest.mark.parametrize("tail", [b"data: x", b"data: x\n", b"data: x\r\n"])

@@ -29,6 +29,7 @@ STATUSES = {
     "fault-403": (403, 403, 403),
     "fault-404": (404, 404, 404),
     "fault-400": (400, 400, 400),
+    "fault-filtered": (400, 400, 400),
     "fault-context-length": (400, 400, 400),
     "context-5": (400, 400, 400),
     "flaky-1": (500, 500, 500),
@@ -44,6 +45,7 @@ KINDS = {
     "fault-403": ("permission_denied", "permission_error", "PERMISSION_DENIED"),
     "fault-404": ("model_not_found", "not_found_error", "NOT_FOUND"),
     "fault-400": ("invalid_value", "invalid_request_error", "INVALID_ARGUMENT"),
+    "fault-filtered": ("content_filter", "invalid_request_error", "INVALID_ARGUMENT"),
 }
 FIELDS = ("code", "type", "status")
 """Where each protocol names the kind of an error."""

@@ -128,6 +128,32 @@ async def test_required_choice_calls_some_tool(ask: Asker) -> None:
     assert [name for name, _ in calls(answer)] == ["get_weather"]
 
 
+@pytest.mark.parametrize(
+    "required", ["required", {"type": "function", "function": {"name": "calculator"}}]
+)
+async def test_D12_a_required_tool_is_called_once_and_its_result_answered_with_text(
+    ask: Asker, required: Any
+) -> None:
+    text = "What is 6*7?"
+    first = await choice(ask, text, tool_choice=required)
+    assert first["finish_reason"] == "tool_calls"
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": "42"}
+        for call in first["message"]["tool_calls"]
+    ]
+    asked = {"role": "user", "content": text}
+    body = {
+        "model": "sim-atlas",
+        "messages": [asked, first["message"], *results],
+        "tools": TOOLS,
+        "tool_choice": required,
+    }
+    response = await ask.client.post(CHAT, json=body)
+    second = response.json()["choices"][0]
+    assert (second["finish_reason"], calls(second)) == ("stop", [])
+    assert "42" in second["message"]["content"]
+
+
 async def test_one_call_at_a_time_if_asked_for(ask: Asker) -> None:
     text = "What is the weather in Paris and Rome?"
     answer = await choice(ask, text, parallel_tool_calls=False)

@@ -173,3 +173,10 @@ async def test_question_in_a_plan_is_what_tools_are_called_for(ask: Asker) -> No
     )
     message = response.json()["choices"][0]["message"]
     assert message["tool_calls"][0]["function"]["arguments"] == '{"city":"Oslo"}'
+
+
+async def test_code_of_a_subtask_stays_inside_its_list_item(ask: Asker) -> None:
+    subtask = "Explain this:\n\n```python\nx = 1\n```"
+    answer = await ask(PERFECT, worker_message("Why is the sky green?", subtask))
+    assert "- This step: Explain this:\n" in answer
+    assert "\n  ```python\n  x = 1\n  ```" in answer

@@ -34,7 +34,11 @@ class WireProtocol(Protocol):
     """One protocol: it has no state, so one object serves all calls."""
 
     def chat_url(self, endpoint: Endpoint, *, is_stream: bool) -> str:
-        """Return the address that answers a conversation."""
+        """Return the address that answers a conversation.
+
+        A model's name is one percent-encoded segment of it, if it is in it at all.
+        Raises: BadRequest if the name is none that an address can hold.
+        """
         ...
 
     def models_url(self, endpoint: Endpoint) -> str:
@@ -51,6 +55,13 @@ class WireProtocol(Protocol):
         """Return the JSON body; only what is set is in it.
 
         Raises: BadRequest if the request has no form in this protocol.
+        """
+        ...
+
+    def extra_params(self, model: str) -> frozenset[str] | None:
+        """Return the extra parameters that have a form in this protocol for `model`.
+
+        None: it has no words of its own, any may be sent.
         """
         ...
 

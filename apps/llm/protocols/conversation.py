@@ -24,6 +24,8 @@ class Text:
     """What somebody wrote; never empty."""
 
     text: str
+    cache_control: Mapping[str, Any] | None = None
+    """The mark behind which a provider shall cache; None: there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Image:
     data: str = field(default="", repr=False)
     """Base64. Empty: it lies at `url`."""
     url: str = ""
+    cache_control: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +72,14 @@ class Turn:
 class Conversation:
     """A whole conversation."""
 
-    system: str
+    system_parts: tuple[Text, ...]
     """What system messages say, wherever they stood."""
     turns: tuple[Turn, ...]
+
+    @property
+    def system(self) -> str:
+        """Return the system messages as one text."""
+        return "\n\n".join(part.text for part in self.system_parts)
 
     @property
     def tool_names(self) -> dict[str, str]:
@@ -82,13 +90,13 @@ class Conversation:
 
 def read_conversation(messages: Sequence[Mapping[str, Any]]) -> Conversation:
     """Return `messages` as turns. Raises: BadRequest naming what cannot be read."""
-    system: list[str] = []
+    system: list[Text] = []
     turns: list[tuple[Literal["user", "assistant"], list[Part]]] = []
     for place, message in enumerate(messages):
         role = message.get("role")
         parts = _parts(f"messages[{place}]", message)
         if role in ("system", "developer"):
-            system += [part.text for part in parts if isinstance(part, Text)]
+            system += [part for part in parts if isinstance(part, Text)]
             continue
         side: Literal["user", "assistant"] = (
             "assistant" if role == "assistant" else "user"
@@ -98,10 +106,11 @@ def read_conversation(messages: Sequence[Mapping[str, Any]]) -> Conversation:
         elif parts:
             turns.append((side, parts))
     if not turns and system:  # chat completions allow it; elsewhere somebody must ask
-        return Conversation("", (Turn("user", (Text("\n\n".join(system)),)),))
+        text = "\n\n".join(part.text for part in system)
+        return Conversation((), (Turn("user", (Text(text),)),))
     if turns and turns[0][0] == "assistant":
         turns.insert(0, ("user", [Text(BEGINNING)]))
-    return Conversation("\n\n".join(system), _ordered(turns))
+    return Conversation(tuple(system), _ordered(turns))
 
 
 def _ordered(
@@ -135,13 +144,13 @@ def _content(place: str, content: Any) -> list[Text | Image]:
     if not isinstance(content, list):
         raise BadRequest(f"{place} is neither a text nor a list of parts")
     parts = [_part(f"{place}[{i}]", part) for i, part in enumerate(content)]
-    return [part for part in parts if part != Text("")]
+    return [part for part in parts if not isinstance(part, Text) or part.text]
 
 
 def _part(place: str, part: Any) -> Text | Image:
     kind = part.get("type") if isinstance(part, Mapping) else None
     if kind == "text":
-        return Text(str(part.get("text", "")))
+        return Text(str(part.get("text", "")), part.get("cache_control"))
     if kind == "image_url":
         return _image(place, part)
     raise BadRequest(f"{place} is neither a text nor an image")
@@ -150,12 +159,13 @@ def _part(place: str, part: Any) -> Text | Image:
 def _image(place: str, part: Mapping[str, Any]) -> Image:
     url = str(object_in(part, "image_url").get("url", ""))
     if not url.startswith("data:"):
-        return Image(url=url)
+        return Image(url=url, cache_control=part.get("cache_control"))
     head, comma, data = url.removeprefix("data:").partition(",")
     media_type, _, encoding = head.partition(";")
     if not comma or encoding.lower() != "base64":
         raise BadRequest(f"{place}.image_url.url is no base64 data: URL")
-    return Image(media_type.lower(), data)
+    mark = part.get("cache_control")
+    return Image(media_type.lower(), data, cache_control=mark)
 
 
 def _tool_use(call: dict[str, Any]) -> ToolUse:

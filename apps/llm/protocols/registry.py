@@ -20,3 +20,8 @@ PROTOCOLS: Mapping[Protocol, WireProtocol] = {
 def protocol_of(endpoint: Endpoint) -> WireProtocol:
     """Return what speaks to `endpoint`."""
     return PROTOCOLS[endpoint.protocol]
+
+
+def extra_params_of(endpoint: Endpoint) -> frozenset[str] | None:
+    """Return the extra parameters that have a form for this endpoint; None: any."""
+    return protocol_of(endpoint).extra_params(endpoint.model)

@@ -6,13 +6,15 @@ from typing import Any
 
 import orjson
 
+from apps.llm.bounds import Unreadable, check_shape
 from apps.llm.errors import BadResponse
 from apps.llm.types import Endpoint, ToolCallDelta
 
 MAX_TOOL_CALLS = 128
 """As many as OpenAI lets a caller define tools; no answer calls each once."""
 MAX_ARGUMENT_CHARACTERS = 1_000_000
-"""Of all calls of one answer together. Whole files are written through arguments."""
+"""Of all calls of one answer together, names and ids included. Whole files are written
+through arguments."""
 NO_ARGUMENTS = "{}"
 
 
@@ -81,7 +83,7 @@ class ToolCalls:
         call.name = call.name or name
         if arguments:
             call.arguments.append(arguments)
-            self._size += len(arguments)
+        self._size += len(id_) + len(name) + len(arguments)
         if self._size > MAX_ARGUMENT_CHARACTERS:
             raise BadResponse(
                 f"{self._endpoint.name!r}: more than {MAX_ARGUMENT_CHARACTERS} "
@@ -102,7 +104,16 @@ class ToolCalls:
         return tuple(self.add(call, arguments=NO_ARGUMENTS) for call in empty)
 
     def settle(self, reason: str) -> str:
-        """Return the finish reason that fits; a forced call often ends in `stop`."""
+        """Return the finish reason that fits; a forced call often ends in `stop`.
+
+        Raises: BadResponse if a call's arguments are nested too deep to be read.
+        """
+        for call in self.calls:
+            try:
+                check_shape("".join(call.arguments).encode(errors="replace"))
+            except Unreadable as exc:
+                name = self._endpoint.name
+                raise BadResponse(f"{name!r}: tool arguments: {exc}") from None
         if reason not in ("stop", "tool_calls"):
             return reason
         return "tool_calls" if self.calls else "stop"

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from apps.llm.bounds import Unreadable, load_json
 from apps.llm.errors import BadRequest, BadResponse
 from apps.llm.faults import error_event
 from apps.llm.types import Endpoint, TokenUsage
@@ -33,9 +34,9 @@ def load_object(endpoint: Endpoint, payload: bytes) -> dict[str, Any]:
     Raises: BadResponse if there is none; what it says if it is an error.
     """
     try:
-        value = orjson.loads(payload)
-    except orjson.JSONDecodeError as exc:
-        raise BadResponse(f"{endpoint.name!r}: not JSON: {exc.msg}") from None
+        value = load_json(payload)
+    except Unreadable as exc:
+        raise BadResponse(f"{endpoint.name!r}: {exc}") from None
     if not isinstance(value, dict):
         raise BadResponse(f"{endpoint.name!r}: expected a JSON object")
     if value.get("error"):
@@ -50,7 +51,8 @@ def text_in(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):  # content in parts; those that are no text are left out
-        return "".join(text_in(p.get("text")) for p in value if isinstance(p, dict))
+        texts = (part.get("text") for part in objects_in(value))
+        return "".join(text for text in texts if isinstance(text, str))
     return ""
 
 

@@ -69,6 +69,28 @@ class Narrow:
         )
 
 
+async def no_prefill(exchange: Exchange, seed: int) -> None:
+    """Refuse the beginning of an answer."""
+    if not await _refuses_prefill(exchange):
+        await exchange.answer(models.answer_well(exchange.request, seed))
+
+
+async def conductor_no_prefill(exchange: Exchange, seed: int) -> None:
+    """Refuse the beginning of a plan."""
+    if not await _refuses_prefill(exchange):
+        plan = models.FIXED["sim-conductor"]
+        await exchange.answer(models.ask(plan, exchange.request, seed))
+
+
+async def _refuses_prefill(exchange: Exchange) -> bool:
+    asked = exchange.request
+    if not asked.begun and asked.messages[-1].role != "assistant":
+        return False
+    message = "The conversation must end with a user message."
+    await exchange.refuse(Problem(Kind.BAD_REQUEST, message))
+    return True
+
+
 async def text_only(exchange: Exchange, seed: int) -> None:
     """Refuse images and tools."""
     asked = exchange.request

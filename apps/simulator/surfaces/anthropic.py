@@ -36,6 +36,7 @@ INVALID = "invalid_request_error"
 ERRORS: dict[Kind, tuple[int, str]] = {
     Kind.BAD_REQUEST: (400, INVALID),
     Kind.CONTEXT_LENGTH: (400, INVALID),
+    Kind.CONTENT_FILTER: (400, INVALID),
     Kind.UNAUTHORIZED: (401, "authentication_error"),
     Kind.FORBIDDEN: (403, "permission_error"),
     Kind.QUOTA: (402, "billing_error"),
@@ -83,6 +84,10 @@ class AnthropicSurface:
         if VERSION_HEADER not in call.headers:
             raise BadRequest("header is required", VERSION_HEADER)
         return anthropic_request.read(body)
+
+    def embeddings(self, body: bytes) -> dict[str, Any]:
+        """Refuse: this protocol has none. Raises: BadRequest."""
+        raise BadRequest("There are no embeddings here.")
 
     def framing(self, request: ChatRequest, model: str, digest: str) -> Framing:
         """Return the framing of one message."""

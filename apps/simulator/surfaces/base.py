@@ -30,7 +30,7 @@ class Call:
 class Place:
     """What an address stands for."""
 
-    kind: Literal["chat", "models", "model", "unknown"]
+    kind: Literal["chat", "embeddings", "models", "model", "unknown"]
     name: str = ""
     """The model in the address, if one is."""
 
@@ -89,6 +89,9 @@ class Surface(Protocol):
 
     def models(self, names: Sequence[str], call: Call) -> dict[str, Any]:
         """Return a page of the list of models. Raises: BadRequest."""
+
+    def embeddings(self, body: bytes) -> dict[str, Any]:
+        """Return the answer to a request for embeddings. Raises: BadRequest."""
 
     def model(self, name: str) -> dict[str, Any]:
         """Return one model as the list shows it."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from apps.simulator import embedding
 from apps.simulator.problems import RETRY_AFTER_S, Kind, Problem
 from apps.simulator.reply import Part, Reply, Usage
 from apps.simulator.request import BadRequest, ChatRequest, ToolCall
@@ -27,9 +28,10 @@ from apps.simulator.surfaces.base import (
 
 PATH = re.compile(
     r"/v1(?:beta)?/models(?:/(?P<name>[^/:]+)"
-    r"(?P<verb>:generateContent|:streamGenerateContent)?)?"
+    r"(?P<verb>:generateContent|:streamGenerateContent|:batchEmbedContents)?)?"
 )
 STREAM = ":streamGenerateContent"
+EMBED = ":batchEmbedContents"
 KEY_HEADER = "x-goog-api-key"
 REASONS = {
     "stop": "STOP",
@@ -41,6 +43,7 @@ INVALID = "INVALID_ARGUMENT"
 ERRORS: dict[Kind, tuple[int, str]] = {
     Kind.BAD_REQUEST: (400, INVALID),
     Kind.CONTEXT_LENGTH: (400, INVALID),
+    Kind.CONTENT_FILTER: (400, INVALID),
     Kind.UNAUTHORIZED: (401, "UNAUTHENTICATED"),
     Kind.FORBIDDEN: (403, "PERMISSION_DENIED"),
     Kind.QUOTA: (429, "RESOURCE_EXHAUSTED"),
@@ -72,7 +75,7 @@ class GeminiSurface:
     def is_meant(self, call: Call) -> bool:
         """Say whether the call is one of this protocol's own."""
         is_own_path = call.path.startswith("/v1beta/") or call.path.endswith(
-            (":generateContent", STREAM)
+            (":generateContent", STREAM, EMBED)
         )
         return is_own_path or KEY_HEADER in call.headers
 
@@ -81,6 +84,8 @@ class GeminiSurface:
         match = PATH.fullmatch(call.path)
         if match is None:
             return Place("unknown")
+        if match["verb"] == EMBED:
+            return Place("embeddings", match["name"])
         if match["verb"]:
             return Place("chat", match["name"])
         return Place("model", match["name"]) if match["name"] else Place("models")
@@ -95,6 +100,10 @@ class GeminiSurface:
         if is_streamed and call.query.get("alt") != "sse":
             raise BadRequest("a stream comes only as events here", "alt")
         return gemini_request.read(body, place.name, is_streamed=is_streamed)
+
+    def embeddings(self, body: bytes) -> dict[str, Any]:
+        """Return the vectors of the texts in `body`. Raises: BadRequest."""
+        return embedding.gemini_answer(body)
 
     def framing(self, request: ChatRequest, model: str, digest: str) -> Framing:
         """Return the framing of one answer."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from apps.simulator import embedding
 from apps.simulator.problems import RETRY_AFTER_S, Kind, Problem
 from apps.simulator.reply import Part, Reply, Usage
 from apps.simulator.request import ChatRequest, ToolCall
@@ -25,6 +26,7 @@ INVALID = "invalid_request_error"
 ERRORS: dict[Kind, tuple[int, str, str]] = {
     Kind.BAD_REQUEST: (400, INVALID, "invalid_value"),
     Kind.CONTEXT_LENGTH: (400, INVALID, "context_length_exceeded"),
+    Kind.CONTENT_FILTER: (400, INVALID, "content_filter"),
     Kind.UNAUTHORIZED: (401, INVALID, "invalid_api_key"),
     Kind.FORBIDDEN: (403, INVALID, "permission_denied"),
     Kind.QUOTA: (429, "insufficient_quota", "insufficient_quota"),
@@ -55,6 +57,8 @@ class OpenAISurface:
         prefix = f"{BASE_PATH}/models"
         if call.path == f"{BASE_PATH}/chat/completions":
             return Place("chat")
+        if call.path == f"{BASE_PATH}/embeddings":
+            return Place("embeddings")
         if call.path == prefix:
             return Place("models")
         if call.path.startswith(f"{prefix}/"):
@@ -69,6 +73,10 @@ class OpenAISurface:
     def read(self, call: Call, place: Place, body: bytes) -> ChatRequest:
         """Return the request in `body`. Raises: BadRequest."""
         return openai_request.read(body)
+
+    def embeddings(self, body: bytes) -> dict[str, Any]:
+        """Return the vectors of the texts in `body`. Raises: BadRequest."""
+        return embedding.openai_answer(body)
 
     def framing(self, request: ChatRequest, model: str, digest: str) -> Framing:
         """Return the framing of one completion."""

@@ -68,6 +68,8 @@ def _message(item: Any, place: str) -> ChatMessage:
     if role is None:
         raise BadRequest("each message needs a role", f"{place}.role")
     text, pictures = _content(item.get("content"), f"{place}.content")
+    if pictures and role == "tool":
+        raise BadRequest("the result of a tool is text here", f"{place}.content")
     calls = fields.objects(item.get("tool_calls"), f"{place}.tool_calls")
     if calls and role != "assistant":
         raise BadRequest("only assistants call tools", f"{place}.tool_calls")

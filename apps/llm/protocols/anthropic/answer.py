@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
+from apps.llm.bounds import Unreadable, load_json
 from apps.llm.errors import BadResponse, Incomplete
 from apps.llm.faults import excerpt
-from apps.llm.protocols.tool_calls import NO_ARGUMENTS, ToolCall, ToolCalls, json_text
+from apps.llm.protocols.tool_calls import (
+    MAX_TOOL_CALLS,
+    NO_ARGUMENTS,
+    ToolCall,
+    ToolCalls,
+    json_text,
+)
 from apps.llm.protocols.values import (
     count_in,
     load_object,
@@ -33,6 +38,14 @@ _REASONS = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
+
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+)
+"""The only numbers that are read of a usage."""
 
 
 def read_answer(endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
@@ -74,8 +87,8 @@ class AnthropicReader:
         self._reason = ""
         self._usage: dict[str, int] = {}
         self._tools = ToolCalls(endpoint)
-        self._calls: dict[Any, tuple[ToolCall, str]] = {}  # by the block's index
-        self._answers: dict[Any, bool] = {}  # by the block's index: has it begun?
+        self._calls: dict[int, tuple[ToolCall, str]] = {}  # by the block's index
+        self._answers: dict[int, bool] = {}  # by the block's index: has it begun?
         self._handlers = {
             "message_start": self._start,
             "content_block_start": self._block_start,
@@ -109,24 +122,31 @@ class AnthropicReader:
     def _block_start(self, event: dict[str, Any]) -> Delta | None:
         block = object_in(event, "content_block")
         if _is_answer(block):
-            self._answers[event.get("index")] = False
+            self._begin_answer(_index(event))
             return None
         if not _is_call(block):
             return _spoken(text_in(block.get("text")), text_in(block.get("thinking")))
         call = self._tools.open()
         whole = block.get("input")
-        self._calls[event.get("index")] = (call, json_text(whole) if whole else "")
+        self._calls[_index(event)] = (call, json_text(whole) if whole else "")
         piece = self._tools.add(
             call, text_in(block.get("id")), text_in(block.get("name"))
         )
         return Delta(tool_calls=(piece,))
+
+    def _begin_answer(self, index: int) -> None:
+        self._answers[index] = False
+        if len(self._answers) > MAX_TOOL_CALLS:
+            raise BadResponse(
+                f"{self._endpoint.name!r}: more than {MAX_TOOL_CALLS} answers at once"
+            )
 
     def _block_delta(self, event: dict[str, Any]) -> Delta | None:
         delta = object_in(event, "delta")
         if "partial_json" not in delta:
             return _spoken(text_in(delta.get("text")), text_in(delta.get("thinking")))
         arguments = text_in(delta["partial_json"])
-        index = event.get("index")
+        index = _index(event)
         if index in self._answers:
             self._answers[index] |= bool(arguments)
             return _spoken(arguments, "")
@@ -136,7 +156,7 @@ class AnthropicReader:
         return Delta(tool_calls=(self._tools.add(opened[0], arguments=arguments),))
 
     def _block_stop(self, event: dict[str, Any]) -> Delta | None:
-        index = event.get("index")
+        index = _index(event)
         if not self._answers.pop(index, True):
             return Delta(NO_ARGUMENTS)
         call, whole = self._calls.pop(index, (None, ""))
@@ -157,7 +177,7 @@ class AnthropicReader:
 
     def _count(self, usage: dict[str, Any]) -> None:
         """Keep the last word on every number."""
-        for name in usage:
+        for name in _COUNTS:
             count = count_in(usage, name)
             if count is not None:
                 self._usage[name] = count
@@ -165,10 +185,16 @@ class AnthropicReader:
 
 def _is_stop(payload: bytes | None) -> bool:
     try:
-        event = orjson.loads(payload or b"")
-    except orjson.JSONDecodeError:
+        event = load_json(payload or b"")
+    except Unreadable:
         return False
     return isinstance(event, dict) and event.get("type") == "message_stop"
+
+
+def _index(event: dict[str, Any]) -> int:
+    """Return which block an event is about; -1 if it does not say."""
+    index = event.get("index")
+    return index if isinstance(index, int) else -1
 
 
 def _is_call(block: dict[str, Any]) -> bool:

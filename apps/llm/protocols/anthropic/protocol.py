@@ -1,20 +1,27 @@
 """How a request is written in Anthropic's messages protocol.
 
 What cannot be said is left out: `seed`; `top_p` beside a `temperature`, which some
-Claudes refuse together; both of them for later Claudes, which refuse either.
+Claudes refuse together; both of them for later Claudes, which refuse either, and
+`temperature` beside thinking.
 Source: Anthropic API reference, "Messages" (version 2023-06-01).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from apps.llm.protocols.anthropic.answer import (
     ANSWER_TOOL,
     AnthropicReader,
     read_answer,
+)
+from apps.llm.protocols.anthropic.thinking import (
+    NO_THINKING,
+    read_thinking,
+    thinks,
+    version_of,
 )
 from apps.llm.protocols.base import Headers
 from apps.llm.protocols.conversation import (
@@ -26,6 +33,13 @@ from apps.llm.protocols.conversation import (
     ToolUse,
     Turn,
     read_conversation,
+)
+from apps.llm.protocols.extra_params import (
+    CACHE_CONTROL,
+    EFFORT,
+    THINKING,
+    extra_params,
+    with_extra_body,
 )
 from apps.llm.protocols.json_mode import schema_of, with_instruction
 from apps.llm.protocols.tools import ToolChoice, read_tools
@@ -41,11 +55,20 @@ MODELS_PER_PAGE = 1000
 """The most that is allowed; there are some dozens."""
 WHY = "Gives the final answer. Call it once, with the whole answer."
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
-_CLAUDE = re.compile(r"\bclaude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2})(?!\d))?")
-"""Major and minor version in a name: `claude-3-5-sonnet-…`, `claude-opus-4-7`. What
-follows in more digits is a date."""
 UNSAMPLED = (4, 7)
-"""From this Claude on `temperature` and `top_p` are refused."""
+"""From this Claude on `temperature`, `top_p` and `top_k` are refused."""
+THINKING_TOP_P = 0.95
+"""Less is refused beside thinking."""
+EXTRA_PARAMS = frozenset(
+    {EFFORT, THINKING, CACHE_CONTROL, "safety_identifier", "service_tier", "top_k"}
+)
+_SERVICE_TIERS = {
+    "auto": "auto",
+    "priority": "auto",
+    "default": "standard_only",
+    "standard_only": "standard_only",
+}
+"""By the words of chat completions; the others have none here."""
 _MODES = {"auto": "auto", "none": "none", "required": "any"}
 
 
@@ -73,20 +96,39 @@ class Anthropic:
         """Return the JSON body. Raises: BadRequest."""
         conversation = read_conversation(request.messages)
         answering = _answer_tool(request)
-        system = conversation.system
-        if not answering:
-            system = with_instruction(system, request.response_format)
+        tool_fields = answering or _tool_fields(request, conversation)
+        extra = extra_params(endpoint, request)
+        thinking = NO_THINKING
+        if extra:
+            is_forced = request.is_continued or _must_call(tool_fields)
+            thinking = read_thinking(
+                endpoint.model,
+                extra,
+                request.max_tokens,
+                is_forced=is_forced,
+                follows_tools=_follows_tools(conversation),
+            )
         fields: dict[str, Any] = {
             "model": endpoint.model,
-            "max_tokens": request.max_tokens or MAX_TOKENS,
+            # Thoughts count as part of the answer.
+            "max_tokens": request.max_tokens or MAX_TOKENS + thinking.budget,
             "messages": _messages(conversation.turns),
-            "system": system or None,
+            "system": _system(conversation, request, has_form=bool(answering)),
             "stop_sequences": list(request.stop) or None,
             "stream": True if is_stream else None,
-            **_sampling(endpoint, request),
-            **(answering or _tool_fields(request, conversation)),
+            **_sampling(endpoint, request, extra, is_thinking=thinking.is_on),
+            **thinking.fields,
+            **_other(extra),
+            **tool_fields,
         }
-        return encode(without_nones(fields))
+        return encode(with_extra_body(endpoint, without_nones(fields)))
+
+    def extra_params(self, model: str) -> frozenset[str]:
+        """Return the extra parameters that this model has words for."""
+        found = EXTRA_PARAMS
+        if not thinks(model):
+            found -= {EFFORT, THINKING}
+        return found if _is_sampled(model) else found - {"top_k"}
 
     def read_answer(self, endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
         """Return the one JSON answer. Raises: LlmError."""
@@ -104,13 +146,68 @@ class Anthropic:
         return [row.get("id") for row in objects_in(rows)]
 
 
-def _sampling(endpoint: Endpoint, request: ChatRequest) -> dict[str, float]:
-    version = _CLAUDE.search(endpoint.model)
-    if version and (int(version[1]), int(version[2] or 0)) >= UNSAMPLED:
+def _is_sampled(model: str) -> bool:
+    version = version_of(model)
+    return version is None or version < UNSAMPLED
+
+
+def _sampling(
+    endpoint: Endpoint,
+    request: ChatRequest,
+    extra: Mapping[str, Any],
+    *,
+    is_thinking: bool,
+) -> dict[str, float]:
+    if not _is_sampled(endpoint.model):
         return {}
+    if is_thinking:
+        top_p = request.top_p or 0.0
+        return {"top_p": top_p} if top_p >= THINKING_TOP_P else {}
+    top_k = extra.get("top_k", 0)
+    said: dict[str, float] = {"top_k": top_k} if top_k > 0 else {}
     if request.temperature is not None:
-        return {"temperature": min(request.temperature, MAX_TEMPERATURE)}
-    return {} if request.top_p is None else {"top_p": request.top_p}
+        said["temperature"] = min(request.temperature, MAX_TEMPERATURE)
+    elif request.top_p is not None:
+        said["top_p"] = request.top_p
+    return said
+
+
+def _other(extra: Mapping[str, Any]) -> dict[str, Any]:
+    if not extra:
+        return {}
+    mark = extra.get(CACHE_CONTROL)
+    person = extra.get("safety_identifier")
+    return without_nones(
+        {
+            "service_tier": _SERVICE_TIERS.get(extra.get("service_tier", "")),
+            "metadata": {"user_id": person} if person else None,
+            CACHE_CONTROL: mark if isinstance(mark, Mapping) else None,
+        }
+    )
+
+
+def _system(
+    conversation: Conversation, request: ChatRequest, *, has_form: bool
+) -> str | list[dict[str, Any]] | None:
+    """Return the system messages: one text, or blocks if one of them is marked.
+
+    `has_form`: the form of the answer is given elsewhere.
+    """
+    parts = conversation.system_parts
+    wanted = None if has_form else request.response_format
+    if all(part.cache_control is None for part in parts):
+        return with_instruction(conversation.system, wanted) or None
+    words = with_instruction("", wanted)
+    return [_block(part) for part in (*parts, *([Text(words)] if words else ()))]
+
+
+def _must_call(tool_fields: Mapping[str, Any]) -> bool:
+    return tool_fields.get("tool_choice", {}).get("type") in ("any", "tool")
+
+
+def _follows_tools(conversation: Conversation) -> bool:
+    last = conversation.turns[-1:]
+    return any(isinstance(part, ToolResult) for turn in last for part in turn.parts)
 
 
 def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
@@ -136,13 +233,13 @@ def _end_in_no_space(messages: list[dict[str, Any]]) -> None:
 
 def _block(part: Part) -> dict[str, Any]:
     match part:
-        case Text(text):
-            return {"type": "text", "text": text}
-        case Image(media_type, data, url):
+        case Text(text, mark):
+            return _marked({"type": "text", "text": text}, mark)
+        case Image(media_type, data, url, mark):
             source = {"type": "base64", "media_type": media_type, "data": data}
             if not data:
                 source = {"type": "url", "url": url}
-            return {"type": "image", "source": source}
+            return _marked({"type": "image", "source": source}, mark)
         case ToolUse(id_, name, arguments):
             use = {"id": _id(id_), "name": name, "input": arguments}
             return {"type": "tool_use", **use}
@@ -150,6 +247,10 @@ def _block(part: Part) -> dict[str, Any]:
             blocks = [_block(inner) for inner in parts]
             result = {"type": "tool_result", "tool_use_id": _id(call_id)}
             return {**result, "content": blocks} if blocks else result
+
+
+def _marked(block: dict[str, Any], mark: Mapping[str, Any] | None) -> dict[str, Any]:
+    return block if mark is None else {**block, CACHE_CONTROL: dict(mark)}
 
 
 def _id(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.llm.errors import BadRequest, BadResponse, Incomplete
+from apps.llm.errors import BadResponse, ContentFiltered, Incomplete
 from apps.llm.faults import excerpt
 from apps.llm.protocols.tool_calls import ToolCalls, json_text
 from apps.llm.protocols.values import (
@@ -79,7 +79,7 @@ class GeminiReader:
         candidates = objects_in(chunk.get("candidates"))
         if not candidates:
             if _is_blocked(chunk):
-                raise BadRequest(f"{self._endpoint.name!r}: blocks the prompt")
+                raise ContentFiltered(f"{self._endpoint.name!r}: blocks the prompt")
             return None
         delta = self._delta(
             objects_in(object_in(candidates[0], "content").get("parts"))

@@ -8,10 +8,10 @@ Source: Gemini API reference v1beta, "Generating content", "Function calling" an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from apps.llm.errors import BadRequest
 from apps.llm.protocols.base import Headers
@@ -25,7 +25,15 @@ from apps.llm.protocols.conversation import (
     Turn,
     read_conversation,
 )
+from apps.llm.protocols.extra_params import (
+    EFFORT,
+    THINKING,
+    extra_params,
+    with_extra_body,
+)
+from apps.llm.protocols.gemini.addresses import method_url
 from apps.llm.protocols.gemini.answer import GeminiReader, read_answer
+from apps.llm.protocols.gemini.thinking import thinking_config, thinks
 from apps.llm.protocols.json_mode import schema_of, wants_json, with_instruction
 from apps.llm.protocols.tools import Tools, read_tools
 from apps.llm.protocols.values import encode, objects_in, text_in, without_nones
@@ -46,6 +54,11 @@ _IMAGE_TYPES = {
     ".png": "image/png",
     ".webp": "image/webp",
 }
+_SAMPLING = {
+    "top_k": "topK",
+    "frequency_penalty": "frequencyPenalty",
+    "presence_penalty": "presencePenalty",
+}
 _METHODS = "supportedGenerationMethods"
 
 
@@ -53,11 +66,12 @@ class Gemini:
     """See `apps.llm.protocols.base.WireProtocol`."""
 
     def chat_url(self, endpoint: Endpoint, *, is_stream: bool) -> str:
-        """Return the address of the model's method."""
-        model = endpoint.model
-        path = model if "/" in model else f"models/{model}"
+        """Return the address of the model's method.
+
+        Raises: BadRequest if the model's name is none that an address can hold.
+        """
         method = "streamGenerateContent?alt=sse" if is_stream else "generateContent"
-        return f"{endpoint.base_url.rstrip('/')}/{quote(path)}:{method}"
+        return method_url(endpoint, method)
 
     def models_url(self, endpoint: Endpoint) -> str:
         """Return the address of the method that lists models."""
@@ -76,14 +90,22 @@ class Gemini:
         system = conversation.system
         if tools:  # refused beside the protocol's own JSON mode
             system = with_instruction(system, request.response_format)
+        extra = extra_params(endpoint, request)
         config = _config(request, has_tools=tools is not None)
+        if extra:
+            config |= _extra_config(endpoint.model, extra)
         fields = {
             "contents": _contents(endpoint, conversation),
             "systemInstruction": {"parts": [{"text": system}]} if system else None,
             "generationConfig": config or None,
             **_tool_fields(tools),
         }
-        return encode(without_nones(fields))
+        return encode(with_extra_body(endpoint, without_nones(fields)))
+
+    def extra_params(self, model: str) -> frozenset[str]:
+        """Return the extra parameters that this model has words for."""
+        found = frozenset(_SAMPLING)
+        return found | {EFFORT, THINKING} if thinks(model) else found
 
     def read_answer(self, endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
         """Return the one JSON answer. Raises: LlmError."""
@@ -101,8 +123,14 @@ class Gemini:
         return [
             text_in(row.get("name")).removeprefix("models/")
             for row in objects_in(rows)
-            if "generateContent" in (row.get(_METHODS) or ("generateContent",))
+            if _answers(row)
         ]
+
+
+def _answers(row: dict[str, Any]) -> bool:
+    """Say whether a model answers conversations; one that does not say may."""
+    methods = row.get(_METHODS)
+    return not methods or not isinstance(methods, list) or "generateContent" in methods
 
 
 def _config(request: ChatRequest, *, has_tools: bool) -> dict[str, Any]:
@@ -117,6 +145,15 @@ def _config(request: ChatRequest, *, has_tools: bool) -> dict[str, Any]:
         config["responseMimeType"] = "application/json"
         config["responseJsonSchema"] = schema_of(request.response_format) or None
     return without_nones(config)
+
+
+def _extra_config(model: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+    said = {word: extra[name] for name, word in _SAMPLING.items() if name in extra}
+    if said.get("topK", 1) < 1:
+        del said["topK"]  # elsewhere that means no limit, here it is refused
+    if thinking := thinking_config(model, extra):
+        said["thinkingConfig"] = thinking
+    return said
 
 
 def _contents(endpoint: Endpoint, conversation: Conversation) -> list[dict[str, Any]]:

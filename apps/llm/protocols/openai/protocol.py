@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from apps.llm.protocols.base import Headers
+from apps.llm.protocols.extra_params import (
+    CACHE_CONTROL,
+    extra_params,
+    with_extra_body,
+)
 from apps.llm.protocols.openai.answer import OpenAiReader, read_answer
+from apps.llm.protocols.openai.messages import sent_messages
 from apps.llm.protocols.values import encode, objects_in, without_nones
 from apps.llm.types import ChatRequest, Delta, Endpoint, Finish
 
@@ -42,7 +48,7 @@ class OpenAi:
         """Return the JSON body. Raises: BadRequest."""
         fields: dict[str, Any] = {
             "model": endpoint.model,
-            "messages": list(request.messages),
+            "messages": sent_messages(request.messages),
         }
         optional = {
             endpoint.max_tokens_field: request.max_tokens,
@@ -56,10 +62,15 @@ class OpenAi:
             fields |= _tools(request)
         if request.is_continued:
             fields |= GOES_ON
+        if extra := extra_params(endpoint, request):
+            fields |= _own_words(extra)
         if is_stream:
             fields["stream"] = True
             fields["stream_options"] = {"include_usage": True}
-        return encode(fields)
+        return encode(with_extra_body(endpoint, fields))
+
+    def extra_params(self, model: str) -> None:
+        """Return None: servers differ, so whoever keeps the endpoint must know."""
 
     def read_answer(self, endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
         """Return the one JSON answer. Raises: LlmError."""
@@ -83,6 +94,13 @@ def _sampling(endpoint: Endpoint, request: ChatRequest) -> dict[str, float | Non
     if _UNSAMPLED.search(endpoint.model):
         return {}
     return {"temperature": request.temperature, "top_p": request.top_p}
+
+
+def _own_words(extra: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the parameters as fields; marks on parts of messages are none."""
+    if extra.get(CACHE_CONTROL) is True:
+        return {name: extra[name] for name in extra if name != CACHE_CONTROL}
+    return extra
 
 
 def _tools(request: ChatRequest) -> dict[str, Any]:
