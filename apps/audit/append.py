@@ -24,6 +24,7 @@ from apps.audit.canonical import canonical_bytes
 from apps.audit.checkpoints import is_due, sign
 from apps.audit.dialects import Dialect, dialect_of
 from apps.audit.errors import NotCanonical, StaleWrite
+from apps.audit.macs import NO_MAC, Head, MacKey, head_fault, head_mac, mac_key
 from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
 from apps.core.errors import InvalidInput
 from apps.core.ids import new_id
@@ -182,31 +183,49 @@ def append(connection: BaseDatabaseWrapper, group: Sequence[PreparedBatch]) -> A
     with connection.wrap_database_errors, closing(connection.connection.cursor()) as c:
         _run_writes(c, dialect, group)
         begins = lock_heads(c, dialect, {batch.team_id for batch in group})
-        heads = begins.copy()
+        ends = {team_id: head.end for team_id, head in begins.items()}
+        key = mac_key()
         recorded = dialect.now(c)
         time = recorded.encode(), dialect.adapt(recorded_time(recorded))
         rows: list[tuple[Any, ...]] = []
         contents: list[tuple[Any, ...]] = []
         seqs = []
         for batch in group:
-            head = heads[batch.team_id]
-            end = _link(batch, head, time, dialect, (rows, contents))
-            seqs.append(range(head.seq + 1, end.seq + 1))
-            heads[batch.team_id] = end
+            begin = ends[batch.team_id]
+            end = _link(batch, begin, time, dialect, key, (rows, contents))
+            seqs.append(range(begin.seq + 1, end.seq + 1))
+            ends[batch.team_id] = end
+        macs = {
+            team_id: _next_head_mac(key, team_id, begins[team_id], end)
+            for team_id, end in ends.items()
+        }
         c.executemany(
             dialect.marked(_MOVE_HEAD),
             [
-                (end.seq, chain.tagged(end.hash), dialect.adapt(team_id))
-                for team_id, end in heads.items()
+                (end.seq, chain.tagged(end.hash), macs[team_id], dialect.adapt(team_id))
+                for team_id, end in ends.items()
             ],
         )
         # After that: PostgreSQL sees no standstill after an executemany of psycopg's.
         dialect.insert(c, _ENTRIES, rows)
         dialect.insert(c, _CONTENTS, contents)
-        for team_id, end in heads.items():
-            if is_due(begins[team_id].seq, end.seq):
+        for team_id, end in ends.items():
+            if macs[team_id] and is_due(begins[team_id].end.seq, end.seq):
                 _add_checkpoint(c, dialect, team_id, end, recorded)
-    return Appended(seqs, recorded, (group[0].team_id, seqs[0].start, rows[0][-1]))
+    return Appended(seqs, recorded, (group[0].team_id, seqs[0].start, rows[0][-2]))
+
+
+def _next_head_mac(
+    key: MacKey, team_id: UUID, head: Head, end: chain.Position
+) -> bytes:
+    """Return the code of a head that moves to `end`.
+
+    If it is not right where it stands, it never is again: what was added behind the
+    site's back is not signed with what comes after it.
+    """
+    if head_fault(team_id, head) is not None:
+        return NO_MAC
+    return head_mac(key, team_id, end, head.mac_from)
 
 
 def _add_checkpoint(
@@ -220,7 +239,7 @@ def _add_checkpoint(
 
 def lock_heads(
     cursor: Any, dialect: Dialect, team_ids: Iterable[UUID]
-) -> dict[UUID, chain.Position]:
+) -> dict[UUID, Head]:
     """Lock the heads of some teams and return them; a missing one is created.
 
     Always in the order of team ids, so that two transactions cannot wait for each
@@ -232,24 +251,28 @@ def lock_heads(
     heads = _select_heads(cursor, dialect, params)
     if len(heads) < len(params):
         cursor.executemany(
-            dialect.marked(_CREATE_HEAD), [(param, GENESIS_HASH) for param in params]
+            dialect.marked(_CREATE_HEAD),
+            [(dialect.adapt(team_id), *_first_head(team_id)) for team_id in ordered],
         )
         heads = _select_heads(cursor, dialect, params)
     return {team_id: heads[dialect.adapt(team_id)] for team_id in ordered}
 
 
-def _select_heads(
-    cursor: Any, dialect: Dialect, params: list[Any]
-) -> dict[Any, chain.Position]:
+def _first_head(team_id: UUID) -> tuple[str, int, bytes]:
+    """Return hash, first entry with a code, and code of a chain without entries."""
+    return GENESIS_HASH, 1, head_mac(mac_key(), team_id, chain.START, 1)
+
+
+def _select_heads(cursor: Any, dialect: Dialect, params: list[Any]) -> dict[Any, Head]:
     marks = ", ".join([dialect.mark] * len(params))
     cursor.execute(
-        "SELECT team_id, seq, hash FROM audit_chainhead "  # nosec B608
+        "SELECT team_id, seq, hash, mac_from, mac FROM audit_chainhead "  # nosec B608
         f"WHERE team_id IN ({marks}) ORDER BY team_id{dialect.lock}",
         params,
     )
     return {
-        team: chain.Position(seq, chain.untagged(text))
-        for team, seq, text in cursor.fetchall()
+        team: Head(chain.Position(seq, chain.untagged(text)), mac_from, bytes(mac))
+        for team, seq, text, mac_from, mac in cursor.fetchall()
     }
 
 
@@ -258,6 +281,7 @@ def _link(
     head: chain.Position,
     time: tuple[bytes, Any],
     dialect: Dialect,
+    key: MacKey,
     tables: tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]],
 ) -> chain.Position:
     """Add the batch's rows of both tables and return the new end of the chain."""
@@ -280,9 +304,11 @@ def _link(
                 recorded_at,
                 canonical,
                 chain.tagged(previous),
+                key.entry_mac(previous),
             )
         )
-        contents += [(team, seq, *content) for content in entry.contents]
+        for content in entry.contents:
+            contents.append((team, seq, *content))
     return chain.Position(seq, previous)
 
 
@@ -307,13 +333,15 @@ def _run_writes(cursor: Any, dialect: Dialect, group: Sequence[PreparedBatch]) -
 _INSERTION = re.compile(r"INSERT INTO (?P<into>\w+ \([^()]+\)) VALUES \((%s, )*%s\)$")
 """An INSERT that can as well take many rows."""
 _CREATE_HEAD = (
-    "INSERT INTO audit_chainhead (team_id, seq, hash) "
-    "VALUES (%s, 0, %s) ON CONFLICT DO NOTHING"
+    "INSERT INTO audit_chainhead (team_id, seq, hash, mac_from, mac) "
+    "VALUES (%s, 0, %s, %s, %s) ON CONFLICT DO NOTHING"
 )
-_MOVE_HEAD = "UPDATE audit_chainhead SET seq = %s, hash = %s WHERE team_id = %s"
+_MOVE_HEAD = (
+    "UPDATE audit_chainhead SET seq = %s, hash = %s, mac = %s WHERE team_id = %s"
+)
 _ENTRIES = (
     "audit_entry (team_id, seq, id, action, subject_type, subject_id, "
-    "recorded_at, canonical, hash)"
+    "recorded_at, canonical, hash, mac)"
 )
 _CONTENTS = "audit_content (team_id, seq, name, salt, sealed, size)"
 _INSERT_CHECKPOINT = (

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
+from struct import Struct
 from typing import NamedTuple
 from uuid import UUID
 
@@ -21,6 +22,7 @@ GENESIS = bytes(32)
 SALT_BYTES = 16
 _ENTRY = b"\x00"
 _BODY = b"\x01"
+_PLACE = Struct(">c16sQ32s")
 
 
 class FaultKind(StrEnum):
@@ -50,8 +52,14 @@ class FaultKind(StrEnum):
     """The signature of a checkpoint is not that of the key it names."""
     CHECKPOINT_KEY_UNKNOWN = "checkpoint_key_unknown"
     """A checkpoint names a key that is not ours, or gone."""
+    MAC_MISSING = "mac_missing"
+    """An entry, or the head, has no code: it was not written with the key."""
+    MAC_FORGED = "mac_forged"
+    """The code of an entry, or of the head, is not that of the key it names."""
+    MAC_KEY_UNKNOWN = "mac_key_unknown"
+    """The code of an entry, or of the head, names a key that is not ours, or gone."""
     CONTENT_MISSING = "content_missing"
-    """A body is gone, and no entry says that it was erased."""
+    """A body is gone, and no entry of the site's says that it was erased."""
     CONTENT_CHANGED = "content_changed"
     """A body, its salt or its length is another than the digest says."""
     CONTENT_UNREADABLE = "content_unreadable"
@@ -95,7 +103,7 @@ class ChainCheck:
 
 def entry_hash(team_id: UUID, seq: int, previous: bytes, canonical: bytes) -> bytes:
     """Return the hash of the entry at `seq`."""
-    place = _ENTRY + team_id.bytes + seq.to_bytes(8, "big") + previous
+    place = _PLACE.pack(_ENTRY, team_id.bytes, seq, previous)
     return sha256(place + canonical).digest()
 
 

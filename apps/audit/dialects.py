@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -33,6 +34,8 @@ class Dialect:
     """Adds rows; takes a cursor, the table with its columns, and the rows."""
     time_text: str
     """Reads `recorded_at` as `2030-01-31 12:00:00.123456`, whatever is in it."""
+    contains: str
+    """Says whether `canonical` holds the bytes of a parameter."""
 
     def adapt(self, value: Any) -> Any:
         """Return `value` as the driver takes it."""
@@ -84,7 +87,7 @@ def _insert(cursor: Any, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
         chunk = rows[start : start + count]
         cursor.execute(
             _insertion(into, len(chunk[0]), count),
-            [value for row in chunk for value in row],
+            list(chain.from_iterable(chunk)),
         )
         start += count
 
@@ -112,6 +115,7 @@ _DIALECTS = {
         mark="?",
         insert=_insert,
         time_text="CAST(recorded_at AS TEXT)",
+        contains="instr(canonical, %s) > 0",
     ),
     "postgresql": Dialect(
         conversions={},
@@ -120,5 +124,6 @@ _DIALECTS = {
         mark="%s",
         insert=_copy,
         time_text="to_char(recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
+        contains="position(%s::bytea in canonical) > 0",
     ),
 }

@@ -21,3 +21,8 @@ COPIES_FAILED = Counts(
     "Times that checkpoints could not be written to CHECKPOINT_DIR.",
 )
 """Counted by the notary's thread alone."""
+CHECKPOINTS_REFUSED = Counts(
+    "checkpoints_refused",
+    "Times that the end of a chain was not signed, because its code is not right.",
+)
+"""Counted by the notary's thread, at every look until the operator has acted."""

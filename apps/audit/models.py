@@ -18,6 +18,10 @@ class ChainHead(models.Model):
     team_id = models.UUIDField(primary_key=True)
     seq = models.BigIntegerField()
     hash = models.CharField(max_length=DIGEST_LENGTH)
+    mac_from = models.BigIntegerField()
+    """The first entry that must have a `mac`."""
+    mac = models.BinaryField()
+    """See `macs.py`. Empty: some commit found a head that was not right."""
 
     def __str__(self) -> str:
         return f"{self.team_id} {self.seq}"
@@ -37,6 +41,8 @@ class Entry(models.Model):
     canonical = models.BinaryField()
     """The exact bytes: JSON columns rewrite numbers and refuse some characters."""
     hash = models.CharField(max_length=DIGEST_LENGTH)
+    mac = models.BinaryField()
+    """See `macs.py`. Empty: written by a version that had no codes."""
 
     objects = TeamQuerySet["Entry"].as_manager()
 

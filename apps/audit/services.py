@@ -1,4 +1,4 @@
-"""Appending in the caller's own transaction, and erasing bodies."""
+"""Appending in the caller's own transaction, erasing bodies, accepting a head."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.transaction import TransactionManagementError
 
 from apps.audit.append import Appended, append, prepare, recorded_time
+from apps.audit.chain import Position, untagged
 from apps.audit.dialects import dialect_of
-from apps.audit.models import Content, Entry
+from apps.audit.macs import NO_MAC, Head, entry_fault, head_fault, head_mac, mac_key
+from apps.audit.models import ChainHead, Content, Entry
 from apps.audit.types import Actor, Batch, EntryDraft, Erasure, WrittenEntry
+from apps.core.errors import InvalidInput
 
 CONTENT_ERASED = "audit.content_erased"
+HEAD_ACCEPTED = "audit.head_accepted"
 BODIES_PER_ENTRY = 300
 """Keeps an erasure entry near 40 KB however much is erased."""
 
@@ -66,6 +70,45 @@ def content_erase(
     recorded_at = recorded_time(appended.recorded)
     entries = tuple(WrittenEntry(seq, recorded_at) for seq in appended.seqs[0])
     return Erasure(len(erased), entries)
+
+
+def head_accept(
+    *, team_id: UUID, actor: Actor, reason: str, using: str = DEFAULT_DB_ALIAS
+) -> WrittenEntry:
+    """Record that an operator accepts a chain as it stands, and give its head a code.
+
+    Entries without a right code stay as they are: verification goes on naming them.
+    Raises: InvalidInput if the head is right, or there is no chain.
+    """
+    with transaction.atomic(using=using):
+        heads = ChainHead.objects.using(using).select_for_update()
+        head = heads.filter(team_id=team_id).first()
+        if head is None or head_fault(team_id, _head_of(head)) is None:
+            raise InvalidInput("the head of this chain needs no acceptance")
+        draft = EntryDraft(
+            HEAD_ACCEPTED, "team", team_id, actor, {"at": head.seq, "reason": reason}
+        )
+        appended = _append(Batch(team_id, (draft,)), using)
+        head.refresh_from_db()
+        head.mac_from = min(head.mac_from, _first_authentic(team_id, using))
+        head.mac = head_mac(mac_key(), team_id, _head_of(head).end, head.mac_from)
+        head.save(using=using, update_fields=["mac_from", "mac"])
+    return WrittenEntry(appended.seqs[0][0], recorded_time(appended.recorded))
+
+
+def _head_of(row: ChainHead) -> Head:
+    return Head(Position(row.seq, untagged(row.hash)), row.mac_from, bytes(row.mac))
+
+
+def _first_authentic(team_id: UUID, using: str) -> int:
+    """Return the first entry with a right code: whoever moved `mac_from` is undone."""
+    entries = Entry.objects.using(using).for_team(team_id).exclude(mac=NO_MAC)
+    rows = entries.order_by("seq").values_list("seq", "hash", "mac")
+    return next(
+        seq
+        for seq, text, mac in rows.iterator()
+        if entry_fault(bytes(mac), untagged(text)) is None
+    )
 
 
 def _erase(

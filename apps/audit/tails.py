@@ -1,11 +1,14 @@
 """Which ends of chains no checkpoint stands for yet, and the checkpoints for them.
 
 Reads heads without locking them: appending never waits for this. Several processes may
-do it at the same time; a checkpoint that another one has made is passed over.
+do it at the same time; a checkpoint that another one has made is passed over. A head
+whose code is not right (`macs.py`) is not signed: somebody without the key has moved
+it, and a checkpoint would vouch for what they added.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import NamedTuple
 from uuid import UUID
 
@@ -16,16 +19,19 @@ from django.db.models.functions import Coalesce, Now
 
 from apps.audit.checkpoints import sign
 from apps.audit.dialects import dialect_of
+from apps.audit.macs import head_fault
+from apps.audit.metrics import CHECKPOINTS_REFUSED
 from apps.audit.models import ChainHead, Checkpoint, Entry
+from apps.audit.stored import StoredHead
+
+logger = logging.getLogger(__name__)
 
 
 class _Tail(NamedTuple):
     """A chain that has grown since its last checkpoint."""
 
     team_id: UUID
-    seq: int
-    """Of its end."""
-    hash: str
+    head: StoredHead
     age_s: float | None
     """Since the first entry after that checkpoint. None: there is none, as can only
     be after tampering."""
@@ -38,7 +44,8 @@ def tails_seal(*, older_than_s: float = 0.0) -> int:
     many processes make no more checkpoints than one. Returns how many were made.
     """
     tails = _tails(Checkpoint.objects.across_teams())
-    due = [t for t in tails if t.age_s is None or t.age_s >= older_than_s]
+    old = [t for t in tails if t.age_s is None or t.age_s >= older_than_s]
+    due = [tail for tail in old if _may_be_signed(tail)]
     if not due:
         return 0
     connection = connections[DEFAULT_DB_ALIAS]
@@ -82,15 +89,38 @@ def _tails(checkpoints: QuerySet[Checkpoint]) -> list[_Tail]:
         .filter(seq__gt=F("sealed"))
         .annotate(since=Subquery(first.values("recorded_at")), now=Now())
     )
-    columns = ("team_id", "seq", "hash", "since", "now")
+    columns = ("team_id", "since", "now", "seq", "hash", "mac_from", "mac")
     return [
-        _Tail(team_id, seq, text, since and (now - since).total_seconds())
-        for team_id, seq, text, since, now in heads.values_list(*columns)
+        _Tail(
+            team_id,
+            StoredHead(seq, text, mac_from, bytes(mac)),
+            since and (now - since).total_seconds(),
+        )
+        for team_id, since, now, seq, text, mac_from, mac in heads.values_list(*columns)
     ]
 
 
+def _may_be_signed(tail: _Tail) -> bool:
+    """Say whether the site itself has put the head where it is; tell if not."""
+    try:
+        fault = head_fault(tail.team_id, tail.head.head)
+    except ValueError:
+        why = "it holds no hash"
+    else:
+        if fault is None:
+            return True
+        why = fault
+    CHECKPOINTS_REFUSED.add()
+    logger.error(
+        "checkpoints: the head of team %s is not signed: %s; run audit_verify",
+        tail.team_id,
+        why,
+    )
+    return False
+
+
 def _checkpoint(tail: _Tail, recorded: str) -> Checkpoint:
-    made = sign(tail.team_id, tail.seq, tail.hash, recorded)
+    made = sign(tail.team_id, tail.head.seq, tail.head.hash, recorded)
     return Checkpoint(
         team_id=tail.team_id,
         seq=made.seq,

@@ -5,7 +5,7 @@ import uuid
 import pytest
 from django.db import transaction
 
-from apps.audit import services, verify
+from apps.audit import checking, services, verify
 from apps.audit.chain import FaultKind
 from apps.audit.models import Content
 from apps.audit.selectors import entry_list
@@ -105,7 +105,7 @@ def test_many_are_recorded_and_verified_in_parts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(services, "BODIES_PER_ENTRY", 3)
-    monkeypatch.setattr(verify, "MAX_MISSING", 2)
+    monkeypatch.setattr(checking, "MAX_MISSING", 2)
     monkeypatch.setattr(verify, "PAGE", 4)
     team_id = chain_of(20)
     assert [w.seq for w in erase(team_id, *places_of(team_id)[:10]).entries] == [

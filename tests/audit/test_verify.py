@@ -26,6 +26,7 @@ from tests.audit.examples import (
     fault_of,
     place,
 )
+from tests.audit.tampering import authenticate
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -82,7 +83,7 @@ def cut_tail(team_id: uuid.UUID, seq: int) -> Found:
 
 
 def inserted_row(team_id: uuid.UUID, seq: int) -> Found:
-    columns = "id, action, subject_type, subject_id, recorded_at, canonical, hash"
+    columns = "id, action, subject_type, subject_id, recorded_at, canonical, hash, mac"
     execute(
         f"INSERT INTO audit_entry (team_id, seq, {columns}) SELECT team_id, %s, "
         f"{columns} FROM audit_entry WHERE team_id = %s AND seq = %s",
@@ -101,6 +102,7 @@ def well_linked_row_behind_the_head(team_id: uuid.UUID, seq: int) -> Found:
         team_id, LENGTH + 1, chain.untagged(last.hash), bytes(copy.canonical)
     )
     set_column(team_id, LENGTH + 1, "hash", chain.tagged(forged))
+    authenticate(team_id)
     return LENGTH + 1, FaultKind.HEAD_BEHIND
 
 
@@ -314,6 +316,7 @@ def test_well_linked_bytes_that_are_no_entry_are_found(canonical: bytes) -> None
     set_column(team_id, 1, "canonical", canonical)
     set_column(team_id, 1, "hash", forged)
     set_head(team_id, "hash", forged)
+    authenticate(team_id)
     assert place(team_id) == (1, FaultKind.NOT_CANONICAL)
 
 
@@ -326,6 +329,7 @@ def test_well_linked_entry_with_an_odd_digest_is_found(digest: str) -> None:
     set_column(team_id, 1, "canonical", odd)
     set_column(team_id, 1, "hash", forged)
     set_head(team_id, "hash", forged)
+    authenticate(team_id)
     assert place(team_id) == (1, FaultKind.NOT_CANONICAL)
 
 
