@@ -54,6 +54,12 @@ class PayloadTooLarge(InvalidInput):
     http_status = 413
 
 
+class PromptTooLong(InvalidInput):
+    """More text than the settings allow, or than any model asked could read."""
+
+    code = "context_length_exceeded"
+
+
 class Conflict(ConductorError):
     """It cannot be done now: something else holds on to it."""
 

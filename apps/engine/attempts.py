@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 
 from apps.engine.calls import Attempt, AttemptFailed, Target
 from apps.engine.errors import CallFailed, CallFault
 from apps.engine.events import StepAttemptFailed, StepCompleted, StepStarted
+from apps.engine.extra_params import messages_taken, params_taken
 from apps.engine.messages import messages_json
 from apps.engine.ports import (
+    CONTENT_FILTER,
     Call,
     CallParams,
     Delta,
@@ -20,9 +22,11 @@ from apps.engine.ports import (
 from apps.engine.replay import Round, StepResult
 from apps.engine.rescue import Speaker, Voice, continued_params
 from apps.engine.run import Run
-from apps.engine.structured import problem_of
+from apps.engine.structured import delivered, problem_of
 from apps.engine.text import strip_thinking
 from apps.engine.tool_calls import tool_calls_json
+
+WITHHELD = "the model refused, or its provider withheld the answer"
 
 
 class Superseded(Exception):
@@ -92,6 +96,7 @@ class Attempts:
         recorder raises.
         """
         place = self._place
+        asked = self._taken(asked)
         number = place.round_.attempts.get(place.index, 0) + 1
         view = _View(place, number, self._voice, asked, watch)
 
@@ -102,16 +107,46 @@ class Attempts:
             watch.called()
 
         try:
-            attempt = await self._run.caller.call(
+            attempt = await self._answer(asked, announce, view)
+            self._check(attempt, asked, view)
+        except AttemptFailed as exc:
+            raise self._note_failure(asked.worker.name, number, exc) from None
+        return self._complete(asked, number, attempt)
+
+    async def _answer(
+        self, asked: Asked, announce: Callable[[], Awaitable[None]], view: _View
+    ) -> Attempt:
+        """Make the call; an answer that breaks off in a refusal ends with it."""
+        try:
+            return await self._run.caller.call(
                 self._call(asked),
                 Target(asked.worker.price, asked.worker.max_output_tokens),
                 announce,
                 view.show,
             )
-            self._check(attempt, asked, view)
         except AttemptFailed as exc:
-            raise self._note_failure(asked.worker.name, number, exc) from None
-        return self._complete(asked, number, attempt)
+            is_refusal = exc.failure.fault is CallFault.CONTENT_FILTERED
+            if not (is_refusal and exc.attempt.text and self._keeps_refusals):
+                raise
+            exc.attempt.finish_reason = CONTENT_FILTER
+            return exc.attempt
+
+    @property
+    def _keeps_refusals(self) -> bool:
+        """Say whether a refusal is the answer: always once a part of it has gone out.
+
+        Nobody goes on from a text that its author broke off so.
+        """
+        has_spoken = self._voice is not None and bool(self._voice.said)
+        return has_spoken or not self._run.pool.retries_refusals
+
+    def _taken(self, asked: Asked) -> Asked:
+        """Return what is asked, less what this worker takes no notice of."""
+        params = self._run.task.params
+        if params.extra is None or not self._place.is_last:
+            return asked
+        messages = messages_taken(params, asked.messages, asked.worker)
+        return replace(asked, messages=messages)
 
     async def _announce(self, asked: Asked, number: int) -> None:
         place = self._place
@@ -128,6 +163,8 @@ class Attempts:
 
     def _call(self, asked: Asked) -> Call:
         params = self._run.task.params if self._place.is_last else CallParams()
+        if params.extra is not None:
+            params = params_taken(params, asked.worker)
         if asked.is_continued and self._voice is not None:
             params = continued_params(params, self._voice.said)
         return Call(
@@ -140,18 +177,22 @@ class Attempts:
 
     def _check(self, attempt: Attempt, asked: Asked, view: _View) -> None:
         """Refuse an answer that is complete and no good. Raises: AttemptFailed."""
+        is_refusal = attempt.finish_reason == CONTENT_FILTER
         try:
-            if not asked.is_continued:
+            if is_refusal and not self._keeps_refusals:
+                raise CallFailed(CallFault.CONTENT_FILTERED, WITHHELD)
+            if not (asked.is_continued or is_refusal):
                 _require_content(attempt)
-            if self._place.is_last and not attempt.tool_calls:
+            if self._place.is_last and not (attempt.tool_calls or is_refusal):
                 self._check_form(attempt)
             view.finish()
         except CallFailed as exc:
             raise AttemptFailed(exc, attempt) from None
 
     def _check_form(self, attempt: Attempt) -> None:
-        text = strip_thinking(attempt.text)
-        problem = problem_of(text, self._run.task.params.response_format)
+        wanted = self._run.task.params.response_format
+        text = delivered(strip_thinking(attempt.text), wanted)
+        problem = problem_of(text, wanted)
         if problem is not None:
             raise InvalidOutput(text, problem)
 

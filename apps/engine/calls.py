@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from apps.engine.errors import CallFailed, CallFault
 from apps.engine.limits import Limits
-from apps.engine.messages import estimate_input, estimate_tools
+from apps.engine.messages import ends_in_beginning, estimate_input, estimate_tools
 from apps.engine.meter import Meter, Reservation
 from apps.engine.ports import Call, CallEnd, Delta, ToolCallPart, WorkerCaller
 from apps.engine.tool_calls import FINISHED, ToolCallAssembly
@@ -19,6 +19,7 @@ from apps.engine.usage import Cost, Price, Usage, estimate_tokens
 _BILLED_WITHOUT_TEXT = frozenset(
     {
         CallFault.FIRST_BYTE_TIMEOUT,
+        CallFault.FIRST_TOKEN_TIMEOUT,
         CallFault.IDLE_TIMEOUT,
         CallFault.TOTAL_TIMEOUT,
         CallFault.CANCELLED,
@@ -131,7 +132,7 @@ class Caller:
         try:
             usage = await self._read(call, attempt, on_delta, started)
         except CallFailed as exc:
-            failure = exc
+            failure = _named(exc, call)
         except asyncio.CancelledError:
             failure = _closed()
         ended = loop.time()
@@ -216,6 +217,13 @@ def _finish_reason(end: CallEnd, attempt: Attempt) -> str:
     if not attempt.tool_calls and end.finish_reason == FINISHED:
         return "stop"
     return end.finish_reason
+
+
+def _named(failure: CallFailed, call: Call) -> CallFailed:
+    """Return the failure by its proper name: providers have none for a prefill."""
+    if failure.fault is CallFault.BAD_REQUEST and ends_in_beginning(call.messages):
+        return CallFailed(CallFault.PREFILL_REFUSED, failure.message)
+    return failure
 
 
 def _closed() -> CallFailed:

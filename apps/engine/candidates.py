@@ -15,6 +15,8 @@ from apps.engine.suitability import unsuited
 
 MAX_INVALID = 2
 """Answers in a wrong form per step: the first one, and the one put right."""
+_ASKED_DIFFERENTLY = frozenset({CallFault.INVALID_OUTPUT, CallFault.PREFILL_REFUSED})
+"""After these the same worker is asked at once, in another way."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ def next_worker(
 
     Every candidate gets its turn; attempts beyond that go to a worker whose faults were
     all transient. An answer in a wrong form is put right once, by the worker that gave
-    it. `closed` counts calls that were closed because another one was quicker.
+    it, and a refused prefill is left out at once. `closed` counts calls that were
+    closed because another one was quicker.
     """
     left = attempts_left(failures, max_attempts, closed=closed)
     if left < 1:
@@ -122,7 +125,7 @@ def next_worker(
     if again is None or not fresh:
         return again or (fresh[0] if fresh else None)
     last = failures[-1]
-    is_due = last.fault is CallFault.INVALID_OUTPUT or left > len(fresh)
+    is_due = last.fault in _ASKED_DIFFERENTLY or left > len(fresh)
     return again if again.name == last.worker and is_due else fresh[0]
 
 
@@ -131,10 +134,12 @@ def attempts_left(
 ) -> int:
     """Return how many calls a step may still make.
 
-    A worker that rests because it failed before is not called, so it costs nothing.
+    A worker that rests because it failed before is not called, so it costs nothing. Nor
+    does a prefill that a worker refuses at once, before the proper call.
     """
     made = sum(tried.fault is not CallFault.CIRCUIT_OPEN for tried in failures)
-    return max_attempts - made - closed
+    refusals = {t for t in failures if t.fault is CallFault.PREFILL_REFUSED}
+    return max_attempts - made - closed + len(refusals)
 
 
 def untried(
@@ -165,7 +170,7 @@ def _again(
     candidates: Sequence[PoolWorker], failures: Sequence[Tried]
 ) -> PoolWorker | None:
     """Return the last worker that may be asked again after what it did."""
-    lasting = {t.worker for t in failures if not _may_repeat(t.fault)}
+    lasting = {t.worker for t in failures if not _may_repeat(t, failures)}
     present = {worker.name: worker for worker in candidates}
     for tried in reversed(failures):
         if tried.worker in present and tried.worker not in lasting:
@@ -173,5 +178,7 @@ def _again(
     return None
 
 
-def _may_repeat(fault: CallFault) -> bool:
-    return fault in TRANSIENT_FAULTS or fault is CallFault.INVALID_OUTPUT
+def _may_repeat(tried: Tried, failures: Sequence[Tried]) -> bool:
+    if tried.fault is CallFault.PREFILL_REFUSED:
+        return failures.count(tried) == 1
+    return tried.fault in TRANSIENT_FAULTS or tried.fault is CallFault.INVALID_OUTPUT

@@ -30,6 +30,8 @@ class Record(NamedTuple):
 class _Field:
     name: str
     is_body: bool
+    is_required: bool
+    """False: records from before the field lack it."""
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
 
@@ -51,7 +53,8 @@ def encode(event: Event) -> Record:
 def decode(record: Record) -> Event:
     """Return the event that `encode` made `record` from.
 
-    A missing body reads as an empty text: it was empty, or has been erased.
+    A missing body reads as an empty text: it was empty, or has been erased. A missing
+    fact has its default: the record is older than the field.
     Raises: KeyError for an action that is no event of a run.
     """
     values = {
@@ -61,6 +64,7 @@ def decode(record: Record) -> Event:
             else record.data[field.name]
         )
         for field in _SHAPES[record.action]
+        if field.is_body or field.is_required or field.name in record.data
     }
     event: Event = _CLASSES[record.action](**values)
     return event
@@ -105,21 +109,22 @@ def _deep_list(value: Any) -> Any:
     return [_deep_list(v) for v in value] if isinstance(value, tuple) else value
 
 
-def _field(name: str, hint: Any) -> _Field:
+def _field(field: dataclasses.Field[Any], hint: Any) -> _Field:
+    name, is_required = field.name, field.default is dataclasses.MISSING
     is_body = BODY in getattr(hint, "__metadata__", ())
     plain = get_args(hint)[0] if is_body else hint
     if plain is Usage:
-        return _Field(name, False, _encode_usage, _decode_usage)
+        return _Field(name, False, is_required, _encode_usage, _decode_usage)
     if get_origin(plain) is tuple:
         if is_body:
-            return _Field(name, True, _encode_bodies, _decode_bodies)
-        return _Field(name, False, _deep_list, _deep_tuple)
-    return _Field(name, is_body, _same, _same)
+            return _Field(name, True, is_required, _encode_bodies, _decode_bodies)
+        return _Field(name, False, is_required, _deep_list, _deep_tuple)
+    return _Field(name, is_body, is_required, _same, _same)
 
 
 def _shape(cls: type[Event]) -> tuple[_Field, ...]:
     hints = get_type_hints(cls, include_extras=True)
-    return tuple(_field(f.name, hints[f.name]) for f in dataclasses.fields(cls))
+    return tuple(_field(f, hints[f.name]) for f in dataclasses.fields(cls))
 
 
 _CLASSES: Mapping[str, Any] = {cls.action: cls for cls in ALL_EVENTS}

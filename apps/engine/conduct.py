@@ -24,14 +24,16 @@ from apps.engine.journal import Journal
 from apps.engine.limits import Limits
 from apps.engine.meter import Meter
 from apps.engine.planning import make_plan
-from apps.engine.ports import Pool, Ports, Task
+from apps.engine.ports import CONTENT_FILTER, Pool, Ports, Task
 from apps.engine.replay import Round, StepResult, replay
 from apps.engine.rounds import run_round
 from apps.engine.run import Run
+from apps.engine.structured import delivered
 from apps.engine.usage import Usage
 
 _CODES: Mapping[str, str] = {
     CallFault.CONTEXT_LENGTH: "context_length_exceeded",
+    CallFault.CONTENT_FILTERED: "content_filtered",
     CallFault.INVALID_OUTPUT: "invalid_structured_output",
 }
 """Faults of a step after which a failed run has a code of its own."""
@@ -120,21 +122,30 @@ class _Conductor:
             return False
         last = run.state.rounds[-1]
         if last.answer is None:
-            return run.may_replan and last.fault != CallFault.INVALID_OUTPUT
+            is_final = last.fault == CallFault.INVALID_OUTPUT or run.keeps_refusal(last)
+            return run.may_replan and not is_final
         if last.answer.tool_calls:
             return False  # only the caller can go on from here
         return run.may_recurse
 
     def _conclude(self) -> RunCompleted | RunFailed:
         rounds = self._run.state.rounds
+        last = rounds[-1]
+        is_refused = last.fault == CallFault.CONTENT_FILTERED
+        if is_refused and self._run.keeps_refusal(last) and not self._run.has_spoken:
+            return RunCompleted("", CONTENT_FILTER, *self._sums())
         answer = _last_answer(rounds)
         is_broken = self._run.has_spoken and rounds[-1].answer is None
         if (
             answer is None or is_broken
         ):  # what went out can't be replaced by an older one
             return self._worker_failed()
+        text = answer.text
+        # Beside calls a text need not have any form, and a refusal has none.
+        if not answer.tool_calls and answer.finish_reason != CONTENT_FILTER:
+            text = delivered(text, self._run.task.params.response_format)
         return RunCompleted(
-            answer.text, answer.finish_reason, *self._sums(), answer.tool_calls
+            text, answer.finish_reason, *self._sums(), answer.tool_calls
         )
 
     def _worker_failed(self) -> RunFailed:
@@ -144,13 +155,15 @@ class _Conductor:
         if self._run.has_spoken:
             code = "stream_interrupted"
         message = failed[-1].text if failed else "no step answered"
-        return self._failed(code, message)
+        return self._failed(code, message, is_lasting=last.has_lasting_failure)
 
-    def _failed(self, code: str, message: str) -> RunFailed:
+    def _failed(
+        self, code: str, message: str, *, is_lasting: bool = False
+    ) -> RunFailed:
         rounds = self._run.state.rounds
         answer = _last_answer(rounds)
         best = answer.text if answer else _best_text(rounds)
-        return RunFailed(code, message, best, *self._sums())
+        return RunFailed(code, message, best, *self._sums(), is_lasting)
 
     def _sums(self) -> tuple[Usage, int, bool, int, int]:
         meter = self._run.meter

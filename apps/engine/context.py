@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.engine.cutting import cut_to_fit
+from apps.engine.extra_params import unmarked_images
 from apps.engine.messages import (
     estimate_input,
     estimate_tools,
@@ -20,7 +21,7 @@ from apps.engine.messages import (
     question_of,
 )
 from apps.engine.plan import Plan
-from apps.engine.ports import CallParams, Message, Messages, PoolWorker, Task
+from apps.engine.ports import CallParams, Message, Messages, PoolWorker, Task, TextPart
 
 PREAMBLE = (
     "You are one of several experts who answer a question together. Each of you has a "
@@ -57,13 +58,14 @@ def fits(
     wanted_output: int | None,
     *,
     tools: Sequence[Mapping[str, Any]] = (),
+    beside: int = 0,
 ) -> bool:
     """Say whether `messages` leave room for an answer in the worker's context.
 
     The room is what the answer may be long, a quarter of the context at most. A context
-    of unknown size fits everything.
+    of unknown size fits everything. `beside`: tokens that are sent with the messages.
     """
-    read = estimate_input(messages) + estimate_tools(tools)
+    read = estimate_input(messages) + estimate_tools(tools) + beside
     return fits_context(
         read, worker.context_tokens, wanted_output or worker.max_output_tokens
     )
@@ -93,10 +95,19 @@ def cut_messages(
     """
     step = _Step(task, plan, index, responses, worker)
     params = task.params if index == len(plan.steps) - 1 else CallParams()
+    # Sections are weighed around an empty question, once: a long one takes its time.
+    around = 0 if step.is_direct else estimate_input(step.messages((), ""))
 
     def suits(conversation: Messages) -> bool:
-        messages = step.messages(conversation, question_of(conversation))
-        return fits(messages, worker, params.max_tokens, tools=params.tools)
+        question = question_of(conversation)
+        messages = (
+            step.messages(conversation, question)
+            if step.is_direct
+            else _user(question, conversation)
+        )
+        return fits(
+            messages, worker, params.max_tokens, tools=params.tools, beside=around
+        )
 
     whole = worker_messages(task, plan, index, responses, worker)
     is_short = fits(whole, worker, params.max_tokens, tools=params.tools)
@@ -148,7 +159,9 @@ def _user(text: str, conversation: Messages) -> Messages:
     images = images_of(conversation)
     if not images:
         return (Message(role="user", content=text),)
-    return (Message(role="user", content=[{"type": "text", "text": text}, *images]),)
+    # Cache marks belong to the conversation as its caller wrote it.
+    first = TextPart(type="text", text=text)
+    return (Message(role="user", content=[first, *unmarked_images(images)]),)
 
 
 def _mentions_tools(messages: Messages) -> bool:

@@ -30,6 +30,12 @@ def cut_to_fit(messages: Messages, fits: Callable[[Messages], bool]) -> Messages
     return _without(messages, going[: fewest + 1]) if fewest < len(going) else None
 
 
+def shortest(messages: Messages) -> Messages:
+    """Return a conversation without all that may be left out of it."""
+    going = _removable(messages)
+    return _without(messages, going) if going else messages
+
+
 def _removable(messages: Messages) -> list[list[int]]:
     """Return the turns that may be left out, as positions, oldest first."""
     turns = _turns(messages)

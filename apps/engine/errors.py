@@ -60,6 +60,8 @@ class CallFault(StrEnum):
     """No connection (refused, DNS, TLS) within the limit."""
     FIRST_BYTE_TIMEOUT = "first_byte_timeout"
     """Connected, but nothing came."""
+    FIRST_TOKEN_TIMEOUT = "first_token_timeout"  # nosec B105
+    """Something came, but no content, reasoning or tool call in time."""
     IDLE_TIMEOUT = "idle_timeout"
     """The stream fell silent."""
     TOTAL_TIMEOUT = "total_timeout"
@@ -80,8 +82,12 @@ class CallFault(StrEnum):
     """The provider's account is out of credit."""
     BAD_REQUEST = "bad_request"
     """The provider refuses the request itself."""
+    PREFILL_REFUSED = "prefill_refused"
+    """The provider refuses a conversation that ends in the beginning of an answer."""
     CONTEXT_LENGTH = "context_length"
     """The request is longer than the model's context."""
+    CONTENT_FILTERED = "content_filtered"
+    """The provider or its model refuses the content: a safety filter, a policy."""
     CIRCUIT_OPEN = "circuit_open"
     """Not asked at all: it failed several times in a row and rests for a while."""
     QUEUE_FULL = "queue_full"
@@ -99,7 +105,6 @@ class CallFault(StrEnum):
 TRANSIENT_FAULTS = frozenset(
     {
         CallFault.CONNECT,
-        CallFault.IDLE_TIMEOUT,
         CallFault.RATE_LIMITED,
         CallFault.SERVER_ERROR,
         CallFault.INCOMPLETE,
@@ -107,7 +112,22 @@ TRANSIENT_FAULTS = frozenset(
         CallFault.EMPTY,
     }
 )
-"""Faults for which the same endpoint may be asked again."""
+"""Faults for which the same endpoint may be asked again. A timeout is none of them: a
+second one would double the caller's wait."""
+LASTING_FAULTS: frozenset[str] = frozenset(
+    {
+        CallFault.UNAUTHORIZED,
+        CallFault.NOT_FOUND,
+        CallFault.QUOTA,
+        CallFault.BAD_REQUEST,
+        CallFault.PREFILL_REFUSED,
+        CallFault.CONTEXT_LENGTH,
+        CallFault.CONTENT_FILTERED,
+        CallFault.INVALID_OUTPUT,
+        PlanFault.UNSUITED_WORKER,
+    }
+)
+"""Faults of a step that the same request would meet again, however long it waits."""
 
 
 class CallFailed(EngineError):

@@ -240,6 +240,8 @@ class RunFailed:
     has_unknown_cost: bool
     latency_ms: int
     overhead_ms: int
+    is_lasting: bool = False
+    """True: the same request would fail in the same way, however long it waits."""
 
 
 @dataclass(frozen=True, slots=True)

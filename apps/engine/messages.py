@@ -67,6 +67,18 @@ def estimate_tools(tools: Sequence[Mapping[str, Any]]) -> int:
     return estimate_tokens(orjson.dumps(tools).decode()) if tools else 0
 
 
+def ends_in_beginning(messages: Messages) -> bool:
+    """Say whether a conversation ends in the beginning of an answer: a prefill."""
+    if not messages or messages[-1]["role"] != "assistant":
+        return False
+    return not messages[-1].get("tool_calls")
+
+
+def without_beginning(messages: Messages) -> Messages:
+    """Return a conversation without the beginning of an answer at its end."""
+    return messages[:-1] if ends_in_beginning(messages) else messages
+
+
 def question_of(messages: Sequence[Message]) -> str:
     """Return the complete user question that stands for a conversation.
 

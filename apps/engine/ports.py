@@ -22,6 +22,8 @@ class TextPart(TypedDict):
 
     type: Literal["text"]
     text: str
+    cache_control: NotRequired[Mapping[str, Any]]
+    """Marks the end of what a provider shall cache; in Anthropic's words."""
 
 
 class ImageUrl(TypedDict):
@@ -37,6 +39,8 @@ class ImagePart(TypedDict):
 
     type: Literal["image_url"]
     image_url: ImageUrl
+    cache_control: NotRequired[Mapping[str, Any]]
+    """As of a text."""
 
 
 class FunctionCall(TypedDict):
@@ -85,6 +89,12 @@ class CallParams:
     """Functions of the caller, in the shape of chat completions."""
     tool_choice: str | Mapping[str, Any] | None = None
     parallel_tool_calls: bool | None = None
+    extra: Mapping[str, Any] | None = None
+    """Checked parameters that not every model takes, by their names, such as
+    `reasoning_effort`. Each worker gets those it takes. None: there are none."""
+    is_extra_translated: bool | None = None
+    """True: `extra` was asked for in the words of another protocol, so that no worker
+    gets what it is not known to take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +129,11 @@ class PoolWorker:
     accepts_tools: bool = True
     accepts_prefill: bool = False
     """True: it goes on from a partial answer that ends the messages."""
+    extra_params: frozenset[str] | None = None
+    """Names of the extra parameters it takes. None: all."""
+    listed_params: frozenset[str] = frozenset()
+    """Those it is known to take, for requests whose words were translated; they count
+    where `extra_params` is None."""
     hedge_after_s: float | None = None
     """How long 95 % of its answers take to begin. None: not known well enough."""
 
@@ -136,6 +151,9 @@ class Pool:
     """None: unknown."""
     substitutes: tuple[str, ...] = ()
     """Names of workers that take over when the fallback worker fails too, in order."""
+    retries_refusals: bool = False
+    """True: another worker is asked after one has refused the content. False: the
+    refusal is the answer."""
 
     def worker(self, name: str) -> PoolWorker:
         """Return the worker called `name`. Raises: KeyError."""
@@ -152,6 +170,8 @@ class Pool:
 
 # --- model calls ---------------------------------------------------------------------
 
+CONTENT_FILTER = "content_filter"
+"""`CallEnd.finish_reason` of an answer that the provider withheld, in part or whole."""
 CONDUCTOR = ""
 """`Call.worker` of a call to the conductor model. Workers never have an empty name."""
 

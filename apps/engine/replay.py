@@ -7,10 +7,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from apps.engine import events as ev
-from apps.engine.errors import CallFault, HistoryMismatch
+from apps.engine.errors import LASTING_FAULTS, CallFault, HistoryMismatch
 from apps.engine.meter import Meter
 from apps.engine.plan import Plan, PlannedStep
-from apps.engine.ports import Rejection, RoundOutcome, StepOutcome
+from apps.engine.ports import (
+    CONTENT_FILTER,
+    Rejection,
+    RoundOutcome,
+    StepOutcome,
+)
 from apps.engine.text import strip_thinking
 
 PLANNING = -1
@@ -32,7 +37,11 @@ class StepResult:
     @property
     def told(self) -> str:
         """Return what later steps read of it."""
-        return self.text if self.state == "completed" else f"(no response: {self.text})"
+        if self.state != "completed":
+            return f"(no response: {self.text})"
+        if not self.text and self.finish_reason == CONTENT_FILTER:
+            return "(no response: it was refused)"
+        return self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +76,25 @@ class Round:
         return last.fault if last is not None else ""
 
     @property
+    def has_refusal(self) -> bool:
+        """Say whether a step failed because a provider refuses its content."""
+        refused = CallFault.CONTENT_FILTERED
+        return any(result.fault == refused for result in self.results.values())
+
+    @property
     def has_failure(self) -> bool:
         """Say whether a step failed."""
         return any(r.state == "failed" for r in self.results.values())
+
+    @property
+    def has_lasting_failure(self) -> bool:
+        """Say whether a step failed that would fail again: all its faults last."""
+        return any(
+            {result.fault, *(tried.fault for tried in self.failures.get(index, ()))}
+            <= LASTING_FAULTS
+            for index, result in self.results.items()
+            if result.state == "failed"
+        )
 
     def outcome(self) -> RoundOutcome:
         """Return the round as a planner may see it."""

@@ -96,12 +96,15 @@ class Continued:
         return self._after_blanks(told)
 
     def _after_blanks(self, text: str) -> str:
-        while self._owed and text:
-            if text[0] != self._owed[0]:
-                self._owed = ""
-                break
-            text, self._owed = text[1:], self._owed[1:]
-        return text
+        if not self._owed:
+            return text
+        shared = 0
+        most = min(len(text), len(self._owed))
+        while shared < most and text[shared] == self._owed[shared]:
+            shared += 1
+        # The first other character ends the comparison for good.
+        self._owed = self._owed[shared:] if shared == len(text) else ""
+        return text[shared:]
 
     def finish(self) -> str:
         held, self._held = self._held, None

@@ -51,7 +51,11 @@ class Run:
 
     def is_superseded(self, round_: Round) -> bool:
         """Say whether a failure has made the rest of a round useless."""
-        return round_.has_failure and self.may_replan
+        return round_.has_failure and self.may_replan and not self.keeps_refusal(round_)
+
+    def keeps_refusal(self, round_: Round) -> bool:
+        """Say whether a provider has refused, and nobody else may be asked then."""
+        return round_.has_refusal and not self.pool.retries_refusals
 
     def streams_round(self, number: int) -> bool:
         """Say whether the answer of round `number` goes out as it comes.

@@ -82,10 +82,13 @@ class Checker:
         self._budget.left = MAX_REFERENCES
         if work > MAX_WORK:
             raise TooComplex
-        is_valid = self._validator.is_valid(answer)
-        if self._budget.left < 0:
-            raise TooComplex
-        return [] if is_valid else self._explained(answer, work)
+        try:
+            is_valid = self._validator.is_valid(answer)
+            if self._budget.left < 0:
+                raise TooComplex
+            return [] if is_valid else self._explained(answer, work)
+        except ValueError:  # nested deeper than the library goes
+            raise TooComplex from None
 
     def _explained(self, answer: Any, work: int) -> list[str]:
         self._budget.left = MAX_REFERENCES_TOLD

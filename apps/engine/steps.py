@@ -15,6 +15,7 @@ from apps.engine.errors import (
 )
 from apps.engine.events import StepFailed
 from apps.engine.hedging import Race
+from apps.engine.messages import without_beginning
 from apps.engine.ports import PoolWorker
 from apps.engine.replay import Round, StepResult, Tried
 from apps.engine.rescue import Voice, continued_messages
@@ -84,12 +85,21 @@ class StepRunner:
     def _next_worker(self) -> PoolWorker | None:
         if self._voice is not None and self._voice.has_called_tools:
             return None  # the caller may be at work on it already
+        if self._is_refused:
+            return None
         closed = self._attempts.closed
         if not self._failures and not closed:
             return self._candidates.first
         most = self._run.limits.max_attempts
         workers = self._candidates.workers
         return next_worker(workers, self._failures, most, closed=closed)
+
+    @property
+    def _is_refused(self) -> bool:
+        if self._run.pool.retries_refusals:
+            return False
+        refused = CallFault.CONTENT_FILTERED
+        return any(tried.fault is refused for tried in self._failures)
 
     async def _wait(self, worker: PoolWorker) -> None:
         failed = self._failed.get(worker.name)
@@ -139,10 +149,16 @@ class StepRunner:
         if self._repair is not None and self._repair.worker is worker:
             return self._repair
         messages = self._candidates.messages(worker)
+        if self._refuses_prefill(worker):
+            return Asked(worker, without_beginning(messages))
         said = self._voice.said if self._voice is not None else ""
         if not said or not worker.accepts_prefill:
             return Asked(worker, messages)
         return Asked(worker, continued_messages(messages, said), is_continued=True)
+
+    def _refuses_prefill(self, worker: PoolWorker) -> bool:
+        refused = CallFault.PREFILL_REFUSED
+        return Tried(worker.name, refused) in self._failures
 
     def _note(self, asked: Asked, failed: CallFailed) -> None:
         name = asked.worker.name

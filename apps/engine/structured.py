@@ -14,6 +14,7 @@ import orjson
 
 from apps.engine.ports import Message, Messages
 from apps.engine.schemas import Checker, TooComplex
+from apps.engine.text import without_fences
 
 MAX_SCHEMA_BYTES = 128 * 1024
 MAX_KEPT_WEIGHT = 128
@@ -39,6 +40,15 @@ def problem_of(text: str, response_format: Mapping[str, Any] | None) -> str | No
         return None if isinstance(answer, dict) else "it is JSON, but not an object"
     schema = response_format["json_schema"].get("schema")
     return None if schema is None else _mismatch(answer, len(text), schema)
+
+
+def delivered(text: str, response_format: Mapping[str, Any] | None) -> str:
+    """Return an answer as its caller gets it: JSON without fences around it.
+
+    The record of the step keeps what the model wrote.
+    """
+    kind = response_format["type"] if response_format else "text"
+    return text if kind == "text" else without_fences(text)
 
 
 def repair_messages(messages: Messages, answer: str, problem: str) -> Messages:

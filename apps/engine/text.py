@@ -1,9 +1,14 @@
-"""Removes a model's private thinking from what others see."""
+"""Removes what surrounds an answer: private thinking, and the fences around JSON."""
 
 from __future__ import annotations
 
+import re
+
 OPEN = "<think>"
 CLOSE = "</think>"
+_BLOCK = re.compile(f"{OPEN}.*?{CLOSE}", re.DOTALL)
+FENCE = "```"
+FENCED_AS = "json"
 
 
 class ThinkFilter:
@@ -22,22 +27,24 @@ class ThinkFilter:
         """Take the next piece; return what is certainly visible by now."""
         if not self._held and not self._is_inside and "<" not in piece:
             return self._visible(piece)
-        self._held += piece
-        seen = []
-        while True:
-            tag = CLOSE if self._is_inside else OPEN
-            before, found, after = self._held.partition(tag)
-            if not found:
-                break
-            if not self._is_inside:
-                seen.append(before)
-            self._is_inside = not self._is_inside
-            self._held = after
-        kept = _overlap(self._held, CLOSE if self._is_inside else OPEN)
-        if not self._is_inside:
-            seen.append(self._held[: len(self._held) - kept])
-        self._held = self._held[len(self._held) - kept :]
-        return self._visible("".join(seen))
+        text, self._held = self._held + piece, ""
+        if self._is_inside:
+            _, closed, text_after = text.partition(CLOSE)
+            if not closed:
+                self._held = _end_like(text, CLOSE)
+                return ""
+            text, self._is_inside = text_after, False
+        # Blocks that are closed are taken out at once, so that any number of them takes
+        # linear time: up to the last closing tag each opening one has its end.
+        end = text.rfind(CLOSE) + len(CLOSE) if CLOSE in text else 0
+        seen = _BLOCK.sub("", text[:end])
+        before, opened, inside = text[end:].partition(OPEN)
+        if opened:
+            self._is_inside = True
+            self._held = _end_like(inside, CLOSE)
+            return self._visible(seen + before)
+        self._held = _end_like(before, OPEN)
+        return self._visible(seen + before.removesuffix(self._held))
 
     def flush(self) -> str:
         """Return what was held back; call once, at the end."""
@@ -64,9 +71,26 @@ def strip_thinking(text: str) -> str:
     return think_filter.feed(text) + think_filter.flush()
 
 
-def _overlap(text: str, tag: str) -> int:
-    """Return how many last characters of `text` may be the beginning of `tag`."""
+def without_fences(text: str) -> str:
+    """Return what stands between Markdown fences if JSON fills all of `text` so.
+
+    Many models write JSON as a code block, whatever they are told. Any other text comes
+    back as it is.
+    """
+    bare = text.strip()
+    if len(bare) < 2 * len(FENCE) or not bare.startswith(FENCE):
+        return text
+    if not bare.endswith(FENCE):
+        return text
+    inner = bare.removeprefix(FENCE).removesuffix(FENCE).strip()
+    if inner[: len(FENCED_AS)].lower() == FENCED_AS:
+        inner = inner[len(FENCED_AS) :].lstrip()
+    return inner
+
+
+def _end_like(text: str, tag: str) -> str:
+    """Return the last characters of `text` that may be the beginning of `tag`."""
     for size in range(min(len(tag) - 1, len(text)), 0, -1):
-        if tag.startswith(text[-size:]):
-            return size
-    return 0
+        if text.endswith(tag[:size]):
+            return tag[:size]
+    return ""

@@ -84,6 +84,8 @@ CHARACTERS_PER_TOKEN = 3
 """A cautious average for estimates; English text has about 4."""
 TOKENS_PER_MESSAGE = 8
 """Chat framing around each message."""
+MOST_BYTES_PER_TOKEN = 6
+"""More than ordinary text has: English has 4 to 5, code and other languages less."""
 
 
 def estimate_tokens(*texts: str) -> int:
@@ -92,3 +94,8 @@ def estimate_tokens(*texts: str) -> int:
         -(-len(text.encode()) // CHARACTERS_PER_TOKEN) + TOKENS_PER_MESSAGE
         for text in texts
     )
+
+
+def least_tokens(text: str) -> int:
+    """Return how many input tokens `text` will be at least."""
+    return len(text.encode()) // MOST_BYTES_PER_TOKEN

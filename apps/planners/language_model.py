@@ -11,7 +11,7 @@ from typing import Literal
 
 from apps.engine.context import fits_context
 from apps.engine.cutting import cut_to_fit
-from apps.engine.errors import PlanFault, PlanRejected
+from apps.engine.errors import CallFailed, CallFault, PlanFault, PlanRejected
 from apps.engine.messages import estimate_input, question_of
 from apps.engine.plan import Plan
 from apps.engine.ports import Ask, CallParams, Messages, PlanRequest, Pool
@@ -42,8 +42,16 @@ class LanguageModelPlanner:
             raise ValueError("uses_prefill: expected mode 'lists', got 'json_schema'")
 
     async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
-        """Ask the conductor once; see `Planner.plan`."""
-        reply = await ask(self._messages(request), self._params(request))
+        """Ask the conductor once; see `Planner.plan`.
+
+        One that refuses to have its reasoning started for it is asked without that.
+        """
+        try:
+            reply = await ask(self._messages(request), self._params(request))
+        except CallFailed as exc:
+            if exc.fault is not CallFault.PREFILL_REFUSED or not self.uses_prefill:
+                raise
+            return await replace(self, uses_prefill=False).plan(request, ask)
         _refuse_incomplete(reply.finish_reason)
         plan = self._parse(reply.text, request)
         if plan is None and not request.may_keep:

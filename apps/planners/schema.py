@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from apps.engine.errors import PlanFault, PlanRejected
 from apps.engine.plan import Plan, PlannedStep
+from apps.engine.text import without_fences
 from apps.planners.quoting import clean, shorten
 from apps.planners.reader import MAX_CHARS
 from apps.planners.resolve import all_earlier, check_count, earlier_steps, worker_name
@@ -102,7 +103,8 @@ def _reply(text: str) -> PlanReply:
         raise PlanRejected(PlanFault.UNPARSEABLE, message)
     try:
         # Not strict: some servers let raw line breaks into strings.
-        return PlanReply.model_validate(json.loads(text, strict=False))
+        bare = without_fences(text)
+        return PlanReply.model_validate(json.loads(bare, strict=False))
     except ValidationError as exc:
         first = exc.errors(include_url=False, include_input=False)[0]
         place = shorten(".".join(str(part) for part in first["loc"]), 60)

@@ -125,7 +125,11 @@ CODES = {"stream_interrupted"}
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_fault_ends_well_or_by_name(place, fault):
     found = outcome(place, fault)
-    if isinstance(found.end, ev.RunCompleted):
+    if isinstance(found.end, ev.RunCompleted) and found.end.finish_reason != "stop":
+        assert fault is CallFault.CONTENT_FILTERED  # a refusal is an answer
+        assert RIGHT.startswith(found.end.answer)
+        assert found.sent == found.end.answer
+    elif isinstance(found.end, ev.RunCompleted):
         assert found.end.answer == RIGHT
         assert found.sent in ("", RIGHT)
     else:
@@ -139,7 +143,9 @@ def test_every_fault_ends_well_or_by_name(place, fault):
 def test_what_cannot_pass_is_not_tried_again(place, fault):
     calls = outcome(place, fault).calls
     again = calls.count(place.worker)
-    assert again == 1 or fault in TRANSIENT_FAULTS
+    may_repeat = TRANSIENT_FAULTS | {CallFault.PREFILL_REFUSED}
+    assert again == 1 or fault in may_repeat
+    assert again <= 2 or fault in TRANSIENT_FAULTS
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.title)

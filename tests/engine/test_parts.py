@@ -1,5 +1,7 @@
 """The engine's small parts: text, money, plans, records, contexts."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,6 +41,16 @@ pieces = st.lists(
 )
 def test_thinking_is_stripped(text, visible):
     assert strip_thinking(text) == visible
+
+
+@pytest.mark.parametrize(
+    "text", ["<think></think>" * 130_000, "<think>" * 250_000, "</think>" * 250_000]
+)
+def test_thinking_in_a_great_many_blocks_is_stripped_in_linear_time(text):
+    """T1: a provider chooses how often its answer says that it thinks."""
+    started = time.thread_time()
+    strip_thinking(text)
+    assert time.thread_time() - started < 1
 
 
 @given(pieces, st.integers(1, 5))
@@ -132,6 +144,7 @@ EXAMPLES: list[ev.Event] = [
     ev.RunCompleted("a", "stop", Usage(1, 1), 2, False, 3, 4),
     ev.RunCompleted("", "tool_calls", Usage(1, 1), 2, False, 3, 4, tool_calls="[{}]"),
     ev.RunFailed("limit_cost", "m", "best", Usage(1, 1), 2, True, 3, 4),
+    ev.RunFailed("worker_failed", "m", "", Usage(1, 1), 2, True, 3, 4, True),
     ev.RunCancelled("user", Usage(1, 1), 2, True, 3, 4),
 ]
 
@@ -139,6 +152,16 @@ EXAMPLES: list[ev.Event] = [
 @pytest.mark.parametrize("event", EXAMPLES, ids=lambda e: e.action)
 def test_every_event_survives_the_ledger(event):
     assert decode(encode(event)) == event
+
+
+def test_a_record_from_before_a_fact_was_kept_reads_with_its_default():
+    record = encode(
+        ev.RunFailed("worker_failed", "m", "", Usage(), 0, True, 3, 4, True)
+    )
+    del record.data["is_lasting"]
+    assert decode(record) == ev.RunFailed(
+        "worker_failed", "m", "", Usage(), 0, True, 3, 4
+    )
 
 
 def test_the_examples_are_complete():

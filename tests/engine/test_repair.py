@@ -112,6 +112,37 @@ def test_a_call_of_a_tool_needs_no_form():
     assert (end.finish_reason, len(ports.caller.calls)) == ("tool_calls", 1)
 
 
+@pytest.mark.parametrize(
+    "fenced",
+    [
+        f"```json\n{GOOD}\n```",
+        f"```\n{GOOD}\n```\n",
+        f"\n ```JSON\r\n{GOOD}\r\n```",
+        f"```json {GOOD}```",
+        f"<think>hm ```</think>```json\n{GOOD}\n```",
+    ],
+)
+def test_D13_json_between_fences_is_delivered_without_them_and_not_paid_twice(fenced):
+    end, ports = formed(fenced)
+    assert (end.answer, len(ports.caller.calls)) == (GOOD, 1)
+    [step] = of(ports, ev.StepCompleted)
+    assert step.text == fenced
+
+
+@pytest.mark.parametrize(
+    "text", [f"```json\n{BAD}\n```", f"```python\n{GOOD}\n```", f"```json\n{GOOD}"]
+)
+def test_what_is_wrong_between_fences_is_put_right(text):
+    end, ports = formed(text, GOOD)
+    assert (end.answer, len(ports.caller.calls)) == (GOOD, 2)
+
+
+def test_fences_of_an_answer_without_a_form_stay():
+    text = f"```json\n{GOOD}\n```"
+    end, _ = formed(text, params=CallParams())
+    assert end.answer == text
+
+
 def test_a_json_object_is_any_object():
     params = CallParams(response_format={"type": "json_object"})
     end, ports = formed("[1]", '{"x": 1}', params=params)

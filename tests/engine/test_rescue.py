@@ -1,5 +1,6 @@
 """A live answer whose call fails: nothing sent is repeated, nothing is contradicted."""
 
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -37,6 +38,7 @@ from apps.engine.text import strip_thinking
 
 CUT = CallFailed(CallFault.INCOMPLETE, "the stream was cut")
 DEAD = CallFailed(CallFault.UNAUTHORIZED, "wrong key")
+REFUSED = CallFailed(CallFault.BAD_REQUEST, "must end with a user message")
 TOOL = {"type": "function", "function": {"name": "look_up", "parameters": {}}}
 TEXT = "The answer is 42. Nobody knows the question."
 
@@ -125,6 +127,22 @@ def test_the_same_worker_may_go_on_after_a_cut():
     assert end.answer == ports.progress.answer == "One, two, three"
 
 
+@pytest.mark.parametrize("is_live", [True, False])
+def test_D3_a_stream_that_stalls_is_left_for_the_next_worker_at_once(is_live):
+    stalled = CallFailed(CallFault.IDLE_TIMEOUT, "silent for 30 s")
+    answers = by_worker(a=spoken("The answer", end=stalled), b=spoken(TEXT))
+    caller = ScriptedCaller(
+        answers, delay_s=lambda call, _: 31.0 if call.worker == "a" else 0.1
+    )
+    plan = Plan((PlannedStep("q", "a"),))
+    ports: Any = make_ports(planner=ScriptedPlanner(plan), caller=caller)
+    task, limits = Task("q", is_streamed=is_live), Limits(max_replans=0)
+    end: Any = run_virtual(conduct(task, pool_of("a", "b"), ports, limits))
+    assert [call.worker for call in caller.calls] == ["a", "b"]
+    assert end.answer == TEXT
+    assert end.latency_ms < 32_000
+
+
 def test_a_stream_without_its_end_marker_is_gone_on_with():
     def answer(call, number):
         if call.worker == "a":
@@ -134,6 +152,47 @@ def test_a_stream_without_its_end_marker_is_gone_on_with():
     end, ports = live(answer, pool_of("a", "b", prefill="b"))
     assert end.answer == ports.progress.answer == "One, two"
     assert [e.fault for e in of(ports, ev.StepAttemptFailed)] == ["incomplete"] * 2
+
+
+@pytest.mark.parametrize("stumbles", [DEAD, CUT])
+def test_D6_a_worker_that_refuses_a_beginning_is_asked_anew_without_one(stumbles):
+    def answer(call, number):
+        if call.worker == "a":
+            return spoken("The answer", " is", end=stumbles)
+        return REFUSED if call.is_continued else spoken(TEXT)
+
+    end, ports = live(answer, pool_of("a", "b", prefill="b"))
+    assert end.answer == ports.progress.answer == TEXT
+    refused, anew = ports.caller.calls[-2:]
+    assert anew.messages == refused.messages[:-1]
+    failed = [e for e in of(ports, ev.StepAttemptFailed) if e.worker == "b"]
+    assert [e.fault for e in failed] == ["prefill_refused"]
+
+
+def test_D6_a_worker_that_refuses_without_a_beginning_too_is_left_for_the_next():
+    def answer(call, number):
+        if call.worker == "a":
+            return spoken("The answer", end=DEAD)
+        return REFUSED if call.worker == "b" else spoken(TEXT)
+
+    end, ports = live(answer, pool_of("a", "c", "b", prefill="b"))
+    assert end.answer == TEXT
+    assert [call.worker for call in ports.caller.calls] == ["a", "b", "b", "c"]
+
+
+@pytest.mark.parametrize("is_live", [True, False])
+def test_D6_a_beginning_of_the_callers_own_that_is_refused_is_left_out(is_live):
+    asked: Any = ({"role": "user", "content": "q"},)
+    begun: Any = (*asked, {"role": "assistant", "content": "The"})
+    caller = ScriptedCaller(
+        lambda call, _: REFUSED if call.messages == begun else spoken(TEXT)
+    )
+    plan = Plan((PlannedStep("q", "a"),))
+    ports: Any = make_ports(planner=ScriptedPlanner(plan), caller=caller)
+    task = Task("q", messages=begun, is_streamed=is_live)
+    end: Any = run_virtual(conduct(task, pool_of("a"), ports, Limits(max_replans=0)))
+    assert end.answer == TEXT
+    assert [call.messages for call in caller.calls] == [begun, asked]
 
 
 @pytest.mark.parametrize("rest", ["\n\n2.", "2.", "\n2."])
@@ -294,6 +353,15 @@ def test_who_should_go_on_and_begins_anew_is_not_heard_twice(said, rest, data):
     joint = Continued(said)
     new = [joint.feed(d.text) for d in pieces_of(data.draw, said + rest)]
     assert "".join(new) + joint.finish() == rest
+
+
+def test_blanks_that_are_said_again_are_left_out_in_linear_time():
+    """T1: two providers in a row could make half a megabyte of them."""
+    blanks = " " * 500_000
+    joint = Continued(f"said{blanks}")
+    started = time.thread_time()
+    assert joint.feed(f"{blanks}more") == "more"
+    assert time.thread_time() - started < 1
 
 
 @many

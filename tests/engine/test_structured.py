@@ -88,6 +88,15 @@ def test_values_of_the_answer_are_not_repeated():
     assert problem is not None and "secret" not in problem
 
 
+@pytest.mark.parametrize("depth", [300, 500, 900, 5000])
+def test_an_answer_that_is_nested_very_deep_has_a_problem(depth):
+    """T10: no depth of an answer is a crash, and none that nobody checked is right."""
+    answer = '{"a":' * depth + "1" + "}" * depth
+    assert problem_of(
+        answer, shaped({"type": "object", "properties": {"a": {"$ref": "#"}}})
+    )
+
+
 def test_a_problem_has_a_bounded_length():
     answer = json.dumps({f"field-{n}" * 50: n for n in range(1000)})
     assert len(problem_of(answer, shaped(PERSON)) or "") < 2500

@@ -59,6 +59,18 @@ async def test_an_incomplete_reply_is_rejected_even_if_it_reads_well(
     assert await fault_of(LanguageModelPlanner(mode), conductor) is fault
 
 
+async def test_D6_a_conductor_that_refuses_a_begun_reply_is_asked_without_it():
+    conductor = Conductor(LISTS)
+
+    async def ask(messages, params):
+        if messages[-1]["role"] == "assistant":
+            raise CallFailed(CallFault.PREFILL_REFUSED, "no beginnings")
+        return await conductor.ask(messages, params)
+
+    assert await LanguageModelPlanner(uses_prefill=True).plan(request(), ask) == PLAN
+    assert len(conductor.calls) == 1
+
+
 @MODES
 async def test_the_form_of_the_other_mode_is_rejected(mode):
     other = Conductor(REPLIES["lists" if mode == "json_schema" else "json_schema"])

@@ -42,6 +42,11 @@ def test_a_good_reply_is_a_plan():
     ]
 
 
+def test_D13_a_reply_between_fences_is_a_plan():
+    text = f"```json\n{reply(*GOOD_STEPS)}\n```"
+    assert parse_json(text, WORKERS) == parse_json(reply(*GOOD_STEPS), WORKERS)
+
+
 def test_no_steps_means_keep():
     assert parse_json(reply(), WORKERS) is None
 

@@ -1,0 +1,41 @@
+"""Characters that no name may hold, because they change how the text around it reads.
+
+Control characters break lines and databases. Bidirectional embeddings, overrides and
+isolates (Unicode Standard Annex #9) turn text that follows them on the same page around
+if nothing closes them. Marks that only hint at a direction, and joiners, are part of
+correct spelling in several scripts and stay.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Control characters, lone surrogates, separators of lines and of paragraphs."""
+_DIRECTIONS = frozenset(
+    map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x2070), *range(0xFFF9, 0xFFFC)))
+)
+"""Embeddings and overrides, isolates and their deprecated kin, annotations."""
+
+
+DISRUPTIVE_NAME = (
+    "A name holds no control characters, and none that turn the direction of text "
+    "around."
+)
+"""What people are told of a name that is not plain."""
+
+
+def is_plain(text: str) -> bool:
+    """Say whether a text holds no character that changes the text around it."""
+    return not any(map(_is_disruptive, text))
+
+
+def plain(text: str) -> str:
+    """Return the text without the characters that change the text around it."""
+    return "".join(c for c in text if not _is_disruptive(c))
+
+
+def _is_disruptive(character: str) -> bool:
+    if character.isascii():
+        return not character.isprintable()
+    return character in _DIRECTIONS or unicodedata.category(character) in _CATEGORIES
