@@ -16,11 +16,12 @@ from django.db.models import F
 from django.utils import timezone
 
 from apps.accounts.models import ApiKey, Membership, Team
+from apps.accounts.types import KeyHolder
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.budgets.models import Budget, BudgetKind, Period, Reservation, Spend
-from apps.budgets.selectors import standings_forget, target_label
-from apps.core.errors import InvalidFields, NotFound
+from apps.budgets.selectors import budgets_binding, standings_forget, target_label
+from apps.core.errors import InvalidFields, NotAllowed, NotFound
 from apps.core.money import MICROS, micros_of_usd, usd_text
 
 SERVICE = Actor("service", "conductor", "Conductor")
@@ -66,10 +67,17 @@ def _create(budget: Budget, actor: Actor) -> Budget:
 
 
 @transaction.atomic
-def budget_update(*, budget: Budget, values: Mapping[str, Any], actor: Actor) -> Budget:
+def budget_update(
+    *,
+    budget: Budget,
+    values: Mapping[str, Any],
+    actor: Actor,
+    within: KeyHolder | None = None,
+) -> Budget:
     """Set another limit. For whom and how long a budget is stays as it is.
 
-    Raises: InvalidFields; NotFound if it was lifted meanwhile.
+    `within` is the key that asks; None if a person does. It raises no budget that binds
+    it. Raises: InvalidFields; NotAllowed; NotFound if it was lifted meanwhile.
     """
     faults = _unknown(values)
     for name in ("kind", "period", "user_id", "api_key_id"):
@@ -85,6 +93,8 @@ def budget_update(*, budget: Budget, values: Mapping[str, Any], actor: Actor) ->
     if row is None:
         raise NotFound(f"there is no budget {str(budget.id)!r} in this team")
     before = row.limit_micros
+    if limit > before:
+        _require_unbound(within, budget)
     if limit != before:
         rows.update(limit_micros=limit)
         budget.limit_micros = limit
@@ -97,8 +107,15 @@ def budget_update(*, budget: Budget, values: Mapping[str, Any], actor: Actor) ->
 
 
 @transaction.atomic
-def budget_delete(*, budget: Budget, actor: Actor) -> None:
-    """Lift a budget at once, for runs in progress too."""
+def budget_delete(
+    *, budget: Budget, actor: Actor, within: KeyHolder | None = None
+) -> None:
+    """Lift a budget at once, for runs in progress too.
+
+    `within` is the key that asks; None if a person does. It lifts no budget that binds
+    it. Raises: NotAllowed.
+    """
+    _require_unbound(within, budget)
     facts = _facts(budget)
     row = Budget.objects.for_team(budget.team_id).filter(pk=budget.pk)
     if row.delete()[0]:
@@ -165,6 +182,18 @@ def _free(team_id: uuid.UUID, spend_id: uuid.UUID, stale: datetime) -> int:
 
 
 # --- parts ---------------------------------------------------------------------------
+
+
+def _require_unbound(within: KeyHolder | None, budget: Budget) -> None:
+    """Raise NotAllowed if the budget binds the key that asks."""
+    if within is None:
+        return
+    binding = budgets_binding(budget.team_id, within.created_by_id, within.key_id)
+    if any(status.budget.id == budget.id for status in binding):
+        raise NotAllowed(
+            "this budget binds this API key, so the key cannot raise or lift it; sign "
+            "in and do it yourself"
+        )
 
 
 def _unknown(values: Mapping[str, Any]) -> dict[str, list[str]]:

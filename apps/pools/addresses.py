@@ -1,8 +1,8 @@
 """Base URLs of model servers. Pure functions.
 
-The authority of a URL (`host:port`, port always written) is what a credential is bound
-to: so a key for `https://api.example.com` goes to no other host, no other port, and not
-out in clear over http.
+The origin of a URL (scheme, host and port, the port always written) is what a
+credential is bound to: so a key for `https://api.example.com` goes to no other host, no
+other port, and not out in clear over http, whatever the port.
 """
 
 from __future__ import annotations
@@ -32,6 +32,16 @@ def base_url_clean(text: str) -> str:
     if "?" in text or "#" in text:
         raise ValueError("must not contain a query or a fragment")
     return text.rstrip("/")
+
+
+def origin(base_url: str) -> str:
+    """Return `scheme://host:port` of a base URL, in lower case."""
+    return f"{scheme_of(base_url)}://{authority(base_url)}"
+
+
+def scheme_of(base_url: str) -> str:
+    """Return `https` or `http`."""
+    return _split(base_url).scheme
 
 
 def authority(base_url: str) -> str:

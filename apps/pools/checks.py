@@ -12,7 +12,6 @@ from django.db import models
 from apps.core.errors import InvalidFields
 from apps.core.scoping import TeamQuerySet
 from apps.llm.addresses import AddressPolicy, ForbiddenAddress
-from apps.pools.addresses import authority
 from apps.pools.models import Credential
 
 RowT = TypeVar("RowT", bound=models.Model)
@@ -67,8 +66,12 @@ def credential_of(
     row = Credential.objects.for_team(team_id).filter(id=credential_id).first()
     if row is None:
         faults.add("credential_id", UNKNOWN)
-    elif row.host != authority(base_url):
-        faults.add("credential_id", f"is bound to {row.host} and is sent nowhere else")
+    elif not row.is_bound_to(base_url):
+        faults.add(
+            "credential_id",
+            f"is bound to {row.origin} and is sent nowhere else: store the key again, "
+            "as a new credential, to use it there",
+        )
     return row
 
 

@@ -1,7 +1,7 @@
 """Sealing and opening of providers' keys.
 
-A sealed secret opens only in its own row, for its own team and host: copied elsewhere,
-or with the host column changed, it stays shut.
+A sealed secret opens only in its own row, for its own team, scheme and host: copied
+elsewhere, or with one of their columns changed, it stays shut.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hmac
 
 from apps.core.errors import SecretUnreadable
 from apps.core.keyring import seal, unseal
-from apps.pools.addresses import authority
+from apps.pools.addresses import origin
 from apps.pools.errors import CredentialMismatch
 from apps.pools.models import Credential
 
@@ -37,16 +37,17 @@ def credential_try(credential: Credential) -> None:
 def credential_open(credential: Credential, *, base_url: str) -> str:
     """Return the secret, to be sent to `base_url` and nowhere else.
 
-    Raises: CredentialMismatch for any other host; SecretUnreadable if it does not open.
+    Raises: CredentialMismatch for another scheme, host or port; SecretUnreadable if it
+    does not open.
     """
-    if authority(base_url) != credential.host:
+    if not credential.is_bound_to(base_url):
         raise CredentialMismatch(
-            f"credential {credential.name!r} is bound to {credential.host!r} and is "
-            f"not sent to {authority(base_url)!r}"
+            f"credential {credential.name!r} is bound to {credential.origin!r} and is "
+            f"not sent to {origin(base_url)!r}"
         )
     return unseal(bytes(credential.sealed), context=_context(credential)).decode()
 
 
 def _context(credential: Credential) -> bytes:
     owner = credential.team_id.bytes + credential.id.bytes
-    return b"credential:" + owner + credential.host.encode()
+    return b"credential:" + owner + credential.origin.encode()

@@ -32,12 +32,15 @@ from apps.pools.fields import (
     faults_of,
 )
 from apps.pools.models import (
+    EMBEDDING_PROTOCOLS,
     ConductorMode,
     MaxTokensField,
     Protocol,
     TierName,
     TierPlanner,
+    WorkerKind,
 )
+from apps.pools.param_fields import Budget, Effort, ExtraBody, ExtraParams
 
 MAX_DOCUMENT_BYTES = 1_000_000
 MAX_WORKERS = 100
@@ -87,6 +90,8 @@ class TimeoutsDocument(Part):
 
     connect_s: Seconds | None = None
     first_byte_s: Seconds | None = None
+    first_token_s: Seconds | None = None
+    """Of a streamed answer, until its first content, reasoning or tool call."""
     idle_s: Seconds | None = None
     total_s: Seconds | None = None
 
@@ -109,6 +114,7 @@ class EndpointDocument(Part):
 class WorkerDocument(EndpointDocument):
     """A worker."""
 
+    kind: WorkerKind = WorkerKind.CHAT
     description: Prose = ""
     context_tokens: Tokens | None = None
     max_output_tokens: Tokens = 4096
@@ -117,6 +123,10 @@ class WorkerDocument(EndpointDocument):
     accepts_prefill: bool = False
     may_substitute: bool = True
     """False: it takes over for no other worker of this pool."""
+    extra_params: ExtraParams = ()
+    reasoning_effort: Effort = ""
+    thinking_budget_tokens: Budget | None = None
+    extra_body: ExtraBody = {}
     tags: tuple[Name, ...] = ()
     enabled: bool = True
 
@@ -171,6 +181,8 @@ class PoolPart(Part):
     name: Name
     fallback: str
     """Name of the worker that takes over when another one fails."""
+    retries_refusals: bool = False
+    """True: another worker is asked after one has refused the content."""
     default: bool | None = None
     """None: keep what it is; a team's first pool becomes its default."""
 
@@ -185,9 +197,14 @@ class PoolDocument(Part):
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
-        faults = [*_duplicate_names(self.workers)]
+        faults = [*_duplicate_names(self.workers), *_misplaced_kinds(self.workers)]
         if self.pool.fallback not in {worker.name for worker in self.workers}:
             faults.append(f"pool.fallback: no worker is called {self.pool.fallback!r}")
+        if any(
+            worker.kind == WorkerKind.EMBEDDING and worker.name == self.pool.fallback
+            for worker in self.workers
+        ):
+            faults.append("pool.fallback: it makes embeddings, and answers nothing")
         if self.conductor is None:
             faults += [
                 f"tiers.{name}.planner: the file has no conductor to plan with"
@@ -222,6 +239,15 @@ def _duplicate_names(workers: tuple[WorkerDocument, ...]) -> list[str]:
         f"workers[{index}].name: {name!r} is taken by workers[{names.index(name)}]"
         for index, name in enumerate(names)
         if names.index(name) != index
+    ]
+
+
+def _misplaced_kinds(workers: tuple[WorkerDocument, ...]) -> list[str]:
+    return [
+        f"workers[{index}].kind: the protocol {worker.protocol} has no embeddings"
+        for index, worker in enumerate(workers)
+        if worker.kind == WorkerKind.EMBEDDING
+        and worker.protocol not in EMBEDDING_PROTOCOLS
     ]
 
 

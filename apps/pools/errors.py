@@ -15,7 +15,7 @@ class PoolUnusable(ConductorError):
 
 
 class CredentialMismatch(ConductorError):
-    """A credential would be sent to a host it is not bound to."""
+    """A credential would be sent to an origin it is not bound to."""
 
     code = "credential_host_mismatch"
     http_status = 422
@@ -31,6 +31,13 @@ class ProviderFailed(ConductorError):
         super().__init__(message, param="base_url")
         self.fault = fault
         """A word of `apps.llm.errors`."""
+
+
+class TooManyModelCalls(ConductorError):
+    """A team has as many tests, model lists and server looks under way as it may."""
+
+    code = "too_many_model_calls"
+    http_status = 429
 
 
 class PoolDocumentInvalid(InvalidInput):

@@ -58,6 +58,13 @@ def one_line(text: str) -> str:
     return text
 
 
+def _no_dot_segments(text: str) -> str:
+    # Some protocols put the name into the address, where they lead upwards.
+    if {".", ".."} & set(text.split("/")):
+        raise PydanticCustomError("text", "must not have '.' or '..' between slashes")
+    return text
+
+
 def _several_lines(text: str) -> str:
     # PostgreSQL stores no NUL, and nobody means the others.
     if not all(c.isprintable() or c in "\n\r\t" for c in text):
@@ -70,6 +77,7 @@ ModelName = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
     AfterValidator(one_line),
+    AfterValidator(_no_dot_segments),
 ]
 Prose = Annotated[str, Field(max_length=4000), AfterValidator(_several_lines)]
 BaseUrl = Annotated[str, Field(max_length=500), AfterValidator(_clean_base_url)]

@@ -14,7 +14,7 @@ from django.db import models
 
 from apps.accounts.models import Team
 from apps.core.scoping import TeamQuerySet
-from apps.pools.addresses import authority
+from apps.pools.addresses import authority, scheme_of
 from apps.pools.checks import address_fault
 from apps.pools.credentials import credential_holds, credential_seal
 from apps.pools.documents import (
@@ -121,12 +121,17 @@ class PoolImport:
             {"name": document.name},
             {
                 **self._endpoint(document),
+                "kind": document.kind,
                 "description": document.description,
                 "context_tokens": document.context_tokens,
                 "max_output_tokens": document.max_output_tokens,
                 "accepts_images": document.accepts_images,
                 "accepts_tools": document.accepts_tools,
                 "accepts_prefill": document.accepts_prefill,
+                "extra_params": sorted(set(document.extra_params)),
+                "reasoning_effort": document.reasoning_effort,
+                "thinking_budget_tokens": document.thinking_budget_tokens,
+                "extra_body": document.extra_body,
                 "tags": list(document.tags),
                 "is_enabled": document.enabled,
             },
@@ -165,6 +170,7 @@ class PoolImport:
             "max_tokens_field": document.max_tokens_field,
             "connect_timeout_s": timeouts.connect_s,
             "first_byte_timeout_s": timeouts.first_byte_s,
+            "first_token_timeout_s": timeouts.first_token_s,
             "idle_timeout_s": timeouts.idle_s,
             "total_timeout_s": timeouts.total_s,
         }
@@ -176,7 +182,7 @@ class PoolImport:
         row, change = credential_put(
             team=self._team,
             name=name,
-            host=authority(document.base_url),
+            base_url=document.base_url,
             secret=self._secrets[name],
         )
         if change == "none":
@@ -203,7 +209,11 @@ class PoolImport:
         self, document: PoolDocument, conductor: Conductor | None, fallback: Worker
     ) -> Pool:
         name = document.pool.name
-        values: dict[str, Any] = {"conductor": conductor, "fallback": fallback}
+        values: dict[str, Any] = {
+            "conductor": conductor,
+            "fallback": fallback,
+            "retries_refusals": document.pool.retries_refusals,
+        }
         values |= self._default(name, document.pool.default)
         pools = Pool.objects.for_team(self._team.id)
         return self._upsert(pools, {"name": name}, values, f"pool {name}")
@@ -270,15 +280,15 @@ class PoolImport:
 
 
 def credential_put(
-    *, team: Team, name: str, host: str, secret: str
+    *, team: Team, name: str, base_url: str, secret: str
 ) -> tuple[Credential, Literal["created", "changed", "none"]]:
     """Store a secret; return its row and what happened to it."""
-    rows = Credential.objects.for_team(team.id)
-    row = rows.filter(name=name, host=host).first()
+    bound = {"scheme": scheme_of(base_url), "host": authority(base_url)}
+    row = Credential.objects.for_team(team.id).filter(name=name, **bound).first()
     if row is not None and credential_holds(row, secret):
         return row, "none"
     change: Literal["created", "changed"] = "created" if row is None else "changed"
-    row = row or Credential(team=team, name=name, host=host)
+    row = row or Credential(team=team, name=name, **bound)
     credential_seal(row, secret)
     row.save()
     return row, change

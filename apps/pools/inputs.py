@@ -30,7 +30,14 @@ from apps.pools.fields import (
     faults_of,
     one_line,
 )
-from apps.pools.models import ConductorMode, MaxTokensField, Protocol, TierName
+from apps.pools.models import (
+    ConductorMode,
+    MaxTokensField,
+    Protocol,
+    TierName,
+    WorkerKind,
+)
+from apps.pools.param_fields import Budget, Effort, ExtraBody, ExtraParams
 
 MAX_TAGS = 20
 MAX_FAULTS = 50
@@ -79,7 +86,7 @@ WorkerIds = Annotated[
 
 
 class CredentialInput(Part):
-    """A new credential. Its base URL decides the host it is bound to for good."""
+    """A new credential. Its base URL decides where it is sent, for good."""
 
     name: Label
     base_url: BaseUrl
@@ -87,7 +94,7 @@ class CredentialInput(Part):
 
 
 class CredentialChange(Part):
-    """What may change of a credential: never its host."""
+    """What may change of a credential: never where it is sent."""
 
     name: Label
     secret: Secret | None = None
@@ -147,6 +154,7 @@ class EndpointInput(Part):
             "max_tokens_field": self.max_tokens_field,
             "connect_timeout_s": timeouts.connect_s,
             "first_byte_timeout_s": timeouts.first_byte_s,
+            "first_token_timeout_s": timeouts.first_token_s,
             "idle_timeout_s": timeouts.idle_s,
             "total_timeout_s": timeouts.total_s,
         }
@@ -155,12 +163,17 @@ class EndpointInput(Part):
 class WorkerInput(EndpointInput):
     """A worker."""
 
+    kind: WorkerKind = WorkerKind.CHAT
     description: Prose = ""
     context_tokens: Tokens | None = None
     max_output_tokens: Tokens = 4096
     accepts_images: bool = False
     accepts_tools: bool = True
     accepts_prefill: bool = False
+    extra_params: ExtraParams = ()
+    reasoning_effort: Effort = ""
+    thinking_budget_tokens: Budget | None = None
+    extra_body: ExtraBody = {}
     tags: tuple[Name, ...] = Field(default=(), max_length=MAX_TAGS)
     is_enabled: bool = True
 
@@ -168,12 +181,17 @@ class WorkerInput(EndpointInput):
         """Return the values of the row's own columns, but for the credential."""
         return {
             **super().columns(),
+            "kind": self.kind,
             "description": self.description,
             "context_tokens": self.context_tokens,
             "max_output_tokens": self.max_output_tokens,
             "accepts_images": self.accepts_images,
             "accepts_tools": self.accepts_tools,
             "accepts_prefill": self.accepts_prefill,
+            "extra_params": sorted(set(self.extra_params)),
+            "reasoning_effort": self.reasoning_effort,
+            "thinking_budget_tokens": self.thinking_budget_tokens,
+            "extra_body": self.extra_body,
             "tags": list(dict.fromkeys(self.tags)),
             "is_enabled": self.is_enabled,
         }
@@ -182,7 +200,7 @@ class WorkerInput(EndpointInput):
 class ConductorInput(EndpointInput):
     """A model that plans."""
 
-    mode: ConductorMode = ConductorMode.LISTS
+    mode: ConductorMode = ConductorMode.JSON_SCHEMA
     shows_descriptions: bool = False
     uses_prefill: bool = False
     context_tokens: Tokens | None = None
@@ -214,6 +232,8 @@ class PoolInput(Part):
     """One of `worker_ids`. The first to take over when another one fails."""
     no_substitute_ids: tuple[UUID, ...] = Field(default=(), max_length=MAX_WORKERS)
     """Those of `worker_ids` that take over for no other, unless it is the fallback."""
+    retries_refusals: bool = False
+    """True: another worker is asked after one has refused the content."""
     tiers: dict[TierName, TierDocument | None] = {}
     """By name; null: the pool has no such tier."""
 

@@ -14,6 +14,10 @@ from django.db.models import F, Q
 from apps.accounts.models import Delivery, Team
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
+from apps.pools.addresses import origin
+from apps.pools.default_params import MAX_BUDGET_TOKENS as MAX_BUDGET_TOKENS
+from apps.pools.default_params import DefaultParams
+from apps.pools.default_params import ReasoningEffort as ReasoningEffort
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 """No slash: `pool/tier` is a model name in the API."""
@@ -35,10 +39,12 @@ class Credential(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, models.CASCADE, related_name="credentials")
     name = models.CharField(max_length=100)
+    scheme = models.CharField(max_length=5)
+    """`https` or `http`: how it may be sent, and in no other way."""
     host = models.CharField(max_length=260)
     """`host:port` it may be sent to, and no other."""
     sealed = models.BinaryField()
-    """The secret, encrypted and bound to this team, row and host."""
+    """The secret, encrypted and bound to this team, row, scheme and host."""
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -47,12 +53,21 @@ class Credential(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["team", "name", "host"], name="credential_is_unique"
+                fields=["team", "name", "scheme", "host"], name="credential_is_unique"
             )
         ]
 
     def __str__(self) -> str:
-        return f"{self.name} for {self.host}"
+        return f"{self.name} for {self.origin}"
+
+    @property
+    def origin(self) -> str:
+        """Return `scheme://host:port`, the only place it may be sent to."""
+        return f"{self.scheme}://{self.host}"
+
+    def is_bound_to(self, base_url: str) -> bool:
+        """Say whether it may be sent to `base_url`."""
+        return self.origin == origin(base_url)
 
 
 class MaxTokensField(models.TextChoices):
@@ -97,6 +112,8 @@ class ModelEndpoint(models.Model):
     connect_timeout_s = models.PositiveIntegerField(null=True, blank=True)
     """None, here and below: the site's setting."""
     first_byte_timeout_s = models.PositiveIntegerField(null=True, blank=True)
+    first_token_timeout_s = models.PositiveIntegerField(null=True, blank=True)
+    """Until the first content, reasoning or tool call. None: by its own latencies."""
     idle_timeout_s = models.PositiveIntegerField(null=True, blank=True)
     total_timeout_s = models.PositiveIntegerField(null=True, blank=True)
     last_test = models.JSONField(null=True, blank=True, editable=False)
@@ -106,12 +123,28 @@ class ModelEndpoint(models.Model):
         abstract = True
 
 
-class Worker(ModelEndpoint):
-    """A model that does subtasks."""
+class WorkerKind(models.TextChoices):
+    """What a worker makes of what it is sent."""
+
+    CHAT = "chat", "Chat"
+    """Answers to conversations: it does subtasks of plans."""
+    EMBEDDING = "embedding", "Embeddings"
+    """Vectors of texts. No plan names it; it is called by its own name alone."""
+
+
+EMBEDDING_PROTOCOLS = (Protocol.OPENAI, Protocol.GEMINI)
+"""Those that have an embeddings method."""
+
+
+class Worker(ModelEndpoint, DefaultParams):
+    """A model that does subtasks, or makes embeddings."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, models.CASCADE, related_name="workers")
     name = _name_field()
+    kind = models.CharField(
+        max_length=10, choices=WorkerKind.choices, default=WorkerKind.CHAT
+    )
     description = models.TextField(blank=True)
     """What it is good at; shown to the conductor if the conductor wants it."""
     context_tokens = models.PositiveIntegerField(null=True, blank=True)
@@ -284,6 +317,8 @@ class Pool(models.Model):
     workers = models.ManyToManyField(Worker, through="PoolWorker", related_name="pools")
     fallback = models.ForeignKey(Worker, models.RESTRICT, related_name="+")
     """The first to take over when another worker fails. One of `workers`."""
+    retries_refusals = models.BooleanField(default=False)
+    """True: another worker is asked after one has refused the content."""
     version = models.PositiveIntegerField(default=1)
     """Grows with every change of the pool or of anything it is made of."""
 

@@ -9,6 +9,19 @@ from __future__ import annotations
 from apps.pools.models import MaxTokensField, Protocol
 from apps.pools.types import Preset
 
+_PENALTIES = ("frequency_penalty", "logit_bias", "presence_penalty")
+_SAMPLING = (*_PENALTIES, "min_p", "repetition_penalty", "top_k")
+_OPENAI = (
+    *_PENALTIES,
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "reasoning_effort",
+    "safety_identifier",
+    "service_tier",
+    "verbosity",
+)
+_OPENROUTER = (*_SAMPLING, "cache_control", "reasoning_effort", "verbosity")
+
 PRESETS: tuple[Preset, ...] = (
     Preset(
         id="openai",
@@ -18,6 +31,7 @@ PRESETS: tuple[Preset, ...] = (
         needs_key=True,
         hint="Keys: platform.openai.com, under API keys.",
         max_tokens_field=MaxTokensField.MAX_COMPLETION_TOKENS,
+        extra_params=_OPENAI,
     ),
     Preset(
         id="anthropic",
@@ -72,6 +86,7 @@ PRESETS: tuple[Preset, ...] = (
         needs_key=True,
         hint="Models are called like provider/model. Keys: openrouter.ai/keys.",
         max_tokens_field=MaxTokensField.MAX_TOKENS,
+        extra_params=_OPENROUTER,
     ),
     Preset(
         id="deepseek",
@@ -108,6 +123,7 @@ PRESETS: tuple[Preset, ...] = (
         needs_key=False,
         hint="The address of “vllm serve”; a key only if it was started with one.",
         max_tokens_field=MaxTokensField.MAX_TOKENS,
+        extra_params=(*_SAMPLING, "chat_template_kwargs", "reasoning_effort"),
     ),
     Preset(
         id="ollama",

@@ -19,9 +19,12 @@ from apps.pools.models import (
     PriceList,
     Worker,
 )
+from apps.pools.planning import conductor_planner
+from apps.pools.planning_notices import planning_notices
 from apps.pools.presets import PRESETS
 from apps.pools.price_shelf import price_book
 from apps.pools.snapshots import (
+    conductor_snapshot,
     endpoint_of,
     peek_snapshot,
     pool_snapshot,
@@ -52,6 +55,8 @@ __all__ = [
     "access_pool_version",
     "access_worker",
     "conductor_list",
+    "conductor_planner",
+    "conductor_snapshot",
     "conductor_urls",
     "conductor_values",
     "credential_list",
@@ -62,6 +67,7 @@ __all__ = [
     "list_price",
     "list_price_values",
     "peek_snapshot",
+    "planning_notices",
     "pool_list",
     "pool_snapshot",
     "pool_values",

@@ -18,7 +18,15 @@ from apps.llm import types
 from apps.llm.types import Endpoint, Timeouts
 from apps.pools.credentials import credential_open
 from apps.pools.errors import PoolUnusable
-from apps.pools.models import Conductor, Pool, PoolWorker, Price, Tier, Worker
+from apps.pools.models import (
+    Conductor,
+    Pool,
+    PoolWorker,
+    Price,
+    Tier,
+    Worker,
+    WorkerKind,
+)
 from apps.pools.types import (
     ConductorSnapshot,
     PoolSnapshot,
@@ -76,8 +84,11 @@ def _read_snapshot(team_id: uuid.UUID, name: str | None) -> PoolSnapshot:
         version=pool.version,
         workers=workers,
         fallback=_fallback(pool, workers),
-        conductor=None if pool.conductor is None else _conductor(pool.conductor),
+        conductor=None
+        if pool.conductor is None
+        else conductor_snapshot(pool.conductor),
         tiers=MappingProxyType({tier.name: _tier(tier) for tier in pool.tiers.all()}),
+        retries_refusals=pool.retries_refusals,
     )
     same_version = Pool.objects.for_team(team_id).filter(
         id=pool.id, version=pool.version
@@ -104,8 +115,12 @@ def _find(team_id: uuid.UUID, name: str | None) -> Pool:
 
 
 def _fallback(pool: Pool, workers: tuple[WorkerSnapshot, ...]) -> str:
-    """Return the fallback's name; while it is disabled the first worker stands in."""
-    return pool.fallback.name if pool.fallback.is_enabled else workers[0].name
+    """Return the fallback's name; while it is disabled the first worker stands in.
+
+    Empty: no enabled worker answers conversations.
+    """
+    able = [w.name for w in workers if not w.endpoint.makes_embeddings]
+    return pool.fallback.name if pool.fallback.name in able else next(iter(able), "")
 
 
 def _worker(place: PoolWorker) -> WorkerSnapshot:
@@ -121,11 +136,16 @@ def _worker(place: PoolWorker) -> WorkerSnapshot:
         accepts_images=worker.accepts_images,
         accepts_tools=worker.accepts_tools,
         accepts_prefill=worker.accepts_prefill,
+        extra_params=frozenset(worker.extra_params),
         may_substitute=place.may_substitute,
     )
 
 
-def _conductor(conductor: Conductor) -> ConductorSnapshot:
+def conductor_snapshot(conductor: Conductor) -> ConductorSnapshot:
+    """Return a conductor ready to be called, its key opened.
+
+    Raises: CredentialMismatch, SecretUnreadable.
+    """
     warmth = conductor.temperature
     return ConductorSnapshot(
         id=conductor.id,
@@ -158,11 +178,17 @@ def endpoint_of(model: Worker | Conductor) -> Endpoint:
             connect_s=model.connect_timeout_s or settings.WORKER_CONNECT_TIMEOUT_S,
             first_byte_s=model.first_byte_timeout_s
             or settings.WORKER_FIRST_BYTE_TIMEOUT_S,
+            first_token_s=model.first_token_timeout_s,
             idle_s=model.idle_timeout_s or settings.WORKER_IDLE_TIMEOUT_S,
             total_s=model.total_timeout_s or settings.WORKER_TOTAL_TIMEOUT_S,
         ),
         max_tokens_field=model.max_tokens_field,
         protocol=protocol_of(model.protocol),
+        default_params=model.default_params if isinstance(model, Worker) else None,
+        extra_body=model.extra_body or None if isinstance(model, Worker) else None,
+        makes_embeddings=(
+            isinstance(model, Worker) and model.kind == WorkerKind.EMBEDDING
+        ),
     )
 
 

@@ -87,6 +87,9 @@ class WorkerSnapshot:
     accepts_tools: bool = True
     accepts_prefill: bool = False
     """True: it goes on from a partial answer that ends the messages."""
+    extra_params: frozenset[str] = frozenset()
+    """Names of the extra parameters that its server takes, where the protocol leaves
+    that to the server."""
     may_substitute: bool = True
     """True: it may take over when others fail, in the order of the pool."""
 
@@ -148,9 +151,16 @@ class PoolSnapshot:
     workers: tuple[WorkerSnapshot, ...]
     """The enabled ones, in the order the conductor is told of them. Never empty."""
     fallback: str
-    """Name of the worker that takes over when another one fails."""
+    """Name of the worker that takes over when another one fails. Empty: none can."""
     conductor: ConductorSnapshot | None
     tiers: Mapping[str, TierSnapshot]
+    retries_refusals: bool = False
+    """True: another worker is asked after one has refused the content."""
+
+    @property
+    def chat_workers(self) -> tuple[WorkerSnapshot, ...]:
+        """Return the workers that plans may name."""
+        return tuple(w for w in self.workers if not w.endpoint.makes_embeddings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +177,16 @@ class ImportReport:
     def has_changes(self) -> bool:
         """Say whether the import changed anything."""
         return bool(self.created or self.changed)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningNotice:
+    """One reason why a pool plans less than its settings suggest."""
+
+    path: str
+    """The value that would have to change, like `tiers.ultra.planner`."""
+    message: str
+    """What happens instead, why, and what to do, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +213,8 @@ class TestResult:
     model: str
     """The model that answered, as the provider names it. Empty: none did."""
     error_code: str
-    """A word of `apps.llm.errors`, or the code of a `ConductorError`. Empty: none."""
+    """A word of `apps.llm.errors`, the code of a `ConductorError`, or of a conductor a
+    word of `PlanFault`. Empty: none."""
     message: str
     """What went wrong, for people."""
     tested_at: datetime
@@ -201,6 +222,8 @@ class TestResult:
     abilities: Mapping[str, bool] = field(default_factory=dict)
     """What a model that answered can do, as it showed, by names of the worker's fields
     (a conductor's begun reasoning is `accepts_prefill`). Left out: not found out."""
+    plan_steps: int | None = None
+    """Steps of the plan that a conductor wrote. None: a worker, or no usable plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,3 +302,5 @@ class Preset:
     """One sentence: where the key or the names of models come from."""
     max_tokens_field: str
     """A value of `MaxTokensField`; the OpenAI-compatible protocol alone asks for it."""
+    extra_params: tuple[str, ...] = ()
+    """Extra parameters that its models usually take; for that protocol alone."""

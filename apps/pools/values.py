@@ -22,19 +22,28 @@ Values = dict[str, Any]
 
 def credential_values(credential: Credential) -> Values:
     """Return what may be shown of a credential."""
-    return {"name": credential.name, "host": credential.host}
+    return {
+        "name": credential.name,
+        "scheme": credential.scheme,
+        "host": credential.host,
+    }
 
 
 def worker_values(worker: Worker) -> Values:
     """Return a worker as values, with the price in force."""
     return {
         **_endpoint_values(worker),
+        "kind": str(worker.kind),
         "description": worker.description,
         "context_tokens": worker.context_tokens,
         "max_output_tokens": worker.max_output_tokens,
         "accepts_images": worker.accepts_images,
         "accepts_tools": worker.accepts_tools,
         "accepts_prefill": worker.accepts_prefill,
+        "extra_params": list(worker.extra_params),
+        "reasoning_effort": str(worker.reasoning_effort),
+        "thinking_budget_tokens": worker.thinking_budget_tokens,
+        "extra_body": worker.extra_body_text,
         "tags": list(worker.tags),
         "is_enabled": worker.is_enabled,
         "price": price_values(price_in_force(worker.prices.all())),
@@ -79,6 +88,7 @@ def pool_values(pool: Pool) -> Values:
         "conductor_id": _text(pool.conductor_id),
         "worker_ids": [str(place.worker_id) for place in places],
         "fallback_id": str(pool.fallback_id),
+        "retries_refusals": pool.retries_refusals,
         "no_substitute_ids": [
             str(place.worker_id) for place in places if not place.may_substitute
         ],
@@ -152,6 +162,7 @@ def _endpoint_values(model: Worker | Conductor) -> Values:
         "timeouts": {
             "connect_s": model.connect_timeout_s,
             "first_byte_s": model.first_byte_timeout_s,
+            "first_token_s": model.first_token_timeout_s,
             "idle_s": model.idle_timeout_s,
             "total_s": model.total_timeout_s,
         },

@@ -28,6 +28,7 @@ def pool_document(pool: Pool) -> Document:
         "name": values["name"],
         "is_default": values["is_default"],
         "fallback": pool.fallback.name,
+        "retries_refusals": values["retries_refusals"],
         "conductor": None if pool.conductor is None else _model(pool.conductor),
         "workers": [
             {**_model(place.worker), "may_substitute": place.may_substitute}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 
 from apps.accounts.models import Team
 from apps.core.errors import InvalidFields
@@ -95,7 +96,9 @@ def test_no_worker_is_saved_with_it(team: Team, base_url: str):
 
 @pytest.mark.parametrize("base_url", FORBIDDEN)
 def test_no_model_is_listed_from_it(team: Team, base_url: str):
-    found = faults(lambda: models_fetch(team_id=team.id, base_url=base_url))
+    found = faults(
+        lambda: async_to_sync(models_fetch)(team_id=team.id, base_url=base_url)
+    )
     assert list(found) == ["base_url"]
 
 

@@ -6,6 +6,7 @@ import traceback
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -20,7 +21,12 @@ from apps.pools.selectors import (
     credential_values,
     pool_versions,
 )
-from apps.pools.services import credential_delete, credential_update, models_fetch
+from apps.pools.services import (
+    credential_delete,
+    credential_update,
+    models_fetch,
+    worker_update,
+)
 from tests.factories import ACTOR, TeamFactory
 from tests.pools.making import (
     CANARY,
@@ -40,9 +46,37 @@ def update(credential: Credential, **values: Any) -> Credential:
 
 def test_host_comes_from_the_base_url(team: Team):
     row = make_credential(team, base_url="https://API.Example.com/v1", name=" main ")
-    assert credential_values(row) == {"name": "main", "host": "api.example.com:443"}
+    assert credential_values(row) == {
+        "name": "main",
+        "scheme": "https",
+        "host": "api.example.com:443",
+    }
     assert credential_open(row, base_url=URL) == CANARY
     assert entries(team)[0].data["after"]["host"] == "api.example.com:443"
+
+
+def test_same_name_may_serve_another_scheme_with_a_secret_of_its_own(team: Team):
+    """T8: to use a key over http, it must be stored for http."""
+    make_credential(team, base_url="https://api.example.com:8000/v1")
+    other = make_credential(
+        team, base_url="http://api.example.com:8000/v1", secret="sk-other"
+    )
+    assert credential_open(other, base_url="http://api.example.com:8000") == "sk-other"
+    assert [row.scheme for row in credential_list(team.id)] == ["http", "https"]
+
+
+def test_worker_cannot_move_its_key_from_https_to_http(team: Team):
+    """T8: a change of the address leaves the key behind."""
+    row = make_credential(team, base_url="https://api.example.com:8000/v1")
+    place = {"base_url": "https://api.example.com:8000/v1"}
+    worker = make_worker(team, credential_id=str(row.id), **place)
+    with pytest.raises(InvalidFields) as caught:
+        worker_update(
+            worker=worker,
+            values={"base_url": "http://api.example.com:8000/v1"},
+            actor=ACTOR,
+        )
+    assert list(caught.value.fields) == ["credential_id"]
 
 
 def test_same_name_may_serve_another_host(team: Team):
@@ -87,6 +121,7 @@ def test_taken_name_is_refused_on_rename(team: Team):
     [
         ({"base_url": "https://other.com/v1"}, "base_url"),
         ({"host": "other.com:443"}, "host"),
+        ({"scheme": "http"}, "scheme"),
         ({"sealed": "x"}, "sealed"),
         ({"name": None}, "name"),
         ({"secret": ""}, "secret"),
@@ -127,12 +162,15 @@ def test_unused_credential_goes(team: Team):
         update(row, name="x")
 
 
+@pytest.mark.django_db(transaction=True)
 def test_credential_of_another_team_is_not_found(team: Team):
     foreign = make_credential(TeamFactory.create())
     with pytest.raises(NotFound):
         access_credential(team.id, foreign.id)
     with pytest.raises(InvalidFields, match="does not exist"):
-        models_fetch(team_id=team.id, base_url=URL, credential_id=foreign.id)
+        async_to_sync(models_fetch)(
+            team_id=team.id, base_url=URL, credential_id=foreign.id
+        )
 
 
 @pytest.mark.parametrize("end", ["\nx: y", " two", "é", "\x00", "x" * 4001])

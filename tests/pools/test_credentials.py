@@ -24,16 +24,18 @@ from tests.pools.files import CANARY
 
 pytestmark = pytest.mark.django_db
 URL = "https://api.example.com/v1"
-HOST = "api.example.com:443"
 
 
 def store(
-    team: Team | None = None, name: str = "KEY", secret: str = CANARY
+    team: Team | None = None,
+    name: str = "KEY",
+    secret: str = CANARY,
+    base_url: str = URL,
 ) -> Credential:
     return credential_set(
         team=team or TeamFactory.create(),
         name=name,
-        host=HOST,
+        base_url=base_url,
         secret=secret,
         actor=ACTOR,
     )
@@ -50,12 +52,38 @@ def test_secret_opens_in_its_own_row():
         "https://evil.example/v1",
         "http://api.example.com/v1",
         "https://api.example.com:8/",
+        "http://api.example.com:443/v1",
     ],
 )
-def test_secret_goes_to_no_other_host(base_url: str):
+def test_secret_goes_to_no_other_address(base_url: str):
     with pytest.raises(CredentialMismatch) as caught:
         credential_open(store(), base_url=base_url)
     assert CANARY not in str(caught.value)
+
+
+@pytest.mark.parametrize("port", ["", ":443", ":8443"])
+def test_secret_given_for_https_is_never_sent_over_http(port: str):
+    """T8: nor at the same host and port."""
+    row = store(base_url=f"https://api.example.com{port}/v1")
+    with pytest.raises(CredentialMismatch, match=r"https://.* not sent to 'http://"):
+        credential_open(row, base_url=f"http://api.example.com{port or ':443'}/v1")
+    assert credential_open(row, base_url=f"https://api.example.com{port}") == CANARY
+
+
+def test_secret_given_for_http_is_never_sent_over_https():
+    """T8: it is bound to what it was stored for, whichever that is."""
+    row = store(base_url="http://models.example:8000/v1")
+    with pytest.raises(CredentialMismatch):
+        credential_open(row, base_url="https://models.example:8000/v1")
+    assert credential_open(row, base_url="http://models.example:8000") == CANARY
+
+
+def test_row_does_not_open_when_its_scheme_was_changed():
+    """T8: whoever writes to the database cannot turn https into http."""
+    row = store(base_url="https://api.example.com/v1")
+    row.scheme = "http"
+    with pytest.raises(SecretUnreadable):
+        credential_open(row, base_url="http://api.example.com:443/v1")
 
 
 def test_sealed_bytes_do_not_open_in_another_row():

@@ -8,14 +8,19 @@ import uuid
 from typing import Any
 
 import pytest
-from django.db import connection
+from asgiref.sync import async_to_sync
+from channels.db import database_sync_to_async as in_thread
 
+from apps.accounts.models import Team
 from apps.core.errors import NotFound
+from apps.llm.testing.server import FakeProvider, Script
 from apps.pools.abilities import PROBES
+from apps.pools.errors import ProviderFailed, TooManyModelCalls
 from apps.pools.models import Credential, Worker
 from apps.pools.selectors import access_worker, last_test, pool_snapshot, worker_health
 from apps.pools.services import (
     conductor_test,
+    models_fetch,
     trying,
     worker_delete,
     worker_test,
@@ -37,7 +42,13 @@ from tests.serving import serving
 
 
 def tried(worker: Worker) -> Any:
-    return worker_test(team_id=worker.team_id, worker_id=worker.id, actor=ACTOR)
+    test = async_to_sync(worker_test)
+    return test(team_id=worker.team_id, worker_id=worker.id, actor=ACTOR)
+
+
+def tried_conductor(team: Team, conductor_id: uuid.UUID) -> Any:
+    test = async_to_sync(conductor_test)
+    return test(team_id=team.id, conductor_id=conductor_id, actor=ACTOR)
 
 
 def test_model_that_answers_passes(cast: Cast, simulator_url: str):
@@ -78,20 +89,6 @@ def test_wrong_protocol_is_a_result(cast: Cast, simulator_url: str):
         assert (tried(worker).ok, tried(worker).error_code) == (False, "not_found")
 
 
-def test_conductor_shows_only_whether_it_goes_on(cast: Cast, simulator_url: str):
-    """A begun reasoning is all a conductor needs to be able to continue."""
-    for uses_prefill, shown in ((False, {}), (True, {"accepts_prefill": True})):
-        row = make_conductor(
-            cast.team,
-            name=f"c-{uses_prefill}",
-            base_url=simulator_url,
-            model="sim-delta",
-            uses_prefill=uses_prefill,
-        )
-        result = conductor_test(team_id=cast.team.id, conductor_id=row.id, actor=ACTOR)
-        assert result.abilities == shown
-
-
 def test_model_that_fails_is_asked_nothing_more(cast: Cast, simulator_url: str):
     worker = make_worker(cast.team, base_url=simulator_url, model="fault-500")
     assert tried(worker).abilities == {}
@@ -127,7 +124,7 @@ def test_test_is_no_new_version(cast: Cast, simulator_url: str):
 
 def test_conductor_is_tried_like_a_worker(cast: Cast, simulator_url: str):
     row = make_conductor(cast.team, base_url=simulator_url, model="sim-conductor")
-    result = conductor_test(team_id=cast.team.id, conductor_id=row.id, actor=ACTOR)
+    result = tried_conductor(cast.team, row.id)
     assert result.ok
     row.refresh_from_db()
     assert last_test(row) == result
@@ -225,44 +222,56 @@ def test_credential_that_does_not_open_is_a_result(cast: Cast, simulator_url: st
     assert (result.ok, result.error_code) == (False, "credential_host_mismatch")
 
 
-def test_no_transaction_is_open_during_the_call(
-    cast: Cast, simulator_url: str, monkeypatch: pytest.MonkeyPatch
-):
-    seen: list[tuple[bool, bool]] = []
-    run = asyncio.run
-
-    def watched(work: Any) -> Any:
-        seen.append((connection.in_atomic_block, connection.connection is None))
-        return run(work)
-
-    monkeypatch.setattr(asyncio, "run", watched)
-    tried(make_worker(cast.team, base_url=simulator_url, model="sim-delta"))
-    assert seen == [(False, True)]
-
-
 def test_worker_of_another_team_is_not_found(cast: Cast, simulator_url: str):
     worker = make_worker(cast.other_team, base_url=simulator_url)
     with pytest.raises(NotFound):
-        worker_test(team_id=cast.team.id, worker_id=worker.id, actor=ACTOR)
+        async_to_sync(worker_test)(
+            team_id=cast.team.id, worker_id=worker.id, actor=ACTOR
+        )
     with pytest.raises(NotFound):
-        conductor_test(team_id=cast.team.id, conductor_id=uuid.uuid4(), actor=ACTOR)
+        tried_conductor(cast.team, uuid.uuid4())
     assert entries(cast.team)[-1].action == "api_key.issued"
 
 
-def test_worker_deleted_during_the_test_is_not_found(
-    cast: Cast, simulator_url: str, monkeypatch: pytest.MonkeyPatch
+async def test_worker_deleted_during_the_test_is_not_found(cast: Cast):
+    may_answer = asyncio.Event()
+    make, delete = in_thread(make_worker), in_thread(worker_delete)
+    async with FakeProvider(default=Script(before_head=may_answer)) as provider:
+        worker = await make(cast.team, base_url=provider.base_url)
+        testing = asyncio.create_task(
+            worker_test(team_id=cast.team.id, worker_id=worker.id, actor=ACTOR)
+        )
+        await provider.arrived.wait()
+        await delete(worker=worker, actor=ACTOR)
+        may_answer.set()
+        with pytest.raises(NotFound, match="meanwhile"):
+            await testing
+    assert (await in_thread(entries)(cast.team))[-1].action == "worker.deleted"
+
+
+async def test_team_at_its_limit_is_refused_at_once_and_another_is_not(
+    cast: Cast, settings: Any
 ):
-    worker = make_worker(cast.team, base_url=simulator_url, model="sim-delta")
-    run = asyncio.run
-
-    def delete_meanwhile(work: Any) -> Any:
-        worker_delete(worker=worker, actor=ACTOR)
-        return run(work)
-
-    monkeypatch.setattr(asyncio, "run", delete_meanwhile)
-    with pytest.raises(NotFound, match="meanwhile"):
-        tried(worker)
-    assert entries(cast.team)[-1].action == "worker.deleted"
+    """T2: what a team has under way beside its runs is bounded."""
+    settings.MODEL_CALLS_PER_TEAM = 1
+    may_answer = asyncio.Event()
+    make = in_thread(make_worker)
+    async with FakeProvider(default=Script(before_head=may_answer)) as provider:
+        worker = await make(cast.team, base_url=provider.base_url)
+        testing = asyncio.create_task(
+            worker_test(team_id=cast.team.id, worker_id=worker.id, actor=ACTOR)
+        )
+        await provider.arrived.wait()
+        listed = provider.base_url
+        with pytest.raises(TooManyModelCalls, match="which is its limit") as refused:
+            await models_fetch(team_id=cast.team.id, base_url=listed)
+        assert refused.value.retry_after_s
+        may_answer.set()
+        with pytest.raises(ProviderFailed):  # it got an answer, if no list
+            await models_fetch(team_id=cast.other_team.id, base_url=listed)
+        await testing
+        with pytest.raises(ProviderFailed):  # the slot is free again
+            await models_fetch(team_id=cast.team.id, base_url=listed)
 
 
 # --- health --------------------------------------------------------------------------

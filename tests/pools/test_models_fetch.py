@@ -7,6 +7,7 @@ import uuid
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 
 from apps.core.errors import InvalidFields
 from apps.pools.errors import ProviderFailed
@@ -18,9 +19,11 @@ from tests.conftest import Cast
 from tests.pools.making import CANARY, entries, make_credential, make_worker
 from tests.serving import serving
 
+fetched = async_to_sync(models_fetch)
+
 
 def test_models_are_listed_by_name(cast: Cast, simulator_url: str):
-    names = models_fetch(team_id=cast.team.id, base_url=f"{simulator_url}/")
+    names = fetched(team_id=cast.team.id, base_url=f"{simulator_url}/")
     assert "sim-delta" in names
     assert names == sorted(names)
 
@@ -32,14 +35,14 @@ def test_models_are_listed_over_every_protocol(
     cast: Cast, simulator_url: str, protocol: str, path: str
 ):
     base_url = simulator_url.replace("/v1", f"/{path}")
-    names = models_fetch(team_id=cast.team.id, base_url=base_url, protocol=protocol)
+    names = fetched(team_id=cast.team.id, base_url=base_url, protocol=protocol)
     assert "sim-delta" in names
 
 
 def test_key_is_sent_as_each_protocol_wants_it(cast: Cast):
     with serving(create_app(speed=0, api_key=CANARY), ws="none") as url:
         for protocol, path in (("anthropic", "v1"), ("gemini", "v1beta")):
-            names = models_fetch(
+            names = fetched(
                 team_id=cast.team.id,
                 base_url=f"{url}/{path}",
                 protocol=protocol,
@@ -53,7 +56,7 @@ def test_key_may_be_given_or_stored(cast: Cast):
         base_url = f"{url}/v1"
         key = make_credential(cast.team, base_url=base_url)
         for access in ({"secret": f" {CANARY} "}, {"credential_id": key.id}):
-            names = models_fetch(team_id=cast.team.id, base_url=base_url, **access)
+            names = fetched(team_id=cast.team.id, base_url=base_url, **access)
             assert "sim-delta" in names
 
 
@@ -62,7 +65,7 @@ def test_wrong_key_is_an_error_that_does_not_show_it(cast: Cast):
         serving(create_app(speed=0, api_key="right"), ws="none") as url,
         pytest.raises(ProviderFailed) as caught,
     ):
-        models_fetch(team_id=cast.team.id, base_url=f"{url}/v1", secret=CANARY)
+        fetched(team_id=cast.team.id, base_url=f"{url}/v1", secret=CANARY)
     assert caught.value.fault == "unauthorized"
     assert CANARY not in f"{caught.value!r} {caught.value.__context__!r}"
 
@@ -70,7 +73,7 @@ def test_wrong_key_is_an_error_that_does_not_show_it(cast: Cast):
 def test_stored_key_goes_to_its_own_host_alone(cast: Cast, simulator_url: str):
     key = make_credential(cast.team)
     with pytest.raises(InvalidFields, match="bound to") as caught:
-        models_fetch(team_id=cast.team.id, base_url=simulator_url, credential_id=key.id)
+        fetched(team_id=cast.team.id, base_url=simulator_url, credential_id=key.id)
     assert list(caught.value.fields) == ["credential_id"]
 
 
@@ -87,14 +90,14 @@ def test_bad_value_is_told_by_its_field(
     cast: Cast, simulator_url: str, values: dict[str, Any], field: str
 ):
     with pytest.raises(InvalidFields) as caught:
-        models_fetch(team_id=cast.team.id, base_url=simulator_url, **values)
+        fetched(team_id=cast.team.id, base_url=simulator_url, **values)
     assert list(caught.value.fields) == [field]
     assert CANARY not in str(caught.value.fields)
 
 
 def test_wrong_path_is_a_typed_error(cast: Cast, simulator_url: str):
     with pytest.raises(ProviderFailed, match="404") as caught:
-        models_fetch(team_id=cast.team.id, base_url=f"{simulator_url}/x")
+        fetched(team_id=cast.team.id, base_url=f"{simulator_url}/x")
     assert (caught.value.fault, caught.value.http_status) == ("not_found", 422)
 
 
@@ -103,12 +106,12 @@ def test_server_that_is_away_is_a_typed_error(cast: Cast):
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
         with pytest.raises(ProviderFailed, match="refused"):
-            models_fetch(team_id=cast.team.id, base_url=url)
+            fetched(team_id=cast.team.id, base_url=url)
 
 
 def test_listing_records_nothing(cast: Cast, simulator_url: str):
     before = len(entries(cast.team))
-    models_fetch(team_id=cast.team.id, base_url=simulator_url)
+    fetched(team_id=cast.team.id, base_url=simulator_url)
     assert len(entries(cast.team)) == before
 
 

@@ -92,7 +92,9 @@ def test_real_change_counts_up_the_version(
 def test_new_key_in_the_environment_is_a_change(team: Team, import_file: Import):
     import_file()
     report = import_file(environ={**ENVIRON, "PROVIDER_KEY": "sk-new"})
-    assert report.changed == ("credential PROVIDER_KEY for api.example.com:443",)
+    assert report.changed == (
+        "credential PROVIDER_KEY for https://api.example.com:443",
+    )
     assert pool_snapshot(team.id).workers[0].endpoint.api_key == "sk-new"
 
 

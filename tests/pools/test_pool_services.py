@@ -69,6 +69,7 @@ def test_what_is_given_comes_back_in_the_same_words(team: Team):
         "worker_ids": [str(two.id), str(one.id)],
         "fallback_id": str(one.id),
         "no_substitute_ids": [str(two.id)],
+        "retries_refusals": True,
         "tiers": {"mini": tier, "ultra": {**tier, "planner": "conductor"}},
     }
     pool = pool_create(team=team, values=values, actor=ACTOR)
@@ -339,3 +340,12 @@ def test_team_with_pools_can_be_deleted(team: Team):
     PoolFactory.create(team=team)
     team.delete()
     assert not Pool.objects.across_teams().exists()
+
+
+def test_embedding_worker_is_no_fallback(team: Team):
+    worker = make_worker(team, kind="embedding")
+    pool = PoolFactory.create(team=team)
+    ids = [str(place.worker_id) for place in pool.places.all()]
+    with pytest.raises(InvalidFields) as caught:
+        update(pool, worker_ids=[*ids, str(worker.id)], fallback_id=str(worker.id))
+    assert list(caught.value.fields) == ["fallback_id"]

@@ -42,6 +42,9 @@ from tests.pools.making import (
 
 versions_of_before = import_module("apps.pools.migrations.0004_versions_of_before")
 WORKER = versions_of_before.WORKER
+before_refusals = import_module(
+    "apps.pools.migrations.0011_versions_of_before_refusals"
+)
 
 
 def changes(pool: Pool, older: int, newer: int) -> list[Change]:
@@ -222,3 +225,19 @@ def test_migration_completes_every_version(pool: Pool):
     versions_of_before.complete_all(then.apps, None)
     row = pool_versions(pool.team_id, pool.id).get()
     assert row.document["tiers"]["mini"] == versions_of_before.TIER
+
+
+def test_version_of_before_refusals_is_completed(pool: Pool):
+    (version,) = pool_versions(pool.team_id, pool.id)
+    document = copy.deepcopy(version.document)
+    del document["retries_refusals"]
+    for model in (document["conductor"], *document["workers"]):
+        del model["timeouts"]["first_token_s"]
+    assert before_refusals.complete(document) == version.document
+    none = {**document, "conductor": None}
+    assert before_refusals.complete(none)["conductor"] is None
+
+
+def test_whether_refusals_are_retried_is_part_of_a_version(pool: Pool):
+    pool_update(pool=pool, values={"retries_refusals": True}, actor=ACTOR)
+    assert changes(pool, 1, 2) == [Change("retries_refusals", False, True)]

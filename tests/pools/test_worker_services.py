@@ -14,7 +14,7 @@ from apps.core.errors import Conflict, InvalidFields, NotFound
 from apps.pools.models import Price, Worker
 from apps.pools.selectors import access_worker, pool_snapshot, worker_values
 from apps.pools.services import worker_create, worker_delete, worker_update
-from tests.factories import ACTOR, TeamFactory
+from tests.factories import ACTOR, PoolFactory, TeamFactory
 from tests.pools.making import (
     URL,
     actions,
@@ -40,16 +40,27 @@ def test_what_is_given_comes_back_in_the_same_words(team: Team):
     values = worker_of(
         credential_id=str(make_credential(team).id),
         protocol="gemini",
+        kind="embedding",
         description="good at proofs\nand code",
         context_tokens=200_000,
         max_output_tokens=8_000,
         accepts_images=True,
         accepts_tools=False,
         accepts_prefill=True,
+        extra_params=["min_p", "top_k"],
+        reasoning_effort="low",
+        thinking_budget_tokens=2_048,
+        extra_body='{"a":0.5}',
         tags=["eu", "strong"],
         is_enabled=False,
         max_tokens_field="max_completion_tokens",
-        timeouts={"connect_s": 1, "first_byte_s": 2, "idle_s": None, "total_s": 4},
+        timeouts={
+            "connect_s": 1,
+            "first_byte_s": 2,
+            "first_token_s": 5,
+            "idle_s": None,
+            "total_s": 4,
+        },
         price={"valid_from": "2025-01-01", **PRICE},
     )
     worker = worker_create(team=team, values=values, actor=ACTOR)
@@ -141,6 +152,9 @@ def test_free_is_not_unknown(team: Team):
         ({"model": " "}, "model"),
         ({"model": "a\x00b"}, "model"),
         ({"model": "x" * 201}, "model"),
+        ({"model": "../../admin"}, "model"),
+        ({"model": "models/.."}, "model"),
+        ({"model": "."}, "model"),
         ({"description": "a\x00b"}, "description"),
         ({"description": "\ud800"}, "description"),
         ({"description": "x" * 4001}, "description"),
@@ -289,3 +303,17 @@ def test_decimals_are_kept_to_the_micro_dollar(team: Team):
     values = worker_values(make_worker(team, price=price))
     assert values["price"]["input_usd"] == "0.000001"
     assert values["price"]["output_usd"] == "10000"
+
+
+def test_protocol_without_embeddings_makes_none(team: Team):
+    values = worker_of(protocol="anthropic", kind="embedding")
+    with pytest.raises(InvalidFields) as caught:
+        worker_create(team=team, values=values, actor=ACTOR)
+    assert list(caught.value.fields) == ["kind"]
+
+
+def test_fallback_of_a_pool_cannot_become_an_embedding_worker(team: Team):
+    pool = PoolFactory.create(team=team)
+    with pytest.raises(InvalidFields) as caught:
+        update(pool.fallback, kind="embedding")
+    assert list(caught.value.fields) == ["kind"]

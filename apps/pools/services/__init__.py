@@ -18,10 +18,16 @@ from apps.pools.services.credentials import (
     credential_update,
 )
 from apps.pools.services.importing import pool_import
+from apps.pools.services.learning import prefill_refused
 from apps.pools.services.looking import conductor_look
 from apps.pools.services.pools import pool_create, pool_delete, pool_update
 from apps.pools.services.price_list import price_list_refresh
-from apps.pools.services.trying import conductor_test, models_fetch, worker_test
+from apps.pools.services.trying import (
+    conductor_test,
+    model_calls_have_room,
+    models_fetch,
+    worker_test,
+)
 from apps.pools.services.workers import worker_create, worker_delete, worker_update
 
 __all__ = [
@@ -34,11 +40,13 @@ __all__ = [
     "credential_delete",
     "credential_set",
     "credential_update",
+    "model_calls_have_room",
     "models_fetch",
     "pool_create",
     "pool_delete",
     "pool_import",
     "pool_update",
+    "prefill_refused",
     "price_list_refresh",
     "worker_create",
     "worker_delete",

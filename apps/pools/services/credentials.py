@@ -8,7 +8,7 @@ from typing import Any
 from apps.accounts.models import Team
 from apps.audit.types import Actor
 from apps.core.errors import Conflict
-from apps.pools.addresses import authority
+from apps.pools.addresses import authority, scheme_of
 from apps.pools.changes import differences, pool_change
 from apps.pools.checks import Faults, address_fault
 from apps.pools.credentials import credential_holds, credential_seal
@@ -17,40 +17,42 @@ from apps.pools.inputs import CredentialChange, CredentialInput, values_read
 from apps.pools.models import Conductor, Credential, Worker
 from apps.pools.selectors import access_credential
 
-TAKEN = "there is a credential of this name for this host already"
+TAKEN = "there is a credential of this name for this address already"
 
 
 def credential_set(
-    *, team: Team, name: str, host: str, secret: str, actor: Actor
+    *, team: Team, name: str, base_url: str, secret: str, actor: Actor
 ) -> Credential:
-    """Store a provider's key for one `host` (`host:port`), replacing an earlier one.
+    """Store a provider's key for the origin of `base_url`, replacing an earlier one.
 
     Setting the same secret again changes nothing and records nothing.
     """
     with pool_change(team.id, actor) as change:
-        row, kind = credential_put(team=team, name=name, host=host, secret=secret)
+        row, kind = credential_put(
+            team=team, name=name, base_url=base_url, secret=secret
+        )
         if kind != "none":
-            change.record("credential.set", row, host=host)
+            change.record("credential.set", row, **_bound(row))
     return row
 
 
 def credential_create(
     *, team: Team, values: Mapping[str, Any], actor: Actor
 ) -> Credential:
-    """Store a new key, bound to the host of its base URL. Raises: InvalidFields."""
+    """Store a new key, bound to the origin of its base URL. Raises: InvalidFields."""
     given = values_read(CredentialInput, values)
-    host = authority(given.base_url)
+    bound = {"scheme": scheme_of(given.base_url), "host": authority(given.base_url)}
     with pool_change(team.id, actor) as change:
         rows = Credential.objects.for_team(team.id)
         faults = Faults()
         faults.add("base_url", address_fault(given.base_url))
-        if rows.filter(name=given.name, host=host).exists():
+        if rows.filter(name=given.name, **bound).exists():
             faults.add("name", TAKEN)
         faults.raise_any()
-        row = Credential(team=team, name=given.name, host=host)
+        row = Credential(team=team, name=given.name, **bound)
         credential_seal(row, given.secret.get_secret_value())
         row.save()
-        change.record("credential.created", row, after={"name": row.name, "host": host})
+        change.record("credential.created", row, after={"name": row.name, **bound})
     return row
 
 
@@ -63,7 +65,7 @@ def credential_update(
         row = access_credential(team_id, credential.id)
         given = values_read(CredentialChange, {"name": row.name, **values})
         others = Credential.objects.for_team(team_id).exclude(id=row.id)
-        if others.filter(name=given.name, host=row.host).exists():
+        if others.filter(name=given.name, **_bound(row)).exists():
             raise Faults.of("name", TAKEN)
         facts: dict[str, Any] = dict(
             differences({"name": row.name}, {"name": given.name})
@@ -75,7 +77,7 @@ def credential_update(
         if facts:
             row.name = given.name
             row.save()
-            change.record("credential.updated", row, host=row.host, **facts)
+            change.record("credential.updated", row, **_bound(row), **facts)
     return row
 
 
@@ -90,9 +92,13 @@ def credential_delete(*, credential: Credential, actor: Actor) -> None:
         ]
         if users:
             raise Conflict(f"credential {row.name!r} is used by {', '.join(users)}")
-        before = {"name": row.name, "host": row.host}
+        before = {"name": row.name, **_bound(row)}
         change.record("credential.deleted", row, before=before)
         row.delete()
+
+
+def _bound(row: Credential) -> dict[str, str]:
+    return {"scheme": row.scheme, "host": row.host}
 
 
 def _names(rows: Any) -> list[str]:

@@ -29,7 +29,7 @@ def pool_import(
         pool = work.run(document)
         if work.has_changes:
             for row in work.credentials.values():
-                change.record("credential.set", row, host=row.host)
+                change.record("credential.set", row, scheme=row.scheme, host=row.host)
             change.record("pool.imported", pool, **_facts(work, document))
     pool.refresh_from_db(fields=["version"])
     return ImportReport(

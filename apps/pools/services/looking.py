@@ -1,8 +1,8 @@
 """A look at a conductor's server: does it answer, has it the model, how busy is it.
 
 Costs the provider nothing: it lists its models, and shows its metrics if it is a vLLM.
-Nothing is recorded, because nothing changes. Call this from a thread without a running
-event loop.
+Nothing is recorded, because nothing changes. It is awaited on an event loop and holds
+no thread while the server takes its time.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ import time
 import uuid
 from dataclasses import replace
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connection
 from django.utils import timezone
 
-from apps.core.errors import ConductorError
+from apps.core.errors import ConductorError, NotFound
 from apps.core.recent import Recent
+from apps.core.single_flight import SingleFlight
 from apps.llm.errors import LlmError
 from apps.llm.http import HttpTransport, open_transport
 from apps.llm.models import list_models
 from apps.llm.types import Endpoint, Timeouts
 from apps.llm.vllm import ServerLoad, read_load
 from apps.pools.selectors import access_conductor, endpoint_of
+from apps.pools.slots import model_calls
 from apps.pools.types import ServerLook
 
 LOOK_LIMITS = Timeouts(connect_s=2, first_byte_s=3, idle_s=3, total_s=3)
@@ -33,29 +35,43 @@ LOOK_KEPT_S = 2.0
 _looks: Recent[tuple[uuid.UUID, Endpoint], ServerLook] = Recent()
 
 
-def conductor_look(*, team_id: uuid.UUID, conductor_id: uuid.UUID) -> ServerLook:
-    """Return how the server of a conductor is doing. Raises: NotFound.
+async def conductor_look(*, team_id: uuid.UUID, conductor_id: uuid.UUID) -> ServerLook:
+    """Return how the server of a conductor is doing.
 
-    What goes wrong at the server is in the result.
+    What goes wrong at the server is in the result. Raises: NotFound, TooManyModelCalls.
     """
-    began = time.monotonic()
-    row = access_conductor(team_id, conductor_id)
     try:
-        endpoint = replace(endpoint_of(row), timeouts=LOOK_LIMITS)
+        endpoint = await _endpoint(team_id, conductor_id)
+    except NotFound:
+        raise
     except ConductorError as exc:  # the credential does not open, or not for this host
-        return _failed(began, exc.code, exc.message)
-    known = _looks.get((team_id, endpoint))
-    if known is not None:
-        return known
+        return _failed(time.monotonic(), exc.code, exc.message)
+    key = (team_id, endpoint)
+    return _looks.get(key) or await _flights.get(key)
+
+
+@sync_to_async
+def _endpoint(team_id: uuid.UUID, conductor_id: uuid.UUID) -> Endpoint:
+    row = access_conductor(team_id, conductor_id)
+    return replace(endpoint_of(row), timeouts=LOOK_LIMITS)
+
+
+async def _look_and_keep(key: tuple[uuid.UUID, Endpoint]) -> ServerLook:
+    team_id, endpoint = key
     generation = _looks.generation
-    if not connection.in_atomic_block:
-        connection.close()  # a slow server must not hold one of the few
-    look = asyncio.run(_look(endpoint, began))
-    _looks.put((team_id, endpoint), look, generation=generation, lifetime_s=LOOK_KEPT_S)
+    with model_calls.slot(team_id):
+        look = await _look(endpoint)
+    _looks.put(key, look, generation=generation, lifetime_s=LOOK_KEPT_S)
     return look
 
 
-async def _look(endpoint: Endpoint, began: float) -> ServerLook:
+_flights: SingleFlight[tuple[uuid.UUID, Endpoint], ServerLook] = SingleFlight(
+    _look_and_keep
+)
+
+
+async def _look(endpoint: Endpoint) -> ServerLook:
+    began = time.monotonic()
     async with open_transport(
         allowed_networks=settings.MODEL_NETWORKS, allowed_ports=settings.MODEL_PORTS
     ) as transport:

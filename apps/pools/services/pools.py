@@ -21,6 +21,7 @@ from apps.pools.models import (
     TierName,
     TierPlanner,
     Worker,
+    WorkerKind,
 )
 from apps.pools.selectors import access_pool
 from apps.pools.values import pool_values
@@ -162,9 +163,8 @@ def _check(
 
 def _check_workers(team_id: uuid.UUID, given: PoolInput, faults: Faults) -> None:
     ids = given.worker_ids
-    known = set(
-        Worker.objects.for_team(team_id).filter(id__in=ids).values_list("id", flat=True)
-    )
+    rows = Worker.objects.for_team(team_id).filter(id__in=ids)
+    known: dict[uuid.UUID, str] = dict(rows.values_list("id", "kind"))
     for place, worker_id in enumerate(ids):
         if worker_id not in known:
             faults.add(f"worker_ids[{place}]", UNKNOWN)
@@ -172,6 +172,8 @@ def _check_workers(team_id: uuid.UUID, given: PoolInput, faults: Faults) -> None
             faults.add(f"worker_ids[{place}]", "is in the pool already")
     if given.fallback_id not in ids:
         faults.add("fallback_id", "must be one of the pool's workers")
+    elif known.get(given.fallback_id) == WorkerKind.EMBEDDING:
+        faults.add("fallback_id", "makes embeddings, so it answers no conversation")
     for place, worker_id in enumerate(given.no_substitute_ids):
         if worker_id not in ids:
             faults.add(
@@ -188,6 +190,7 @@ def _put(pool: Pool, given: PoolInput, limits: Limits, *, is_default: bool) -> N
     pool.is_default = is_default
     pool.conductor_id = given.conductor_id
     pool.fallback_id = given.fallback_id
+    pool.retries_refusals = given.retries_refusals
     pool.save()
     spared = set(given.no_substitute_ids)
     places_put(pool, {one: one not in spared for one in given.worker_ids})

@@ -1,46 +1,58 @@
 """Trying a model out: a few short calls, and the models a provider lists.
 
-No transaction is open while a provider is awaited, and no connection to the database is
-held. Call these from a thread without a running event loop.
+Everything here is awaited on an event loop. While a provider is awaited no thread is
+held, no transaction is open, and no connection to the database is in use.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import ConductorError, NotFound
 from apps.llm.chat import ChatClient
+from apps.llm.embeddings import embed
 from apps.llm.errors import LlmError
 from apps.llm.http import HttpTransport, open_transport
 from apps.llm.models import list_models
-from apps.llm.types import ChatRequest, Endpoint, Timeouts
+from apps.llm.types import (
+    FLOAT_BYTES,
+    ChatRequest,
+    EmbeddingRequest,
+    Endpoint,
+    Timeouts,
+)
 from apps.pools.abilities import MAX_ANSWER_TOKENS, PROBES, abilities_shown, ask
 from apps.pools.checks import Faults, address_fault, credential_of
 from apps.pools.credentials import credential_open
 from apps.pools.errors import ProviderFailed
 from apps.pools.inputs import ListingInput, values_read
-from apps.pools.models import Conductor, Protocol, Worker
+from apps.pools.models import Conductor, ConductorMode, Protocol, Worker
+from apps.pools.plan_trial import plan_try
 from apps.pools.selectors import (
     access_conductor,
     access_worker,
+    conductor_snapshot,
     endpoint_of,
     protocol_of,
 )
-from apps.pools.types import TestResult
+from apps.pools.slots import model_calls
+from apps.pools.types import ConductorSnapshot, TestResult
 
+_in_thread = sync_to_async
 QUESTION = "What is 17 + 25?"
 MAX_TEST_S = 60
-"""Somebody waits for it in front of a page."""
+"""A person waits for it in front of a page."""
 MAX_PROBE_S = 30
 """The same, for what a model can do: all at once, after it has answered."""
 MAX_LISTING_S = 20
@@ -50,32 +62,40 @@ RECORDED = ("ok", "latency_ms", "model", "error_code", "message", "abilities")
 """What the ledger holds of a test: all but what the model said."""
 
 
-def worker_test(
+def model_calls_have_room(team_id: uuid.UUID) -> bool:
+    """Say whether a team may have one more test under way in this process."""
+    return model_calls.has_room(team_id)
+
+
+async def worker_test(
     *, team_id: uuid.UUID, worker_id: uuid.UUID, actor: Actor
 ) -> TestResult:
     """Ask a worker one short question, and keep and record how it went.
 
     One that answers gets another for each of its abilities. What goes wrong at the
-    provider is in the result. Raises: NotFound.
+    provider is in the result. Raises: NotFound, TooManyModelCalls.
     """
-    row = access_worker(team_id, worker_id)
-    return _test(row, "worker.tested", actor, tuple(PROBES))
+    with model_calls.slot(team_id):
+        row = await _in_thread(access_worker)(team_id, worker_id)
+        return await _test(row, "worker.tested", actor, tuple(PROBES))
 
 
-def conductor_test(
+async def conductor_test(
     *, team_id: uuid.UUID, conductor_id: uuid.UUID, actor: Actor
 ) -> TestResult:
-    """Ask a conductor one short question, and keep and record how it went.
+    """Ask a conductor for a plan, and keep and record how it went.
 
-    One whose reasoning is begun for it must show that it goes on from there.
-    Raises: NotFound.
+    An answer from which no plan can be read is a failure. One whose reasoning is begun
+    for it must show that it goes on from there. Raises: NotFound, TooManyModelCalls.
     """
-    row = access_conductor(team_id, conductor_id)
-    probes = ("accepts_prefill",) if row.uses_prefill else ()
-    return _test(row, "conductor.tested", actor, probes)
+    with model_calls.slot(team_id):
+        row = await _in_thread(access_conductor)(team_id, conductor_id)
+        is_begun = row.uses_prefill and row.mode == ConductorMode.LISTS
+        probes = ("accepts_prefill",) if is_begun else ()
+        return await _test(row, "conductor.tested", actor, probes)
 
 
-def models_fetch(
+async def models_fetch(
     *,
     team_id: uuid.UUID,
     base_url: str,
@@ -85,7 +105,7 @@ def models_fetch(
 ) -> list[str]:
     """Return the names of the models a provider lists, in order.
 
-    Raises: InvalidFields, ProviderFailed, SecretUnreadable.
+    Raises: InvalidFields, ProviderFailed, SecretUnreadable, TooManyModelCalls.
     """
     values = {
         "base_url": base_url,
@@ -93,6 +113,17 @@ def models_fetch(
         "credential_id": credential_id,
         "secret": secret,
     }
+    with model_calls.slot(team_id):
+        endpoint = await _in_thread(_listing_endpoint)(team_id, values)
+        try:
+            async with _transport() as transport:
+                return await list_models(transport, endpoint)
+        except LlmError as exc:
+            raise ProviderFailed(exc.message, fault=exc.fault) from None
+
+
+def _listing_endpoint(team_id: uuid.UUID, values: Mapping[str, Any]) -> Endpoint:
+    """Return where to list models. Raises: InvalidFields, SecretUnreadable."""
     given = values_read(ListingInput, values)
     faults = Faults()
     faults.add("base_url", address_fault(given.base_url))
@@ -101,7 +132,7 @@ def models_fetch(
     key = given.secret.get_secret_value() if given.secret else None
     if credential is not None:
         key = credential_open(credential, base_url=given.base_url)
-    endpoint = Endpoint(
+    return Endpoint(
         name=given.base_url,
         base_url=given.base_url,
         model="",
@@ -114,19 +145,24 @@ def models_fetch(
         ),
         protocol=protocol_of(given.protocol),
     )
-    _release_connection()
-    try:
-        return asyncio.run(_list(endpoint))
-    except LlmError as exc:
-        raise ProviderFailed(exc.message, fault=exc.fault) from None
 
 
-def _test(
+async def _test(
     row: Worker | Conductor, action: str, actor: Actor, probes: Sequence[str]
 ) -> TestResult:
-    result = _try(row, probes)
+    result = await _try(row, probes)
+    await _in_thread(_keep)(row, action, actor, result)
+    return result
+
+
+def _keep(
+    row: Worker | Conductor, action: str, actor: Actor, result: TestResult
+) -> None:
+    """Put a test on its row and on record. Raises: NotFound."""
     values = {**asdict(result), "tested_at": result.tested_at.isoformat()}
     data = {key: values[key] for key in RECORDED}
+    if result.plan_steps is not None:
+        data["plan_steps"] = result.plan_steps
     draft = EntryDraft(
         action=action,
         subject_type=action.partition(".")[0],
@@ -140,15 +176,18 @@ def _test(
         if not rows.update(last_test=values):
             raise NotFound(f"{row.name!r} was deleted meanwhile")
         entries_append(batch=Batch(team_id=row.team_id, drafts=(draft,)))
-    return result
 
 
-def _try(row: Worker | Conductor, probes: Sequence[str]) -> TestResult:
+async def _try(row: Worker | Conductor, probes: Sequence[str]) -> TestResult:
     began = time.monotonic()
     try:
-        endpoint = endpoint_of(row)
-        _release_connection()
-        return asyncio.run(_ask(endpoint, row.max_output_tokens, probes))
+        if isinstance(row, Conductor):
+            conductor = await _in_thread(conductor_snapshot)(row)
+            return await _ask_for_plan(conductor, probes)
+        endpoint = await _in_thread(endpoint_of)(row)
+        if endpoint.makes_embeddings:
+            return await _ask_for_embedding(endpoint)
+        return await _ask(endpoint, row.max_output_tokens, probes)
     except LlmError as exc:
         code, message = exc.fault, exc.message
     except ConductorError as exc:  # the credential does not open, or not for this host
@@ -176,10 +215,22 @@ def _patient(endpoint: Endpoint, total_s: float) -> Endpoint:
     )
 
 
-def _release_connection() -> None:
-    # A slow provider must not hold one of the few connections to the database.
-    if not connection.in_atomic_block:
-        connection.close()
+async def _ask_for_embedding(endpoint: Endpoint) -> TestResult:
+    """Let the question be turned into a vector. Raises: LlmError."""
+    began = time.monotonic()
+    async with _transport() as transport:
+        request = EmbeddingRequest([QUESTION])
+        found = await embed(transport, _patient(endpoint, MAX_TEST_S), request)
+    count = len(found.vectors[0]) // FLOAT_BYTES
+    return TestResult(
+        ok=True,
+        latency_ms=_since(began),
+        answer=f"An embedding of {count} numbers",
+        model=_shown(found.model),
+        error_code="",
+        message="",
+        tested_at=timezone.now(),
+    )
 
 
 async def _ask(
@@ -192,7 +243,7 @@ async def _ask(
     )
     began = time.monotonic()
     async with _transport() as transport:
-        client = ChatClient(transport)
+        client = ChatClient(transport, settings.MAX_ANSWER_CHARACTERS)
         answer = await ask(client, _patient(endpoint, MAX_TEST_S), request)
         latency_ms = _since(began)
         abilities = await abilities_shown(
@@ -210,9 +261,31 @@ async def _ask(
     )
 
 
-async def _list(endpoint: Endpoint) -> list[str]:
+async def _ask_for_plan(
+    conductor: ConductorSnapshot, probes: Sequence[str]
+) -> TestResult:
+    """Ask for a plan, then what `probes` want to know. Raises: LlmError."""
+    endpoint = conductor.endpoint
+    began = time.monotonic()
     async with _transport() as transport:
-        return await list_models(transport, endpoint)
+        client = ChatClient(transport, settings.MAX_ANSWER_CHARACTERS)
+        trial = await plan_try(client, _patient(endpoint, MAX_TEST_S), conductor)
+        latency_ms = _since(began)
+        wanted = probes if trial.steps is not None else ()
+        abilities = await abilities_shown(
+            client, _patient(endpoint, MAX_PROBE_S), wanted
+        )
+    return TestResult(
+        ok=trial.steps is not None,
+        latency_ms=latency_ms,
+        answer=_shown(trial.answer.text),
+        model=_shown(trial.answer.model),
+        error_code=trial.fault,
+        message=trial.message,
+        tested_at=timezone.now(),
+        abilities=abilities,
+        plan_steps=trial.steps,
+    )
 
 
 def _transport() -> HttpTransport:

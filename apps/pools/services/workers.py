@@ -9,8 +9,9 @@ from apps.accounts.models import Team
 from apps.audit.types import Actor
 from apps.core.errors import Conflict
 from apps.pools.changes import differences, pool_change
+from apps.pools.checks import Faults
 from apps.pools.inputs import WorkerInput
-from apps.pools.models import Pool, Worker
+from apps.pools.models import EMBEDDING_PROTOCOLS, Pool, Worker, WorkerKind
 from apps.pools.selectors import access_worker
 from apps.pools.services.endpoints import endpoint_create, endpoint_update
 from apps.pools.values import recorded_values, worker_values
@@ -20,6 +21,7 @@ def worker_create(*, team: Team, values: Mapping[str, Any], actor: Actor) -> Wor
     """Create a worker. It works for no pool yet. Raises: InvalidFields."""
     with pool_change(team.id, actor) as change:
         row = endpoint_create(Worker, WorkerInput, team, values)
+        _check_kind(row)
         change.record("worker.created", row, after=recorded_values(row))
     return access_worker(team.id, row.id)
 
@@ -36,6 +38,7 @@ def worker_update(*, worker: Worker, values: Mapping[str, Any], actor: Actor) ->
         before = recorded_values(row)
         endpoint_update(row, WorkerInput, worker_values(row), values)
         row = access_worker(team_id, worker.id)
+        _check_kind(row)
         changed = differences(before, recorded_values(row))
         if changed:
             change.record("worker.updated", row, **changed)
@@ -53,3 +56,16 @@ def worker_delete(*, worker: Worker, actor: Actor) -> None:
             raise Conflict(f"worker {row.name!r} works for pool {', '.join(names)}")
         change.record("worker.deleted", row, before=recorded_values(row))
         row.delete()
+
+
+def _check_kind(row: Worker) -> None:
+    """Refuse embeddings where there can be none. Raises: InvalidFields."""
+    if row.kind != WorkerKind.EMBEDDING:
+        return
+    faults = Faults()
+    if row.protocol not in EMBEDDING_PROTOCOLS:
+        faults.add("kind", "the protocol of this worker has no embeddings")
+    pools = Pool.objects.for_team(row.team_id).filter(fallback=row)
+    if names := [repr(name) for name in pools.values_list("name", flat=True)]:
+        faults.add("kind", f"it is the fallback of pool {', '.join(names)}")
+    faults.raise_any()

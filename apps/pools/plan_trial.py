@@ -1,0 +1,80 @@
+"""Finds out whether a model can plan: asks it for a plan as runs do, and reads that.
+
+Prompt, parser and rules are those of runs. What is no plan is a result, not an error;
+only a call that fails raises. Knows no database.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.engine.errors import PlanRejected
+from apps.engine.plan import validate
+from apps.engine.ports import (
+    CallParams,
+    Messages,
+    PlanRequest,
+    Pool,
+    PoolWorker,
+    Reply,
+    Task,
+)
+from apps.llm.chat import ChatClient
+from apps.llm.types import ChatRequest, Endpoint
+from apps.pools.abilities import Answer, ask
+from apps.pools.planning import conductor_planner
+from apps.pools.types import ConductorSnapshot
+
+QUESTION = "What is 17 * 23 + 4? Check it twice."
+MAX_STEPS = 5
+WORKERS = ("first", "second", "third")
+"""Models of no real pool: the plan is read and never executed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTrial:
+    """What a model wrote when it was asked for a plan."""
+
+    answer: Answer
+    steps: int | None
+    """Of its plan. None: it wrote none that can be used."""
+    fault: str = ""
+    """A word of `PlanFault`. Empty: none."""
+    message: str = ""
+    """Why its answer is not a plan, for people."""
+
+
+async def plan_try(
+    client: ChatClient, endpoint: Endpoint, conductor: ConductorSnapshot
+) -> PlanTrial:
+    """Ask a conductor for one plan, in its own format. Raises: LlmError.
+
+    `endpoint` is the conductor's, with the patience of the caller.
+    """
+    answers: list[Answer] = []
+
+    async def ask_model(messages: Messages, params: CallParams) -> Reply:
+        request = ChatRequest(
+            messages=messages,
+            max_tokens=params.max_tokens,
+            temperature=params.temperature,
+            response_format=params.response_format,
+        )
+        answers.append(await ask(client, endpoint, request))
+        return Reply(answers[-1].text, answers[-1].finish_reason)
+
+    pool = Pool(
+        tuple(PoolWorker(name) for name in WORKERS),
+        WORKERS[0],
+        conductor_max_output_tokens=conductor.max_output_tokens,
+        conductor_context_tokens=conductor.context_tokens,
+    )
+    request = PlanRequest(Task(QUESTION), pool, MAX_STEPS)
+    try:
+        plan = await conductor_planner(conductor).plan(request, ask_model)
+        assert plan is not None  # without an answer to keep it is rejected
+        validate(plan, workers=WORKERS, max_steps=MAX_STEPS)
+    except PlanRejected as exc:
+        message = f"its answer is not a plan: {exc.message}"
+        return PlanTrial(answers[-1], None, exc.fault, message)
+    return PlanTrial(answers[-1], len(plan.steps))
