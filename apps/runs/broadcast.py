@@ -9,6 +9,7 @@ run that is watched through it, see `rooms.py`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,15 +17,19 @@ from functools import partial
 
 from channels.layers import get_channel_layer
 from django.conf import settings
+from django.db import DatabaseError
 
 from apps.core.redis_outage import PATIENCE_S, redis_outage
 from apps.engine.ports import Progress
+from apps.runs import watchers
 from apps.runs.drafts import piece_frame
 from apps.runs.execution import Execution, Place
 from apps.runs.models import Run
 from apps.runs.rooms import PIECES, RECORDED, Room, Seat, Texts, group_name
 from apps.runs.types import Signal
+from apps.runs.watchers import SocketOwner
 
+logger = logging.getLogger(__name__)
 FRAME_S = 0.05
 """Pieces of text are gathered this long: at most 20 frames a second per run, and one
 before each entry, so that a step's text never follows its end."""
@@ -50,18 +55,25 @@ class Broadcaster:
         self._rooms: dict[uuid.UUID, Room] = {}
         self._living: dict[Room, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._looking: asyncio.Task[None] | None = None
         # With a shared layer the watchers may sit in other processes.
         self._is_shared = bool(settings.REDIS_URL)
 
-    def enter(self, run: Run, user_id: uuid.UUID, after_seq: int) -> Seat:
-        """Let somebody watch a run, from behind a place in the chain, until `leave`."""
+    def enter(self, run: Run, owner: SocketOwner, after_seq: int) -> Seat:
+        """Let somebody watch a run, from behind a place in the chain, until `leave`.
+
+        The seat is closed before that if the owner may not watch any longer.
+        """
         room = self._rooms.get(run.id)
         if room is None or room.close_code is not None:
             room = self._rooms[run.id] = Room(run, partial(self._texts, run.id))
             task = self._living[room] = room.open()
             self._keep(task)
-        seat = Seat(room, user_id, after_seq)
+        seat = Seat(room, owner, after_seq)
         room.seats.add(seat)
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look_at_watchers())
+            self._keep(self._looking)
         return seat
 
     def leave(self, seat: Seat) -> None:
@@ -73,6 +85,23 @@ class Broadcaster:
         self._living.pop(room).cancel()
         if self._rooms.get(room.run.id) is room:
             del self._rooms[room.run.id]
+        if not self._living and self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+
+    async def _look_at_watchers(self) -> None:
+        """Send away, again and again, whoever may not watch any longer."""
+        while True:
+            await asyncio.sleep(watchers.CHECK_S)
+            owners = {seat.owner for room in self._living for seat in room.seats}
+            try:
+                refused = await watchers.refusals(tuple(owners))
+            except DatabaseError as exc:
+                logger.warning("watchers were not looked at this time: %s", exc)
+                continue
+            if refused:
+                for room in self._living:
+                    room.send_away(refused)
 
     def _texts(self, run_id: uuid.UUID) -> Texts:
         execution = self._find(run_id)
@@ -103,8 +132,9 @@ class Broadcaster:
 
     async def close(self) -> None:
         """Close all rooms, and wait until everything has been sent."""
-        for task in self._living.values():
-            task.cancel()
+        for task in (self._looking, *self._living.values()):
+            if task is not None:
+                task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=CLOSE_S)
 

@@ -7,14 +7,16 @@ engine's items; circuits, latencies and counts are kept on the way.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import math
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from time import monotonic
 
 from apps.engine.errors import CallFailed, CallFault
+from apps.engine.messages import text_of
 from apps.engine.ports import CONDUCTOR, Call, CallEnd, Delta, ToolCallDelta
 from apps.engine.usage import Usage
 from apps.llm import types as wire
@@ -23,6 +25,7 @@ from apps.llm.errors import LlmError
 from apps.runs import metrics
 from apps.runs.circuits import FAILURES, Circuits, Key, circuit_key
 from apps.runs.latencies import Latencies
+from apps.runs.types import VectorSink
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class EndpointCaller:
     team_id: uuid.UUID
     circuits: Circuits
     latencies: Latencies
+    vectors: VectorSink | None = None
+    """Where vectors go, if the run makes embeddings and somebody waits for them."""
 
     async def stream(self, call: Call) -> AsyncGenerator[Delta | CallEnd, None]:
         """Yield the answer, then its end; see `engine.ports.WorkerCaller`."""
@@ -44,8 +49,16 @@ class EndpointCaller:
         if rest_s := self.circuits.admit(key):
             wait.count(CallFault.CIRCUIT_OPEN)
             raise CallFailed(CallFault.CIRCUIT_OPEN, _resting(endpoint.name, rest_s))
-        request = request_of(call)
         try:
+            if endpoint.makes_embeddings:
+                answer, end = await self._embed(endpoint, call)
+                wait.end()
+                wait.complete()
+                self.circuits.succeeded(key)
+                yield answer
+                yield end
+                return
+            request = request_of(call)
             if not call.is_streamed:
                 whole, finish = await self.client.complete(endpoint, request)
                 wait.end()
@@ -54,16 +67,18 @@ class EndpointCaller:
                 yield _delta(whole)
                 yield _end(finish)
                 return
+            limit_s = self._first_token_s(endpoint, key)
             async with aclosing(self.client.stream(endpoint, request)) as stream:
+                first = await _first(stream, limit_s, endpoint.name)
+                if first is not None:
+                    wait.end()
+                    yield self._passed_on(first, wait, key)
                 async for item in stream:
-                    if wait.is_on:
-                        wait.end()
-                    if isinstance(item, wire.Finish):
-                        wait.complete()
-                        self.circuits.succeeded(key)
-                        yield _end(item)
-                    else:
-                        yield _delta(item)
+                    yield self._passed_on(item, wait, key)
+        except CallFailed as exc:  # it did not begin in time
+            wait.leave(exc.fault)
+            self.circuits.failed(key, exc.fault)
+            raise
         except LlmError as exc:
             fault = CallFault(exc.fault)
             self.circuits.failed(key, fault)
@@ -74,6 +89,61 @@ class EndpointCaller:
         except (GeneratorExit, asyncio.CancelledError):
             wait.leave()
             raise
+
+    def _first_token_s(self, endpoint: wire.Endpoint, key: Key) -> float | None:
+        own_s = endpoint.timeouts.first_token_s
+        return self.latencies.limit_s(key) if own_s is None else own_s
+
+    def _passed_on(
+        self, item: wire.Delta | wire.Finish, wait: _Wait, key: Key
+    ) -> Delta | CallEnd:
+        if not isinstance(item, wire.Finish):
+            return _delta(item)
+        wait.complete()
+        self.circuits.succeeded(key)
+        return _end(item)
+
+    async def _embed(
+        self, endpoint: wire.Endpoint, call: Call
+    ) -> tuple[Delta, CallEnd]:
+        """Make embeddings; return what the record keeps of them. Raises: LlmError."""
+        dimensions = (call.params.extra or {}).get("dimensions")
+        texts = [text_of(message) for message in call.messages]
+        request = wire.EmbeddingRequest(texts, dimensions)
+        found = await self.client.embed(endpoint, request)
+        if self.vectors is not None:
+            self.vectors.vectors = found.vectors
+        finish = wire.Finish("stop", found.model or endpoint.model, found.usage)
+        return Delta(_digest(found.vectors)), _end(finish)
+
+
+async def _first(
+    stream: AsyncGenerator[wire.Delta | wire.Finish, None],
+    limit_s: float | None,
+    name: str,
+) -> wire.Delta | wire.Finish | None:
+    """Return the first item; None if there is none.
+
+    What comes before it (a role, pings) is no item. Raises: CallFailed if it does not
+    come within `limit_s`; what the stream raises.
+    """
+    clock = asyncio.timeout(limit_s)
+    try:
+        async with clock:
+            return await anext(stream, None)
+    except TimeoutError:
+        if not clock.expired():
+            raise
+        message = f"{name!r}: no first token within {limit_s:g} s"
+        raise CallFailed(CallFault.FIRST_TOKEN_TIMEOUT, message) from None
+
+
+def _digest(vectors: Sequence[bytes]) -> str:
+    count = len(vectors)
+    numbers = len(vectors[0]) // wire.FLOAT_BYTES
+    digest = hashlib.sha256(b"".join(vectors)).hexdigest()
+    what = "1 embedding" if count == 1 else f"{count} embeddings"
+    return f"{what} of {numbers} numbers, sha256:{digest}"
 
 
 class _Wait:
@@ -124,9 +194,9 @@ class _Wait:
             self._is_counted = True
             metrics.CALLS.add(*self._labels, outcome)
 
-    def leave(self) -> None:
+    def leave(self, outcome: str = metrics.CLOSED) -> None:
         """Note that nobody waits for the rest."""
-        self.count(metrics.CLOSED)
+        self.count(outcome)
         if self.is_on:
             self._latencies.left(
                 self._key,
@@ -149,6 +219,7 @@ def request_of(call: Call) -> wire.ChatRequest:
         tools=params.tools,
         tool_choice=params.tool_choice,
         parallel_tool_calls=params.parallel_tool_calls,
+        extra=params.extra,
         is_continued=call.is_continued,
     )
 

@@ -1,6 +1,7 @@
 """Lets an endpoint that keeps failing rest, so that runs turn to others at once.
 
-A circuit opens after `FAILURES` calls in a row that failed on the endpoint's side. Then
+A circuit opens after `FAILURES` calls in a row, within `WINDOW_S`, that failed on the
+endpoint's side: older failures say nothing of how it is now. Then
 one call in `REST_S` goes through; the first success closes it. Kept for each team: what
 one team meets tells another nothing. Of one process, and safe to read from any thread.
 """
@@ -9,18 +10,22 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from apps.engine.errors import CallFault
 from apps.llm.types import Endpoint
 
 FAILURES = 5
+WINDOW_S = 300.0
+"""Long enough for five calls in turn that each take a minute to fail."""
 REST_S = 30.0
 ITS_OWN_FAULTS = frozenset(
     {
         CallFault.CONNECT,
         CallFault.FIRST_BYTE_TIMEOUT,
+        CallFault.FIRST_TOKEN_TIMEOUT,
         CallFault.IDLE_TIMEOUT,
         CallFault.TOTAL_TIMEOUT,
         CallFault.SERVER_ERROR,
@@ -36,8 +41,15 @@ Key = tuple[uuid.UUID, str, str]
 
 @dataclass(slots=True)
 class _Trouble:
-    failures: int = 0
+    failed_at: deque[float] = field(default_factory=lambda: deque(maxlen=FAILURES))
+    """The latest failures, the oldest first."""
     rests_until: float = 0.0
+
+    def is_open(self, now: float) -> bool:
+        """Say whether there were enough failures lately."""
+        if len(self.failed_at) < FAILURES:
+            return False
+        return now - self.failed_at[0] <= WINDOW_S
 
 
 class Circuits:
@@ -53,9 +65,11 @@ class Circuits:
         Of a circuit that has rested long enough, the first to ask is let through.
         """
         trouble = self._troubled.get(key)
-        if trouble is None or trouble.failures < FAILURES:
+        if trouble is None:
             return 0.0
         now = self._clock()
+        if not trouble.is_open(now):
+            return 0.0
         if now < trouble.rests_until:
             return trouble.rests_until - now
         trouble.rests_until = now + REST_S
@@ -71,16 +85,16 @@ class Circuits:
             self.succeeded(key)
             return
         trouble = self._troubled.setdefault(key, _Trouble())
-        trouble.failures += 1
-        trouble.rests_until = self._clock() + REST_S
+        now = self._clock()
+        trouble.failed_at.append(now)
+        trouble.rests_until = now + REST_S
 
     def is_open(self, key: Key) -> bool:
         """Say whether calls are kept back at the moment."""
         trouble = self._troubled.get(key)
+        now = self._clock()
         return (
-            trouble is not None
-            and trouble.failures >= FAILURES
-            and self._clock() < trouble.rests_until
+            trouble is not None and trouble.is_open(now) and now < trouble.rests_until
         )
 
 

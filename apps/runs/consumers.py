@@ -20,8 +20,9 @@ from apps.accounts.selectors import team_list
 from apps.core.errors import NotFound
 from apps.runs.executor import get_executor
 from apps.runs.models import Run
-from apps.runs.rooms import NO_SUCH_RUN, Seat
+from apps.runs.rooms import Seat
 from apps.runs.selectors import access_run
+from apps.runs.watchers import NO_SUCH_RUN, SocketOwner
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -44,7 +45,8 @@ async def watch_run(scope: Any, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.close", "code": NO_SUCH_RUN})
         return
     broadcaster = get_executor().broadcaster
-    seat = broadcaster.enter(run, user.pk, _after(scope["query_string"]))
+    owner = SocketOwner(user.pk, scope["session"].session_key or "", run.team_id)
+    seat = broadcaster.enter(run, owner, _after(scope["query_string"]))
     try:
         close_code = await _while_connected(_tell(seat, send), receive)
     finally:

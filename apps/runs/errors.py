@@ -10,5 +10,12 @@ class IdempotencyConflict(ConductorError):
     http_status = 422
 
 
+class TeamRunsExceeded(ConductorError):
+    """The process is almost full and the team has its share of live runs."""
+
+    code = "too_many_live_runs"
+    http_status = 429
+
+
 class IdempotencyKeyLost(Overloaded):
     """The key stands for another run by now, so this one never gets on record."""

@@ -26,10 +26,12 @@ from apps.runs.errors import IdempotencyKeyLost
 from apps.runs.leases import Ownership
 from apps.runs.narrowing import narrow_limits
 from apps.runs.orders import delivery_of, params_on_record
+from apps.runs.prefills import PrefillNotes, PrefillWatch
 from apps.runs.projection import RunProjection
 from apps.runs.recovery import Fault, fault_at_work
 from apps.runs.resolution import Resolved
 from apps.runs.types import (
+    IGNORED_FIELDS,
     Listener,
     Narrowing,
     RunOrder,
@@ -75,6 +77,7 @@ class Equipment:
     caller: WorkerCaller
     gate: Gate
     treasurer: Treasurer
+    prefills: PrefillNotes
 
 
 class Execution:
@@ -102,6 +105,8 @@ class Execution:
         self._take(allowance)
         self._refusal: ConductorError | None = None
         self._listeners: list[Listener] = []
+        self._prefill_watch = PrefillWatch()
+        self._prefill_notes: PrefillNotes | None = None
         self._stop_reason: str | None = None
         self._task: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
@@ -132,6 +137,11 @@ class Execution:
         )
 
     # --- for those who started it ----------------------------------------------------
+
+    @property
+    def ignored(self) -> str:
+        """Return the names of the request's fields that have no effect."""
+        return self.order.context.get(IGNORED_FIELDS, "")
 
     def listen(self, listener: Listener) -> None:
         """Call `listener` for each signal from now on."""
@@ -192,6 +202,7 @@ class Execution:
 
     async def _run(self, equipment: Equipment) -> None:
         self._is_on_record = bool(self._history)
+        self._prefill_notes = equipment.prefills
         bind(run_id=self.id, team_id=self.order.team_id)
         try:
             await self._conduct_within_budget(equipment)
@@ -325,7 +336,14 @@ class Execution:
                 self.drafts.pop((event.round, None, event.attempt), None)
             case _:
                 pass
+        self._learn(event)
         self._tell(event)
+
+    def _learn(self, event: ev.Event) -> None:
+        name = self._prefill_watch.hear(event)
+        if name is not None and self._prefill_notes is not None:
+            team_id, endpoints = self.order.team_id, self._resolved.endpoints
+            self._prefill_notes.begin(team_id, self.id, name, endpoints)
 
     def _tell(self, signal: Signal) -> None:
         for listener in tuple(self._listeners):

@@ -34,11 +34,14 @@ from apps.runs.calling import EndpointCaller
 from apps.runs.circuits import Circuits, circuit_key
 from apps.runs.execution import Equipment, Execution
 from apps.runs.history import entries_of, interrupted_run
+from apps.runs.ignoring import with_ignored
 from apps.runs.latencies import Latencies
 from apps.runs.leases import MAX_DEATHS, Ownership
+from apps.runs.lengths import check_contexts
 from apps.runs.models import ProcessKind, Run
 from apps.runs.narrowing import check_suited, is_narrowed, resolve_narrowed
 from apps.runs.observing import Observer
+from apps.runs.prefills import PrefillNotes
 from apps.runs.queues import QueueGuard, Queues
 from apps.runs.recovery import OWNER_LOST, fault_at_resume, run_give_up
 from apps.runs.resolution import (
@@ -49,6 +52,7 @@ from apps.runs.resolution import (
     resolve,
     unknown_model,
 )
+from apps.runs.shares import Shares
 from apps.runs.stops import Stop
 from apps.runs.tenure import Tenure
 from apps.runs.types import RunOrder
@@ -73,18 +77,20 @@ class Executor:
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self._transport = transport
-        self._client = ChatClient(transport)
+        self._client = ChatClient(transport, settings.MAX_ANSWER_CHARACTERS)
         self._pools = PoolLoader()
         self._treasurer = Treasurer()
         self._resolved: dict[tuple[uuid.UUID, str], tuple[PoolSnapshot, Resolved]] = {}
         self._gate = import_string(settings.RUN_GATE)()
         self._live: dict[uuid.UUID, Execution] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._shares = Shares()
         self._is_closing = False
         self.broadcaster = Broadcaster(self.find)
         self.circuits = Circuits()
         self.latencies = Latencies()
         self._observer = Observer()
+        self._prefills = PrefillNotes()
         self.queues = Queues(
             partial(read_load, transport), settings.CONDUCTOR_MAX_QUEUE
         )
@@ -114,12 +120,14 @@ class Executor:
         Raises: NotFound, InvalidInput, NotAllowed, BudgetExceeded, Overloaded;
         Conflict if `run_id` is executing.
         """
-        self._refuse_when_full()
+        self._refuse_when_full(order.team_id)
         resolved = await self._resolve(order)
         check_suited(order, resolved)
+        check_contexts(order, resolved)
+        order = with_ignored(order, resolved)
         allowance = await self._treasurer.allow(order, resolved)
         # Others may have begun meanwhile, or the process may have begun to close.
-        self._refuse_when_full()
+        self._refuse_when_full(order.team_id)
         ownership = Ownership(self.tenure.lease_id, 0)
         return self._begin(run_id or new_id(), order, resolved, ownership, allowance)
 
@@ -133,6 +141,8 @@ class Executor:
         self._refuse_when_closing()
         resolved = await self._resolve(order)
         check_suited(order, resolved)
+        check_contexts(order, resolved)
+        order = with_ignored(order, resolved)
         allowance = await self._treasurer.allow(order, resolved)
         nobodys = Ownership(None, 0)
         run_id = run_id or new_id()
@@ -212,6 +222,7 @@ class Executor:
             await asyncio.wait(self._tasks, timeout=drain_s)
         self._keeper.cancel()
         await self.drop_all()
+        await self._prefills.close()
         await self.queues.close()
         await self.tenure.end()
         await self.broadcaster.close()
@@ -268,12 +279,9 @@ class Executor:
         if self._is_closing:
             raise Overloaded("this process is shutting down", retry_after_s=2)
 
-    def _refuse_when_full(self) -> None:
+    def _refuse_when_full(self, team_id: uuid.UUID) -> None:
         self._refuse_when_closing()
-        if len(self._live) >= settings.MAX_LIVE_RUNS:
-            raise Overloaded(
-                f"{len(self._live)} runs are executing; try again", retry_after_s=2
-            )
+        self._shares.require(team_id)
 
     def _begin(
         self,
@@ -295,10 +303,14 @@ class Executor:
             order.team_id,
             self.circuits,
             self.latencies,
+            order.vectors,
         )
         guard = QueueGuard(caller, self.queues)
-        task = execution.start(Equipment(guard, self._gate, self._treasurer))
+        task = execution.start(
+            Equipment(guard, self._gate, self._treasurer, self._prefills)
+        )
         self._live[run_id] = execution
+        self._shares.add(order.team_id)
         self._tasks.add(task)
         task.add_done_callback(lambda done: self._forget(run_id, done))
         return execution
@@ -317,6 +329,8 @@ class Executor:
         execution = self._live.pop(run_id, None)
         self._tasks.discard(task)
         self._observer.leave(run_id)
+        if execution is not None:
+            self._shares.remove(execution.order.team_id)
         if execution is not None and execution.order.meter is not None:
             execution.order.meter.settle(execution.used_tokens)
         # The ledger is away, or refuses even to end the run: it stays on record as

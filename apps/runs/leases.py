@@ -16,9 +16,16 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
-from django.db.models import DateTimeField, ExpressionWrapper, F, Q, QuerySet
+from django.db.models import (
+    DateTimeField,
+    ExpressionWrapper,
+    F,
+    Q,
+    QuerySet,
+    Window,
+)
 from django.db.models.expressions import Combinable
-from django.db.models.functions import Now
+from django.db.models.functions import Now, RowNumber
 
 from apps.core.ids import new_id
 from apps.runs import metrics
@@ -127,8 +134,9 @@ def runs_claim(
     run_ids: Collection[uuid.UUID] | None = None,
     leaves_queue: bool = False,
 ) -> list[Run]:
-    """Take up to `limit` runs that are nobody's, oldest first, and return them.
+    """Take up to `limit` runs that are nobody's and return them.
 
+    Each team's oldest first: a team that queued thousands is one team among others.
     `run_ids`: only these, even if the lease has them already. `leaves_queue`: those
     that have just been left to the workers stay theirs for a while.
     """
@@ -145,7 +153,7 @@ def runs_claim(
         mine = Process.objects.select_for_update().filter(id=lease_id)
         if mine.first() is None:
             return []  # others have just declared it over
-        locked = free.order_by("id").select_for_update(skip_locked=True)
+        locked = _fairest(free, limit).select_for_update(skip_locked=True)
         runs = list(locked[:limit])
         ids = [run.id for run in runs]
         Run.objects.across_teams().filter(id__in=ids).update(
@@ -160,6 +168,18 @@ def is_owned(run_id: uuid.UUID, ownership: Ownership) -> bool:
     """Say whether the run is still in these hands."""
     rows = Run.objects.across_teams().filter(id=run_id, fence=ownership.fence)
     return rows.exists()
+
+
+def _fairest(free: QuerySet[Run], limit: int) -> QuerySet[Run]:
+    """Return those that are next, if there are more than `limit`."""
+    if not free.order_by()[limit : limit + 1].exists():
+        return free.order_by("id")
+    turn = Window(RowNumber(), partition_by="team_id", order_by="id")
+    # Ids first: rows that a window function numbers cannot be locked.
+    next_ids = (
+        free.annotate(turn=turn).order_by("turn", "id").values_list("id", flat=True)
+    )
+    return free.filter(id__in=list(next_ids[:limit])).order_by("id")
 
 
 def _unfinished() -> QuerySet[Run]:

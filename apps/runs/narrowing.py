@@ -46,15 +46,16 @@ def resolve_narrowed(
 def check_suited(order: RunOrder, resolved: Resolved) -> None:
     """Refuse an order that none of its workers could answer.
 
-    Raises: InvalidInput naming `messages` for images, `tools` for tools.
+    Raises: InvalidInput naming the prompt's field for images, `tools` for tools.
     """
-    if not (order.messages or order.params.tools):
+    _check_kind(order, resolved)
+    if order.vectors is not None or not (order.messages or order.params.tools):
         return
     task = Task(order.prompt, order.params, messages=order.messages)
     workers = resolved.pool.workers
     if not all(unsuited(task, worker, is_last=True) for worker in workers):
         return
-    param = "messages" if has_images(order.messages) else "tools"
+    param = order.prompt_field if has_images(order.messages) else "tools"
     if resolved.tier == DIRECT:
         (worker,) = workers
         why = f"worker {worker.name!r} {unsuited(task, worker, is_last=True)}"
@@ -68,6 +69,23 @@ def check_suited(order: RunOrder, resolved: Resolved) -> None:
         f"{' and '.join(wanted)}",
         param=param,
     )
+
+
+def _check_kind(order: RunOrder, resolved: Resolved) -> None:
+    """Refuse texts for embeddings that go to a chat worker, and the other way round."""
+    if resolved.tier != DIRECT:
+        if order.vectors is not None:
+            message = "a tier makes no embeddings; name an embedding worker"
+            raise InvalidInput(f"model: {message}", param="model")
+        return
+    (worker,) = resolved.pool.workers
+    makes_embeddings = resolved.endpoints[worker.name].makes_embeddings
+    if makes_embeddings and order.vectors is None:
+        message = "makes embeddings; send texts to /v1/embeddings"
+        raise InvalidInput(f"model: worker {worker.name!r} {message}", param="model")
+    if order.vectors is not None and not makes_embeddings:
+        message = "answers conversations; its pool's embedding workers make embeddings"
+        raise InvalidInput(f"model: worker {worker.name!r} {message}", param="model")
 
 
 def narrow_limits(limits: Limits, narrowing: Narrowing) -> Limits:
@@ -125,6 +143,8 @@ def _keep(snapshot: PoolSnapshot, names: Set[str]) -> PoolSnapshot:
     The first of them takes over as fallback if the pool's own is not among them.
     """
     workers = tuple(worker for worker in snapshot.workers if worker.name in names)
-    is_kept = snapshot.fallback in names
-    fallback = snapshot.fallback if is_kept else workers[0].name
-    return replace(snapshot, workers=workers, fallback=fallback)
+    kept = replace(snapshot, workers=workers)
+    if snapshot.fallback in names:
+        return kept
+    able = [worker.name for worker in kept.chat_workers]
+    return replace(kept, fallback=next(iter(able), ""))

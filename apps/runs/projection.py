@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 import orjson
 
 from apps.audit.types import RowWrite
+from apps.core.plain_text import plain
 from apps.engine import events as ev
 from apps.runs.leases import Ownership
 from apps.runs.models import TITLE_CHARACTERS, RunState
@@ -36,7 +37,7 @@ _FIXED = (
     "owner_id",
     "fence",
 )
-_CHANGING = (
+CHANGING = (
     "state",
     "planner",
     "plan",
@@ -52,8 +53,9 @@ _CHANGING = (
     "overhead_ms",
     "error_code",
     "error_message",
-    "finished_at",
 )
+"""Columns that follow from a run's events alone; see `run_columns`."""
+_CHANGING = (*CHANGING, "finished_at")
 _COLUMNS = _FIXED + _CHANGING
 INSERT_RUN = (
     f"INSERT INTO runs_run ({', '.join(_COLUMNS)}) "  # nosec B608
@@ -75,6 +77,15 @@ INSERT_STEP = (
     'INSERT INTO runs_step (run_id, team_id, round, "index", worker, state, attempts, '
     "prompt_tokens, completion_tokens, cost_micros, latency_ms) "
     "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+)
+STEP_COLUMNS = (
+    "worker",
+    "state",
+    "attempts",
+    "prompt_tokens",
+    "completion_tokens",
+    "cost_micros",
+    "latency_ms",
 )
 UPDATE_STEP = (
     "UPDATE runs_step SET worker = %s, state = %s, attempts = %s, prompt_tokens = %s, "
@@ -173,39 +184,45 @@ class RunProjection:
         )
 
     def _changing(self) -> tuple[object, ...]:
-        tally, end = self.tally, self.tally.end
-        steps, usage, cost = tally.steps.values(), tally.usage, tally.cost
-        failed = end if isinstance(end, ev.RunFailed) else None
-        return (
-            RUNNING if end is None else STATES[type(end)],
-            tally.planner,
-            _plan_json(tally.newest_plan),
-            sum(1 for s in steps if s.state != "skipped"),
-            sum(1 for s in steps if s.state in {"completed", "failed"}),
-            usage.prompt_tokens,
-            usage.completion_tokens,
-            tally.orchestration_usage.prompt_tokens,
-            tally.orchestration_usage.completion_tokens,
-            cost.micros,
-            cost.has_unknown or bool(end and end.has_unknown_cost),
-            end.latency_ms if end else None,
-            end.overhead_ms if end else None,
-            failed.code if failed else "",
-            failed.message.replace("\0", "") if failed else "",
-            datetime.now(UTC) if end else None,
-        )
+        now = datetime.now(UTC) if self.tally.end else None
+        return (*run_columns(self.tally), now)
 
     def _step_write(self, step: StepTally) -> RowWrite:
         place = (step.round, step.index)
         if place in self._steps:
-            values = (*_sums(step), self._run_id, *place)
+            values = (*step_columns(step), self._run_id, *place)
             return RowWrite(UPDATE_STEP, values, phase=2)
         self._steps.add(place)
-        values = (self._run_id, self._order.team_id, *place, *_sums(step))
+        values = (self._run_id, self._order.team_id, *place, *step_columns(step))
         return RowWrite(INSERT_STEP, values, phase=1)
 
 
-def _sums(step: StepTally) -> tuple[object, ...]:
+def run_columns(tally: RunTally) -> tuple[object, ...]:
+    """Return what the row of a run says by its events: the columns `CHANGING`."""
+    end = tally.end
+    steps, usage, cost = tally.steps.values(), tally.usage, tally.cost
+    failed = end if isinstance(end, ev.RunFailed) else None
+    return (
+        RUNNING if end is None else STATES[type(end)],
+        tally.planner,
+        _plan_json(tally.newest_plan),
+        sum(1 for s in steps if s.state != "skipped"),
+        sum(1 for s in steps if s.state in {"completed", "failed"}),
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        tally.orchestration_usage.prompt_tokens,
+        tally.orchestration_usage.completion_tokens,
+        cost.micros,
+        cost.has_unknown or bool(end and end.has_unknown_cost),
+        end.latency_ms if end else None,
+        end.overhead_ms if end else None,
+        failed.code if failed else "",
+        failed.message.replace("\0", "") if failed else "",
+    )
+
+
+def step_columns(step: StepTally) -> tuple[object, ...]:
+    """Return what the row of a step that has ended says: the columns `STEP_COLUMNS`."""
     return (
         step.worker,
         step.state,
@@ -218,8 +235,8 @@ def _sums(step: StepTally) -> tuple[object, ...]:
 
 
 def title_of(prompt: str) -> str:
-    """Return the beginning of a prompt on one line."""
-    line = " ".join(prompt[: 4 * TITLE_CHARACTERS].replace("\0", "").split())
+    """Return the beginning of a prompt on one line, safe beside other text."""
+    line = plain(" ".join(prompt[: 4 * TITLE_CHARACTERS].split()))
     if len(line) <= TITLE_CHARACTERS:
         return line
     return line[: TITLE_CHARACTERS - 1] + "…"

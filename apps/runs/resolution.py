@@ -1,8 +1,11 @@
 """From the model a caller names to a planner, a pool and limits.
 
 `conductor-mini` and `conductor-ultra` are the tiers of the team's default pool,
-`<pool>/mini` and `<pool>/ultra` those of any pool, `worker/<name>` is one worker of the
-default pool, called directly.
+`<pool>/mini` and `<pool>/ultra` those of any pool. `worker/<name>` is one worker of the
+default pool, called directly, `<pool>/worker/<name>` one of any pool.
+
+Whether a name asks for a direct call is decided here alone, by `is_direct`: API keys
+need a scope of their own for those.
 """
 
 from __future__ import annotations
@@ -10,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from django.conf import settings
 
@@ -18,13 +20,14 @@ from apps.core.errors import InvalidInput, NotFound
 from apps.engine.limits import Limits
 from apps.engine.ports import Planner, Pool, PoolWorker
 from apps.engine.usage import Price
+from apps.llm.protocols.registry import extra_params_of
 from apps.llm.types import Endpoint
 from apps.planners.continuation import ToolContinuationPlanner
 from apps.planners.fixed import SingleWorkerPlanner
 from apps.planners.language_model import LanguageModelPlanner
-from apps.pools.models import NAME_LENGTH, NAME_PATTERN, ConductorMode, TierPlanner
+from apps.pools.models import NAME_LENGTH, NAME_PATTERN, TierPlanner
+from apps.pools.selectors import conductor_planner
 from apps.pools.types import (
-    ConductorSnapshot,
     PoolSnapshot,
     PriceSnapshot,
     TierSnapshot,
@@ -34,7 +37,8 @@ from apps.runs.types import Delivery
 
 DEFAULT_TIERS = {"conductor-mini": "mini", "conductor-ultra": "ultra"}
 DIRECT = "direct"
-DIRECT_PREFIX = "worker/"
+DIRECT_WORD = "worker"
+"""Stands before the worker's name in the name of a direct call."""
 MAX_REPLANS = 1
 """Further plans after a failed step."""
 
@@ -63,6 +67,9 @@ class Resolved:
     tier: str
     pool_name: str
     pool_version: int
+    text_tokens: int | None = None
+    """The context that each text for an embedding worker has to itself. None: unknown,
+    or no such worker."""
     delivery: Delivery = "live"
     """How answers are streamed, unless key or caller say otherwise."""
 
@@ -76,13 +83,42 @@ def parse_model(model: str) -> ModelName:
     """Take a model name apart. Raises: NotFound if it has no known form."""
     if model in DEFAULT_TIERS:
         return ModelName(None, DEFAULT_TIERS[model])
-    if model.startswith(DIRECT_PREFIX):
-        return ModelName(None, DIRECT, model.removeprefix(DIRECT_PREFIX))
+    if (direct := _parse_direct(model)) is not None:
+        return direct
     pool, slash, tier = model.rpartition("/")
-    is_tier = slash and tier in DEFAULT_TIERS.values()
-    if is_tier and len(pool) <= NAME_LENGTH and re.fullmatch(NAME_PATTERN, pool):
+    if slash and tier in DEFAULT_TIERS.values() and _is_pool_name(pool):
         return ModelName(pool, tier)
     raise unknown_model(model)
+
+
+def is_direct(model: str) -> bool:
+    """Say whether a model name asks one worker directly, which takes its own scope."""
+    return _parse_direct(model) is not None
+
+
+def direct_worker(model: str) -> str:
+    """Return the worker that a model name asks directly; empty: it asks for a tier."""
+    name = _parse_direct(model)
+    return "" if name is None else name.worker
+
+
+def direct_model(worker: str, pool: str | None = None) -> str:
+    """Return the model name that asks one worker; None: of the team's default pool."""
+    name = f"{DIRECT_WORD}/{worker}"
+    return name if pool is None else f"{pool}/{name}"
+
+
+def _parse_direct(model: str) -> ModelName | None:
+    parts = model.split("/", 3)
+    if len(parts) == 2 and parts[0] == DIRECT_WORD:
+        return ModelName(None, DIRECT, parts[1])
+    if len(parts) == 3 and parts[1] == DIRECT_WORD and _is_pool_name(parts[0]):
+        return ModelName(parts[0], DIRECT, parts[2])
+    return None
+
+
+def _is_pool_name(text: str) -> bool:
+    return len(text) <= NAME_LENGTH and bool(re.fullmatch(NAME_PATTERN, text))
 
 
 def unknown_model(model: str) -> NotFound:
@@ -111,7 +147,7 @@ def _direct(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
         raise unknown_model(model)
     return Resolved(
         # Its own fallback: who names a worker wants that one or an error.
-        pool=Pool((_pool_worker(workers[0]),), fallback=name.worker),
+        pool=Pool((_pool_worker(workers[0], is_direct=True),), fallback=name.worker),
         planner=SingleWorkerPlanner(name.worker),
         limits=Limits(
             max_steps=1, max_replans=0, step_time_s=float(settings.STEP_TIME_S)
@@ -120,6 +156,9 @@ def _direct(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
         tier=DIRECT,
         pool_name=snapshot.name,
         pool_version=snapshot.version,
+        text_tokens=(
+            workers[0].context_tokens if workers[0].endpoint.makes_embeddings else None
+        ),
     )
 
 
@@ -142,12 +181,18 @@ def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
     if tier is None:
         raise unknown_model(model)
     conductor = snapshot.conductor
-    endpoints = {w.name: w.endpoint for w in snapshot.workers}
+    workers = snapshot.chat_workers
+    if not workers:
+        raise InvalidInput(
+            f"pool {snapshot.name!r} has no worker that answers conversations",
+            param="model",
+        )
+    endpoints = {w.name: w.endpoint for w in workers}
     if conductor is not None:
         endpoints[""] = conductor.endpoint
     return Resolved(
         pool=Pool(
-            tuple(_pool_worker(w) for w in snapshot.workers),
+            tuple(_pool_worker(w) for w in workers),
             snapshot.fallback,
             conductor_price=_price(conductor.price) if conductor else None,
             conductor_max_output_tokens=(
@@ -155,6 +200,7 @@ def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
             ),
             conductor_context_tokens=conductor.context_tokens if conductor else None,
             substitutes=_substitutes(snapshot),
+            retries_refusals=snapshot.retries_refusals,
         ),
         planner=_PLANNERS[TierPlanner(tier.planner)](snapshot),
         limits=_limits(tier),
@@ -173,13 +219,7 @@ def _language_model(snapshot: PoolSnapshot) -> Planner:
             f"pool {snapshot.name!r} has no conductor, which this tier needs",
             param="model",
         )
-    return LanguageModelPlanner(
-        mode=_mode(conductor),
-        shows_descriptions=conductor.shows_descriptions,
-        uses_prefill=conductor.uses_prefill,
-        max_tokens=conductor.max_output_tokens,
-        temperature=conductor.temperature,
-    )
+    return conductor_planner(conductor)
 
 
 def _single_worker(snapshot: PoolSnapshot) -> Planner:
@@ -190,11 +230,6 @@ _PLANNERS: Mapping[TierPlanner, Callable[[PoolSnapshot], Planner]] = {
     TierPlanner.CONDUCTOR: _language_model,
     TierPlanner.SINGLE_WORKER: _single_worker,
 }
-
-
-def _mode(conductor: ConductorSnapshot) -> Literal["lists", "json_schema"]:
-    is_schema = conductor.mode == ConductorMode.JSON_SCHEMA
-    return "json_schema" if is_schema else "lists"
 
 
 def _limits(tier: TierSnapshot) -> Limits:
@@ -217,12 +252,18 @@ def _limits(tier: TierSnapshot) -> Limits:
 def _substitutes(snapshot: PoolSnapshot) -> tuple[str, ...]:
     return tuple(
         worker.name
-        for worker in snapshot.workers
+        for worker in snapshot.chat_workers
         if worker.may_substitute and worker.name != snapshot.fallback
     )
 
 
-def _pool_worker(worker: WorkerSnapshot) -> PoolWorker:
+def _pool_worker(worker: WorkerSnapshot, *, is_direct: bool = False) -> PoolWorker:
+    if worker.endpoint.makes_embeddings:
+        # Each text has the whole context to itself, and there is no text to pay for.
+        return PoolWorker(worker.name, _price(worker.price), max_output_tokens=1)
+    taken = extra_params_of(worker.endpoint)
+    if taken is None and not is_direct:
+        taken = worker.extra_params
     return PoolWorker(
         worker.name,
         _price(worker.price),
@@ -232,6 +273,8 @@ def _pool_worker(worker: WorkerSnapshot) -> PoolWorker:
         worker.accepts_images,
         worker.accepts_tools,
         worker.accepts_prefill,
+        taken,
+        worker.extra_params,
     )
 
 

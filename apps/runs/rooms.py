@@ -13,7 +13,6 @@ import logging
 import uuid
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import count
 from typing import Any
 
 import orjson
@@ -22,7 +21,6 @@ from channels.layers import get_channel_layer
 from django.db import DatabaseError
 from redis.exceptions import RedisError
 
-from apps.accounts.models import Membership
 from apps.audit.types import EntryView
 from apps.core.redis_outage import PATIENCE_S, redis_outage
 from apps.engine import events as ev
@@ -30,20 +28,16 @@ from apps.runs.drafts import Drafts, Had, Wanted, place_of
 from apps.runs.execution import Place
 from apps.runs.history import run_entries
 from apps.runs.models import Run
+from apps.runs.watchers import SocketOwner
 
 logger = logging.getLogger(__name__)
 CHECK_S = 5.0
 """A doorbell that got lost is made up for within this time."""
-RECHECK_TICKS = 6
-"""Every so many checks the watchers' memberships are looked up again: whoever left the
-team hears nothing from half a minute later on."""
 KEPT_BACK = frozenset({"messages"})
 """Bodies that pages fetch when somebody wants to read them."""
 END = '{"type":"end"}'
 NORMAL, FAULT, RESTART = 1000, 1011, 1012
 """Close codes. Source: RFC 6455, section 7.4, and the registry it set up."""
-NO_SUCH_RUN = 4404
-"""The close code for whoever must not know whether there is such a run."""
 ENDS_OF_CALLS = frozenset(
     each.action
     for each in (
@@ -53,7 +47,7 @@ ENDS_OF_CALLS = frozenset(
         ev.PlanCallFailed,
     )
 )
-RECORDED, PIECES, RECHECK = "run.recorded", "run.pieces", "recheck"
+RECORDED, PIECES = "run.recorded", "run.pieces"
 Message = Mapping[str, Any]
 Texts = Mapping[Place, Iterable[str]]
 
@@ -145,10 +139,9 @@ class Room:
             await asyncio.sleep(CHECK_S)
 
     async def _check_now_and_then(self) -> None:
-        for tick in count(1):
+        while True:
             await asyncio.sleep(CHECK_S)
-            is_due = tick % RECHECK_TICKS == 0
-            self._inbox.put_nowait({"type": RECHECK if is_due else RECORDED})
+            self._inbox.put_nowait({"type": RECORDED})
 
     async def _take_in(self) -> None:
         while True:
@@ -157,8 +150,6 @@ class Room:
                 self._add(message["pieces"])
                 continue
             try:
-                if message["type"] == RECHECK:
-                    await self._send_strangers_away()
                 await self._read()
             except DatabaseError as exc:
                 logger.warning("run %s: not read this time: %s", self.run.id, exc)
@@ -183,21 +174,19 @@ class Room:
         self.is_over, self.is_read = is_over, True
         self._tell()
 
-    async def _send_strangers_away(self) -> None:
-        seats = tuple(self.seats)
-        members = await _members(self.run, {seat.user_id for seat in seats})
-        for seat in seats:
-            if seat.user_id not in members:
-                seat.close_code = NO_SUCH_RUN
+    def send_away(self, refused: Mapping[SocketOwner, int]) -> None:
+        """Close the seats of those who may not watch any longer."""
+        for seat in self.seats:
+            seat.close_code = refused.get(seat.owner, seat.close_code)
         self._tell()
 
 
 class Seat:
     """One watcher: what it has had of its room's run."""
 
-    def __init__(self, room: Room, user_id: uuid.UUID, after_seq: int) -> None:
+    def __init__(self, room: Room, owner: SocketOwner, after_seq: int) -> None:
         self.room = room
-        self.user_id = user_id
+        self.owner = owner
         self.close_code: int | None = None
         """Set once there is nothing more to take."""
         self._after_seq = after_seq
@@ -262,15 +251,6 @@ async def _join(layer: Any, group: str) -> str | None:
         redis_outage.begin(exc)
         return None
     return channel
-
-
-@database_sync_to_async  # type: ignore[untyped-decorator]
-def _members(run: Run, user_ids: set[uuid.UUID]) -> set[uuid.UUID]:
-    """Return which of these may still watch."""
-    members = Membership.objects.for_team(run.team_id).filter(
-        user_id__in=user_ids, user__is_active=True
-    )
-    return set(members.values_list("user_id", flat=True))
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]

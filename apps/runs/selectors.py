@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from statistics import median_low, quantiles
 
@@ -90,6 +90,17 @@ def run_is_over(team_id: uuid.UUID, run_id: uuid.UUID) -> bool:
     for finished_at in found.values_list("finished_at", flat=True):
         return finished_at is not None
     raise NotFound(f"there is no run {str(run_id)!r} in this team")
+
+
+def run_states(
+    team_id: uuid.UUID, run_ids: Collection[uuid.UUID]
+) -> dict[uuid.UUID, str]:
+    """Return the states of those of some runs of the team that are on record.
+
+    A run whose end has been recorded is never `running`.
+    """
+    runs = Run.objects.for_team(team_id).filter(id__in=run_ids)
+    return dict(runs.values_list("id", "state"))
 
 
 def run_record(team_id: uuid.UUID, run_id: uuid.UUID) -> RunRecord:

@@ -26,6 +26,7 @@ from apps.engine import events as ev
 from apps.runs.executor import Executor, find_run, get_executor, stop_run
 from apps.runs.history import run_events
 from apps.runs.idempotency import idempotency_claim, idempotency_release
+from apps.runs.lengths import check_prompt
 from apps.runs.models import Run, Source
 from apps.runs.orders import order_of
 from apps.runs.selectors import access_run
@@ -60,7 +61,7 @@ async def run_start(order: RunOrder, run_id: uuid.UUID | None = None) -> LiveRun
     Nothing has happened yet when this returns, so a listener added at once misses
     nothing. Raises: InvalidInput, NotFound, Overloaded.
     """
-    _check_prompt(order.prompt)
+    check_prompt(order)
     return await get_executor().start(order, run_id)
 
 
@@ -86,7 +87,7 @@ async def run_enqueue(order: RunOrder, run_id: uuid.UUID | None = None) -> uuid.
 
     Raises: as `run_start_on_record`.
     """
-    _check_prompt(order.prompt)
+    check_prompt(order)
     run_id = await get_executor().enqueue(order, run_id)
     if settings.RUN_WAKER:
         await asyncio.to_thread(_wake_worker, run_id)
@@ -199,22 +200,6 @@ def run_texts_erase(team_id: uuid.UUID, run_ids: Collection[uuid.UUID]) -> None:
     rows = Run.objects.for_team(team_id).filter(id__in=run_ids)
     has_texts = ~Q(title="") | ~Q(error_message="")
     rows.filter(has_texts).update(title="", error_message="")
-
-
-def _check_prompt(prompt: str) -> None:
-    if not prompt.strip():
-        raise InvalidInput("the prompt is empty", param="prompt")
-    size = len(prompt.encode("utf-8", "surrogatepass"))
-    if size > settings.MAX_PROMPT_BYTES:
-        raise InvalidInput(
-            f"the prompt has {size:,} bytes; at most {settings.MAX_PROMPT_BYTES:,} "
-            "are accepted",
-            param="prompt",
-        )
-    try:
-        prompt.encode()
-    except UnicodeEncodeError as exc:
-        raise InvalidInput("the prompt is not valid Unicode", param="prompt") from exc
 
 
 async def _start_on_record(order: RunOrder) -> uuid.UUID:

@@ -14,6 +14,8 @@ from apps.engine.events import Event, RunCancelled, RunCompleted, RunFailed
 from apps.engine.ports import CallParams, Messages, Progress
 from apps.engine.usage import Cost, Usage
 
+IGNORED_FIELDS = "ignored_fields"
+"""The part of a run's context that names what had no effect, with commas between."""
 Delivery = Literal["live", "verified"]
 """live: the final step's tokens go out as they come. verified: once they are whole."""
 
@@ -33,6 +35,15 @@ class Narrowing:
 NOT_NARROWED = Narrowing()
 
 
+@dataclass(slots=True)
+class VectorSink:
+    """Takes the vectors of a run that makes embeddings; the record has their digest."""
+
+    vectors: tuple[bytes, ...] = ()
+    """Each as 32-bit floating-point numbers, little endian. Empty until the call has
+    its answer, and for whoever did not start the run."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunOrder:
     """Everything needed to start a run, already authenticated."""
@@ -42,9 +53,11 @@ class RunOrder:
     prompt: str
     model: str
     """As the caller named it: `conductor-mini`, `conductor-ultra`, `<pool>/mini`,
-    `<pool>/ultra` or `worker/<name>`."""
+    `<pool>/ultra`, `worker/<name>` or `<pool>/worker/<name>`."""
     source: str
     """playground or api."""
+    prompt_field: str = "prompt"
+    """The field of the request that held the prompt, for errors about it."""
     params: CallParams = field(default_factory=CallParams)
     is_streamed: bool = False
     """True: the answer goes out token by token and cannot be taken back."""
@@ -72,6 +85,8 @@ class RunOrder:
     echo: Mapping[str, Any] = field(default_factory=dict)
     """What an answer gives back of its request, as JSON values. Kept with the
     parameters; without effect on the run."""
+    vectors: VectorSink | None = None
+    """Where the vectors go. None: the run answers a conversation."""
     idempotency_key: str = ""
     """Must stand for this run when it gets on record. Empty: nothing must."""
 
@@ -159,6 +174,14 @@ Listener = Callable[[Signal], None]
 
 class LiveRun(Protocol):
     """A run that is executing in this process. Use it on the process's event loop."""
+
+    @property
+    def ignored(self) -> str:
+        """Return the names of the request's fields that have no effect on the run.
+
+        As its first entry holds them; empty: there are none, or it is not known here.
+        """
+        ...
 
     @property
     def id(self) -> uuid.UUID:

@@ -128,7 +128,7 @@ def usage_rows(
     others = tuple(group for group in groups if group != "day")
     if others and whole_days:
         for group, key, sums in _kept_groups(team_id, others, tuple(whole_days)):
-            _add(found[group], key, sums)
+            add_sums(found[group], key, sums)
     spans = [Span(start_of(day), start_of(day) + DAY) for day in whole_days]
     for span, slots in parts_within(team_id, groups, since, until, whole_days):
         _add_slots(found, slots)
@@ -177,11 +177,11 @@ def sums_between(
         if not sums.runs:
             continue  # SQL gives sums of nothing as well if there is but one group
         if names == ",".join(by_owners[0]):  # these have each run once
-            _add(found, Slot(day, "day", ""), sums)
+            add_sums(found, Slot(day, "day", ""), sums)
         for group, key in zip(filter(None, names.split(",")), keys, strict=False):
             is_id = group != "worker"
             slot = Slot(day, group, (key or "").replace("-", "") if is_id else key)
-            _add(found, slot, sums)
+            add_sums(found, slot, sums)
     return found
 
 
@@ -224,7 +224,7 @@ def add_slots(
     """Return the sums of runs of which `left` and `right` have no one in common."""
     found = dict(left)
     for slot, sums in right.items():
-        _add(found, slot, sums)
+        add_sums(found, slot, sums)
     return found
 
 
@@ -308,7 +308,8 @@ def _summed(
         yield *values[: len(by)], Sums(*values[len(by) :])
 
 
-def _add(found: dict[Any, Sums], key: object, sums: Sums) -> None:
+def add_sums(found: dict[Any, Sums], key: object, sums: Sums) -> None:
+    """Add to the sums of a key, in place."""
     known = found.get(key)
     found[key] = sums if known is None else Sums(*map(add, known, sums))
 
@@ -318,7 +319,7 @@ def _add_slots(
 ) -> None:
     for slot, sums in slots.items():
         is_day = slot.group == "day"
-        _add(found[slot.group], slot.day.isoformat() if is_day else slot.key, sums)
+        add_sums(found[slot.group], slot.day.isoformat() if is_day else slot.key, sums)
 
 
 def _rows(
@@ -362,7 +363,20 @@ def _worker_rows(sums: Mapping[str, Sums], whole: Sums) -> list[UsageRow]:
     is_any = rest.prompt_tokens or rest.completion_tokens or rest.cost_micros
     if not is_any:
         return rows
-    return [*rows, replace(_row(PLANNING, None, rest), runs=None)]
+    row = _row(PLANNING, None, rest)
+    is_unknown = _is_rest_unknown(rest, whole, sums.values())
+    return [*rows, replace(row, runs=None, has_unknown_cost=is_unknown)]
+
+
+def _is_rest_unknown(rest: Sums, whole: Sums, workers: Iterable[Sums]) -> bool:
+    """Say whether what no worker's step cost is not wholly known.
+
+    Sums do not tell which call of a run has no price. It was surely none of a worker's
+    if more runs are of unknown cost than steps are; and tokens that cost nothing at all
+    are rather without a price than free.
+    """
+    is_more = whole.unknown_costs > sum(each.unknown_costs for each in workers)
+    return is_more or bool(whole.unknown_costs and not rest.cost_micros)
 
 
 def _named_rows(
@@ -371,7 +385,7 @@ def _named_rows(
     """Return a row for each with a name; those who are gone share one."""
     known: dict[str, Sums] = {}
     for key, each in sums.items():
-        _add(known, key if key in names else "", each)
+        add_sums(known, key if key in names else "", each)
     return _dearest_first(
         _row(names.get(key, without), uuid.UUID(key) if key else None, each)
         for key, each in known.items()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +54,17 @@ def planned(workers: Iterable[int], access: str = "") -> str:
         f"Question. <<plan\nmodel_id = {workers}\nsubtasks = {subtasks}\n"
         f"access_list = {access}>>"
     )
+
+
+def eventually(is_so: Callable[[], bool]) -> bool:
+    """Wait until something is so that sends no signal; say whether it ever was."""
+    pause = threading.Event()
+    give_up_at = time.monotonic() + PATIENCE_S
+    while not is_so():
+        if time.monotonic() > give_up_at:
+            return False
+        pause.wait(0.02)
+    return True
 
 
 def session_of(user: User) -> str:

@@ -22,7 +22,7 @@ from tests.factories import ACTOR, issue_key
 from tests.runs.asking import PATIENCE_S, planned, until
 from tests.runs.clients import ask_all, request
 
-MEGABYTE = "x" * 1_000_000
+TOO_LONG = "x" * 1_000_001
 
 
 def post(site, content: bytes, **headers: str) -> httpx.Response:
@@ -42,7 +42,7 @@ RAW = b'{"model": "conductor-mini", "messages": [{"role": "user", "content": "%s
 REFUSED = {
     "empty": (chat("conductor-mini", ""), 400),
     "white space": (chat("conductor-mini", " \n\t\u2003"), 400),
-    "one megabyte": (chat("conductor-mini", MEGABYTE), 400),
+    "over a megabyte": (chat("conductor-mini", TOO_LONG), 400),
     "too large": (chat("conductor-mini", "a" * settings.MAX_REQUEST_BYTES), 413),
     "not UTF-8": (RAW % b"\xff\xfe\xfa", 400),
     "lone surrogate": (RAW % rb"a\ud800b", 400),
@@ -147,8 +147,8 @@ PAGE = {
     "empty": (b"prompt=", 400),
     "nothing": (b"", 400),
     "white space": (b"prompt=+%0A%09", 400),
-    "one megabyte": (b"prompt=" + MEGABYTE.encode(), 400),
-    "five megabytes": (b"prompt=" + MEGABYTE.encode() * 5, 400),
+    "over a megabyte": (b"prompt=" + TOO_LONG.encode(), 400),
+    "five megabytes": (b"prompt=" + TOO_LONG.encode() * 5, 400),
     "NUL": (b"prompt=a%00b", 400),
     "unknown tier": (b"prompt=a&tier=mega", 400),
     "unknown pool": (b"prompt=a&pool=nowhere", 400),

@@ -16,7 +16,7 @@ from apps.pools.models import Worker
 from apps.pools.types import HealthState
 from apps.runs import executor as executor_module
 from apps.runs.calling import EndpointCaller
-from apps.runs.circuits import FAILURES, REST_S, Circuits, circuit_key
+from apps.runs.circuits import FAILURES, REST_S, WINDOW_S, Circuits, circuit_key
 from apps.runs.latencies import Latencies
 from apps.runs.selectors import worker_healths
 
@@ -60,6 +60,32 @@ def test_success_between_failures_keeps_it_closed(circuits: Circuits):
     circuits.succeeded(KEY)
     fail(circuits, FAILURES - 1)
     assert circuits.admit(KEY) == 0
+
+
+def test_D14_failures_age(circuits: Circuits, clock: Clock):
+    fail(circuits, FAILURES - 1)
+    clock.now += WINDOW_S + 1
+    fail(circuits, 1)
+    assert circuits.admit(KEY) == 0
+    fail(circuits, FAILURES - 1)
+    assert circuits.admit(KEY) == REST_S
+
+
+def test_D14_a_window_of_failures_slides(circuits: Circuits, clock: Clock):
+    for _ in range(FAILURES - 1):
+        fail(circuits, 1)
+        clock.now += WINDOW_S / FAILURES
+    assert circuits.admit(KEY) == 0
+    fail(circuits, 1)
+    assert circuits.is_open(KEY)
+
+
+def test_D14_a_circuit_that_nobody_tried_for_long_is_closed(
+    circuits: Circuits, clock: Clock
+):
+    fail(circuits)
+    clock.now += WINDOW_S + 1
+    assert [circuits.admit(KEY) for _ in range(3)] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def test_images_for_nobody_are_refused_before_anything_is_recorded(site: Site):
     for model in ("conductor-ultra", "conductor-mini", "worker/sim-delta"):
         with pytest.raises(InvalidInput) as refused:
             run(order(site.cast, PICTURED, model=model))
-        assert refused.value.param == "messages"
+        assert refused.value.param == "prompt"
     assert not Run.objects.for_team(site.cast.team.id).exists()
 
 

@@ -50,6 +50,11 @@ COLUMNS = ("asked directly", "conductor", *PLACES)
 MAX_ATTEMPTS = 3
 TABLE = re.compile(r"<!-- table -->.*<!-- end -->", re.DOTALL)
 
+ENDS = {
+    "cut short by its own limit, and says so": '"finish_reason":"length"',
+    "refused, and says so": '"finish_reason":"content_filter"',
+}
+
 Cell = tuple[str, str, str]
 """Protocol, fault, column."""
 
@@ -138,16 +143,12 @@ def _outcome(cell: Cell, said: Said) -> str:
     if said.error is not None:
         return f"`{said.error['code']}`"
     if "part 2" not in said.answer:
-        return "cut short by its own limit, and says so" if _is_cut(said) else "WRONG"
+        return next((why for why, word in ENDS.items() if word in said.text), "WRONG")
     asked = f"{cell[0]}.{cell[1]}"
     answered = _steps(said)[-1].worker
     if cell[2] in {"asked directly", "conductor"} or "last" not in cell[2]:
         return "answered"
     return "answered" if answered == asked else "answered by another"
-
-
-def _is_cut(said: Said) -> bool:
-    return '"finish_reason":"length"' in said.text
 
 
 def _events(said: Said) -> list[ev.Event]:

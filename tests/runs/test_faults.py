@@ -25,6 +25,7 @@ BREAK_OFF = {"fault-cut", "fault-cut-quiet", "fault-error-event", "fault-idle"}
 ANSWERS_ALL_THE_SAME = {
     "fault-429-once",
     "fault-500-once",
+    "fault-filtered",  # the refusal is the answer, unless the pool asks others
     "fault-length",
     "fault-no-usage",
     "fault-other-model",

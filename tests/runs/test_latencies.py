@@ -72,3 +72,25 @@ def test_longest_known_endpoint_makes_room(monkeypatch: pytest.MonkeyPatch):
     for key in (OTHER, (uuid.uuid4(), "http://host/v1", "model")):
         latencies.began(key, is_streamed=True, after_s=1.0)
     assert p95(latencies) is None
+
+
+def test_D7_the_limit_is_three_times_what_is_usual_and_ten_seconds_at_least():
+    assert seen(*[1.0] * ENOUGH).limit_s(KEY) == 10.0
+    assert seen(*[7.0] * ENOUGH).limit_s(KEY) == 21.0
+    assert seen(*[7.0] * (ENOUGH - 1)).limit_s(KEY) is None
+
+
+def test_D7_the_limit_follows_new_calls():
+    latencies = seen(*[7.0] * ENOUGH)
+    assert latencies.limit_s(KEY) == 21.0
+    for _ in range(KEPT):
+        latencies.began(KEY, is_streamed=True, after_s=9.0)
+    assert latencies.limit_s(KEY) == 27.0
+
+
+def test_D7_an_endpoint_that_is_given_up_often_is_waited_for_again():
+    latencies = seen(*[1.0] * ENOUGH)
+    latencies.left(KEY, is_streamed=True, after_s=10.0)
+    assert latencies.limit_s(KEY) == 10.0
+    latencies.left(KEY, is_streamed=True, after_s=10.0)
+    assert latencies.limit_s(KEY) is None

@@ -105,6 +105,15 @@ def test_a_lease_lasts_ten_seconds_of_the_databases_time():
     assert timedelta(seconds=8) < left <= timedelta(seconds=10.1)
 
 
+def test_claims_take_turns_of_the_teams(team):
+    """T13: a team that queued many runs does not keep another team's waiting."""
+    lease = process_open(WEB)
+    many = [row(team) for _ in range(4)]
+    one = row(TeamFactory.create())
+    claimed = runs_claim(lease, 2)
+    assert {run.id for run in claimed} == {many[0].id, one.id}
+
+
 def test_claims_take_the_oldest_and_no_more_than_there_is_room_for(team):
     lease = process_open(WEB)
     runs = [row(team) for _ in range(4)]

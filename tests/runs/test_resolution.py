@@ -89,6 +89,15 @@ def test_context_of_the_conductor_and_the_deadline_of_steps(settings: Any):
     assert resolved("worker/alpha").limits.step_time_s == 7
 
 
+def test_begun_reasoning_is_left_out_where_plans_are_json():
+    """A conductor may be saved with both; its runs begin all the same."""
+    snapshot = pool()
+    assert snapshot.conductor is not None
+    both = replace(snapshot.conductor, mode="json_schema", uses_prefill=True)
+    planner = resolved(given=replace(snapshot, conductor=both)).planner
+    assert (planner.mode, planner.uses_prefill) == ("json_schema", False)
+
+
 def test_hedging_is_the_tiers():
     assert not resolved().limits.is_hedged
     assert resolved(given=with_tier(is_hedged=True)).limits.is_hedged
@@ -150,8 +159,9 @@ def refusal(model: str, given: PoolSnapshot, **fields: Any) -> InvalidInput:
 
 
 def test_images_are_refused_where_nobody_takes_them():
-    refused = refusal("conductor-ultra", pool(), messages=(PICTURE,))
-    assert refused.param == "messages"
+    asked: dict[str, Any] = {"messages": (PICTURE,), "prompt_field": "input"}
+    refused = refusal("conductor-ultra", pool(), **asked)
+    assert refused.param == "input"
     assert "no worker that this run may use of pool 'lab' takes images" in str(refused)
     direct = refusal("worker/alpha", pool(), messages=(PICTURE,))
     assert "worker 'alpha' takes no images" in direct.message

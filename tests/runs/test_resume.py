@@ -229,7 +229,7 @@ def test_run_of_a_pool_that_is_gone_fails_by_name(left, house):
 
 
 def test_direct_run_of_a_worker_that_is_gone_fails_by_name(left, house):
-    run = left("Wait.", worker=SLOW)
+    run = left("Wait.", worker=f"worker/{SLOW}")
     house.cast.team.pools.get().places.filter(worker__name=SLOW).delete()
     assert ended(house, run).error_code == "model_not_found"
 

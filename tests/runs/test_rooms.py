@@ -21,10 +21,12 @@ from apps.runs.drafts import piece_frame
 from apps.runs.execution import Place
 from apps.runs.models import Run
 from apps.runs.rooms import PIECES, RECORDED, Room, Seat, group_name
+from apps.runs.watchers import SocketOwner
 
 PLACE = (0, 0, 1)
 TOKENS = 500
 NEVER = 3600.0
+OWNER = SocketOwner(uuid.uuid4(), "session", uuid.uuid4())
 
 
 class Ledger:
@@ -69,7 +71,7 @@ class Watcher:
     """A seat with somebody on it."""
 
     def __init__(self, room, after_seq=0):
-        self.seat = Seat(room, uuid.uuid4(), after_seq)
+        self.seat = Seat(room, OWNER, after_seq)
         self.frames = []
 
     def has_news(self):

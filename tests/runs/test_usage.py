@@ -96,6 +96,24 @@ def test_workers_and_planning_add_up_to_the_whole(cast):
     assert rows["Planning and cut-off calls"].runs is None
 
 
+def test_planning_without_a_price_is_of_unknown_cost(cast):
+    """Promise C5: tokens of a conductor without a price do not read as free."""
+    planned = ran(cast, cost_micros=40, has_unknown_cost=True)
+    step(planned, "alpha", cost_micros=40)
+    rows = {r.label: r for r in usage_by(cast.team.id, "worker", *WHOLE)}
+    planning = rows["Planning and cut-off calls"]
+    assert planning.prompt_tokens > 0
+    assert (planning.cost_micros, planning.has_unknown_cost) == (0, True)
+    assert not rows["alpha"].has_unknown_cost
+
+
+def test_planning_with_a_price_is_of_known_cost(cast):
+    run = ran(cast)
+    step(run, "alpha")
+    rows = {r.label: r for r in usage_by(cast.team.id, "worker", *WHOLE)}
+    assert not rows["Planning and cut-off calls"].has_unknown_cost
+
+
 @pytest.mark.parametrize("group", ["day", "worker", "member", "key"])
 def test_other_times_and_teams_are_left_out(cast, group, django_assert_max_num_queries):
     ran(cast, WHOLE[1])

@@ -88,7 +88,15 @@ def row_by_row(cast: Cast, group: str, since: datetime, until: datetime) -> set[
             )
         ]
         if any(rest):
-            sums["Planning and cut-off calls", None] = [None, 0, *rest, False]
+            unknown = sum(run.has_unknown_cost for run in runs)
+            of_steps = sum(
+                step.cost_micros is None
+                for run in runs
+                for step in run.steps.all()
+                if step.state != "skipped"
+            )
+            is_unknown = unknown > of_steps or bool(unknown and not rest[2])
+            sums["Planning and cut-off calls", None] = [None, 0, *rest, is_unknown]
     return {
         (*key, None if ids is None else len(ids), *each)
         for key, (ids, *each) in sums.items()

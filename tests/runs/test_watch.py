@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import time
 import uuid
+from contextlib import ExitStack
 
 import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
 from websockets.exceptions import InvalidStatus
 
 from apps.audit.models import Content
-from apps.runs import rooms
+from apps.runs import watchers
 from apps.runs.executor import get_executor
+from tests.accounts.second_factors import sign_in
 from tests.conftest import membership
 from tests.runs.asking import (
     frames,
@@ -166,14 +171,84 @@ def test_foreign_origin_is_refused(finished, site, cast):
     assert caught.value.response.status_code == 403
 
 
-def test_who_left_the_team_is_sent_away(stage, recruit, watch, cast, monkeypatch):
-    monkeypatch.setattr(rooms, "CHECK_S", 0.02)
-    run = stage.start(planned(recruit("delay-3600000")))
-    socket = watch(run)
-    until(socket, "step.started")
+# --- who may go on watching (promise T14) ---------------------------------------------
+
+
+@pytest.fixture
+def endless(stage, recruit):
+    """A run that goes on for as long as a test does."""
+    return stage.start(planned(recruit("delay-3600000")))
+
+
+@pytest.fixture
+def opened(site, endless, monkeypatch):
+    """bob's browser, and a function that opens a socket with its session."""
+    monkeypatch.setattr(watchers, "CHECK_S", 0.02)
+    browser = Client()
+    sign_in(browser, site.cast.bob)
+    with ExitStack() as sockets:
+
+        def socket():
+            cookie = browser.cookies[settings.SESSION_COOKIE_NAME].value
+            session = f"{settings.SESSION_COOKIE_NAME}={cookie}"
+            socket = watching(site.url, str(endless.id), session=session)
+            sockets.enter_context(socket)
+            until(socket, "step.started")
+            return socket
+
+        yield browser, socket
+
+
+def test_t14_socket_is_closed_soon_after_who_opened_it_left_the_team(opened, cast):
+    _, socket = opened
+    watching_bob = socket()
     membership(cast.team, cast.bob).delete()
-    assert closed_with(socket) == 4404
+    assert closed_with(watching_bob) == 4404
 
 
-def test_half_a_minute_passes_between_two_looks_at_the_membership():
-    assert rooms.CHECK_S * rooms.RECHECK_TICKS == 30
+def test_t14_socket_is_closed_soon_after_sign_out(opened, cast):
+    browser, socket = opened
+    first, second = socket(), socket()
+    browser.post("/accounts/logout/")
+    assert (closed_with(first), closed_with(second)) == (4419, 4419)
+
+
+def test_t14_socket_is_closed_when_its_session_is_ended_from_elsewhere(opened, cast):
+    _, socket = opened
+    ended = socket()
+    other = Client()
+    sign_in(other, cast.bob)
+    other.post(reverse("usersessions_list"))
+    assert closed_with(ended) == 4419
+
+
+def test_t14_socket_is_closed_soon_after_another_password(opened, cast):
+    _, socket = opened
+    old = socket()
+    cast.bob.set_password("another long pass phrase")
+    cast.bob.save()
+    assert closed_with(old) == 4419
+
+
+def test_t14_socket_is_closed_when_its_account_is_switched_off(opened, cast):
+    _, socket = opened
+    old = socket()
+    cast.bob.is_active = False
+    cast.bob.save()
+    assert closed_with(old) == 4419
+
+
+def test_t14_socket_of_another_session_stays_open(opened, watch, endless, cast):
+    """Whoever else watches the same run, the same person included, goes on."""
+    browser, socket = opened
+    mine, others = socket(), [watch(endless), watch(endless, cast.vera)]
+    browser.post("/accounts/logout/")
+    assert closed_with(mine) == 4419
+    alice = Client()
+    alice.force_login(cast.alice)
+    alice.post(f"/runs/{endless.id}/cancel/")
+    assert [closed_with(each) for each in others] == [1000, 1000]
+
+
+def test_t14_less_than_five_seconds_pass_between_two_looks():
+    assert watchers.CHECK_S <= 4
