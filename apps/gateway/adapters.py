@@ -11,7 +11,10 @@ from apps.accounts.services import api_key_peek, api_key_resolve
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
 from apps.core.single_flight import SingleFlight
+from apps.gateway.model_facts import ModelFacts, facts_of_tier, facts_of_worker
+from apps.pools.models import WorkerKind
 from apps.pools.selectors import pool_list
+from apps.runs.resolution import direct_model
 from apps.runs.selectors import asking_worker, run_is_over, run_record
 from apps.runs.services import (
     idempotency_claim,
@@ -34,11 +37,11 @@ class DjangoBackend:
         """Return whom the key speaks for. Raises: NotAuthenticated."""
         return api_key_peek(raw_key) or await self._keys.get(raw_key)
 
-    async def model_names(self, holder: KeyHolder) -> tuple[str, ...]:
-        """Return the model names that a key may use, in order."""
-        names: tuple[str, ...]
-        names = await database_sync_to_async(_read_model_names)(holder)
-        return names
+    async def models(self, holder: KeyHolder) -> dict[str, ModelFacts]:
+        """Return what is known of the models that a key may use, by name, in order."""
+        found: dict[str, ModelFacts]
+        found = await database_sync_to_async(_read_models)(holder)
+        return found
 
     async def start_run(
         self, order: RunOrder, run_id: uuid.UUID | None = None
@@ -114,24 +117,31 @@ async def _resolve(raw_key: str) -> KeyHolder:
     return holder
 
 
-def _read_model_names(holder: KeyHolder) -> tuple[str, ...]:
-    default: list[str] = []
-    named: list[str] = []
-    direct: list[str] = []
-    for pool in pool_list(holder.team_id):
-        places = pool.places.filter(worker__is_enabled=True)
+def _read_models(holder: KeyHolder) -> dict[str, ModelFacts]:
+    default: dict[str, ModelFacts] = {}
+    named: dict[str, ModelFacts] = {}
+    own: dict[str, ModelFacts] = {}
+    direct: dict[str, ModelFacts] = {}
+    for pool in pool_list(holder.team_id).prefetch_related("places__worker__prices"):
+        places = sorted(pool.places.all(), key=lambda place: place.position)
         workers = [
-            name
-            for name in places.values_list("worker__name", flat=True)
-            if name in (holder.allowed_workers or {name})
+            place.worker
+            for place in places
+            if place.worker.is_enabled
+            and place.worker.name in (holder.allowed_workers or {place.worker.name})
         ]
+        able = [worker for worker in workers if worker.kind == WorkerKind.CHAT]
         tiers = [
             tier.name
             for tier in pool.tiers.all()
-            if workers and tier.name in (holder.allowed_tiers or {tier.name})
+            if able and tier.name in (holder.allowed_tiers or {tier.name})
         ]
-        named += [f"{pool.name}/{tier}" for tier in tiers]
-        if pool.is_default:
-            default = [f"conductor-{tier}" for tier in tiers]
-            direct = [f"worker/{name}" for name in workers]
-    return (*default, *named, *direct)
+        for tier in tiers:
+            named[f"{pool.name}/{tier}"] = facts_of_tier(able)
+            if pool.is_default:
+                default[f"conductor-{tier}"] = named[f"{pool.name}/{tier}"]
+        for worker in workers:
+            place_of = own if pool.is_default else direct
+            name = direct_model(worker.name, None if pool.is_default else pool.name)
+            place_of[name] = facts_of_worker(worker)
+    return {**default, **named, **own, **direct}

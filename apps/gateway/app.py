@@ -23,8 +23,11 @@ from apps.core.logs import log_context
 from apps.core.outages import database_away, is_outage
 from apps.core.request_counts import count_request
 from apps.gateway.adapters import DjangoBackend
+from apps.gateway.anthropic.routes import errors_for, message_handlers
+from apps.gateway.batches.routes import batch_handlers
 from apps.gateway.catalogue import Models
 from apps.gateway.chat import ChatCompletions
+from apps.gateway.embeddings.endpoint import Embedding
 from apps.gateway.errors import (
     ClientGone,
     MethodNotAllowed,
@@ -36,14 +39,31 @@ from apps.gateway.ports import Backend
 from apps.gateway.pump import Streams, StreamTiming
 from apps.gateway.responses.routes import response_handlers
 from apps.gateway.starting import Starter
+from apps.gateway.text_completions.endpoint import TextCompletions
 from apps.gateway.turnstile import Turnstile
 
+ROOT = "/v1"
 COMPLETIONS = "/v1/chat/completions"
+FIRST_PARTS = frozenset(
+    {
+        "batches",
+        "chat",
+        "completions",
+        "embeddings",
+        "files",
+        "messages",
+        "models",
+        "responses",
+    }
+)
+"""What addresses of an API like this one begin with, behind their root."""
 EXPOSED_HEADERS = (
     "idempotent-replayed",
     "openai-processing-ms",
+    "request-id",
     "retry-after",
     "x-conductor-cost-usd",
+    "x-conductor-ignored",
     "x-conductor-overhead-ms",
     "x-conductor-run-id",
     "x-ratelimit-limit-requests",
@@ -56,29 +76,56 @@ EXPOSED_HEADERS = (
     "x-should-retry",
 )
 """What pages of other sites may read of an answer."""
+OPENAI_ROUTES = frozenset({"batches", "chat", "completions", "responses"})
+"""Classes of paths that are OpenAI's alone, whatever the client's headers say."""
 Handler = Callable[[Exchange], Awaitable[None]]
 logger = logging.getLogger(__name__)
 TELL_S = 1.0
 """How long a client may take to be told that the process stops."""
 
 
+def lacks_root(path: str) -> bool:
+    """Say whether a path is one of an API client whose base URL lacks `/v1`."""
+    return path[1:].partition("/")[0] in FIRST_PARTS
+
+
 def create_app(
-    backend: Backend | None = None, timing: StreamTiming | None = None
+    backend: Backend | None = None,
+    timing: StreamTiming | None = None,
+    *,
+    wake_batches: Callable[[], None] = lambda: None,
 ) -> Starlette:
-    """Return the application; tests bring their own backend and timing."""
+    """Return the application; tests bring their own backend and timing.
+
+    `wake_batches`: called when there is a new batch, or one is cancelled.
+    """
     backend = backend or DjangoBackend()
     streams = Streams(timing or StreamTiming())
     starter = Starter(backend, Turnstile(lambda: streams.are_live))
     chat = ChatCompletions(backend, starter, streams)
     responses = response_handlers(backend, starter, streams)
+    texts = TextCompletions(backend, starter, streams)
+    embedding = Embedding(backend, starter)
+    batches = batch_handlers(backend, wake_batches)
+    messages = message_handlers(backend, starter, streams)
     models = Models(backend)
     completions = Endpoint({"POST": chat.post}, "chat")
     app = Starlette(
         routes=[
             Route(COMPLETIONS, completions),
+            Route("/v1/embeddings", Endpoint({"POST": embedding.post}, "embeddings")),
+            Route("/v1/completions", Endpoint({"POST": texts.post}, "completions")),
             *[
                 Route(path, Endpoint(found, "responses"))
                 for path, found in responses.items()
+            ],
+            *[
+                Route(path, Endpoint(found, "batches"))
+                for path, found in batches.items()
+            ],
+            *[
+                Route(path, Endpoint(found, "messages"))
+                for path, found in messages.items()
             ],
             Route("/v1/models", Endpoint({"GET": models.list}, "models")),
             Route(
@@ -133,6 +180,8 @@ class Endpoint:
             await send({"type": "websocket.close", "code": 4404, "reason": ""})
             return
         exchange = Exchange(scope, receive, send)
+        if self._route not in OPENAI_ROUTES:
+            exchange.errors = errors_for(exchange)
         log_context.set({"request_id": exchange.request_id})
         try:
             await self._handle(exchange)
@@ -173,7 +222,15 @@ class Endpoint:
                 f"{path} takes {allowed}, not {method}", allowed=allowed
             )
         else:
-            raise NoSuchEndpoint(f"there is nothing at {path!r}")
+            raise NoSuchEndpoint(f"there is nothing at {path[:200]!r}{_hint(path)}")
+
+
+def _hint(path: str) -> str:
+    """Return what is wrong with the base URL that leads to a path, if one sees it."""
+    if not path.startswith(ROOT):
+        return f"; add {ROOT} to the base URL"
+    is_doubled = path.startswith(f"{ROOT}{ROOT}/")
+    return "; the client adds /v1 by itself, so its base URL has none" * is_doubled
 
 
 async def _answer_outage(exchange: Exchange, error: Exception) -> None:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 
 from django.conf import settings
 
 from apps.accounts.types import KeyHolder
-from apps.engine.events import RunCompleted
 from apps.gateway.access import RUN_SCOPE, authenticate, require_scope
 from apps.gateway.chat_request import ChatRequest, parse_chat_request
 from apps.gateway.chunks import ChunkWriter
-from apps.gateway.documents import completion_document, cost_text, created_of
-from apps.gateway.errors import ClientGone, failure_of_run
+from apps.gateway.documents import completion_document, created_of
+from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
 from apps.gateway.pump import Streams
 from apps.gateway.sharing import Started
-from apps.gateway.starting import DIRECT_PREFIX, Starter
+from apps.gateway.starting import Starter
 from apps.gateway.step_events import wants_events
 from apps.gateway.stream import CompletionTeller
 from apps.gateway.tool_calls import SentCalls
-from apps.runs.types import RunSummary
+from apps.gateway.whole import answer_whole
 
 
 class ChatCompletions:
@@ -46,7 +45,8 @@ class ChatCompletions:
                 teller = _teller(request, holder, started, has_events=has_events)
                 await self._streams.send(exchange, started, teller)
             else:
-                await _answer(exchange, request, started)
+                document = partial(completion_document, model=request.asked.model)
+                await answer_whole(exchange, started, document, question="messages")
         except ClientGone:
             started.leave()
             raise
@@ -56,6 +56,7 @@ def _teller(
     request: ChatRequest, holder: KeyHolder, started: Started, *, has_events: bool
 ) -> CompletionTeller:
     model = request.asked.model
+    progress = request.asked.progress_for(holder)
     writer = ChunkWriter(
         completion_id=f"chatcmpl-{started.run_id.hex}",
         created=created_of(started.run_id),
@@ -65,29 +66,6 @@ def _teller(
         writer,
         SentCalls(started.run_id),
         wants_usage=request.wants_usage or holder.always_include_usage,
-        has_events=has_events,
-        shows_progress=not model.startswith(DIRECT_PREFIX),
+        has_events=has_events or progress == "events",
+        shows_progress=progress == "reasoning",
     )
-
-
-async def _answer(exchange: Exchange, request: ChatRequest, started: Started) -> None:
-    watcher = asyncio.ensure_future(exchange.watch_disconnect(started.leave))
-    try:
-        summary = await started.run.finished()
-    finally:
-        watcher.cancel()
-    headers = account_headers(summary)
-    end = summary.end
-    if isinstance(end, RunCompleted):
-        body = completion_document(summary, end, model=request.asked.model)
-        await exchange.send_json(200, body, headers)
-    else:
-        await exchange.send_failure(failure_of_run(end), headers)
-
-
-def account_headers(summary: RunSummary) -> list[tuple[bytes, bytes]]:
-    """Return what the answer's head tells of a run that has ended."""
-    return [
-        (b"x-conductor-cost-usd", cost_text(summary.end.cost_micros).encode()),
-        (b"x-conductor-overhead-ms", b"%d" % summary.end.overhead_ms),
-    ]

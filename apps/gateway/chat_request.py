@@ -13,6 +13,11 @@ from typing import Any
 
 from apps.core.errors import InvalidInput
 from apps.gateway.body import parse_object
+from apps.gateway.extra_params import (
+    EXTRA_FIELDS,
+    refuse_other_outputs,
+    with_cache_marks,
+)
 from apps.gateway.fields import read_bool, read_object, read_text
 from apps.gateway.messages import read_messages
 from apps.gateway.narrowing import read_wishes
@@ -22,9 +27,11 @@ from apps.gateway.starting import Asked
 USED_FIELDS = frozenset(
     {
         "conductor",
+        *EXTRA_FIELDS,
         "max_completion_tokens",
         "max_tokens",
         "messages",
+        "modalities",
         "model",
         "n",
         "parallel_tool_calls",
@@ -57,13 +64,17 @@ def parse_chat_request(raw: bytes, *, max_prompt_bytes: int) -> ChatRequest:
     options = read_object(body, "stream_options") or {}
     conversation = read_messages(body, max_prompt_bytes)
     wishes = read_wishes(body)
+    params = read_params(body)
+    if conversation.has_cache_marks:
+        params = with_cache_marks(params)
     asked = Asked(
         model=read_model(body),
         prompt=conversation.prompt,
         messages=conversation.messages,
-        params=read_params(body, max_prompt_bytes),
+        params=params,
         is_streamed=read_bool(body, "stream"),
         delivery=wishes.delivery,
+        progress=wishes.progress,
         narrowing=wishes.narrowing,
         ignored=ignored_names(body, USED_FIELDS),
     )
@@ -82,6 +93,7 @@ def read_model(body: Mapping[str, Any]) -> str:
 
 
 def _refuse_unsupported(body: Mapping[str, Any]) -> None:
+    refuse_other_outputs(body)
     n = body.get("n")
     if n is not None and (type(n) is not int or n != 1):
         raise InvalidInput("n: only 1 is supported, ask again for more", param="n")

@@ -19,12 +19,13 @@ class ChunkWriter:
 
     __slots__ = ("_choice", "_content", "_head", "_reasoning")
 
+    OBJECT = "chat.completion.chunk"
     TAIL = b'},"logprobs":null,"finish_reason":null}]}\n\n'
 
     def __init__(self, *, completion_id: str, created: int, model: str) -> None:
         common = {
             "id": completion_id,
-            "object": "chat.completion.chunk",
+            "object": self.OBJECT,
             "created": created,
             "model": model,
         }

@@ -48,12 +48,16 @@ def usage_document(summary: RunSummary) -> dict[str, Any]:
     }
 
 
+def run_link(run_id: uuid.UUID) -> dict[str, Any]:
+    """Return the `conductor` object of a run that goes on."""
+    return {"run_id": str(run_id), "url": f"{settings.CONDUCTOR_URL}/runs/{run_id}/"}
+
+
 def conductor_document(summary: RunSummary) -> dict[str, Any]:
     """Return the `conductor` object: who did what, for how much, and where to look."""
     end = summary.end
     return {
-        "run_id": str(summary.run_id),
-        "url": f"{settings.CONDUCTOR_URL}/runs/{summary.run_id}/",
+        **run_link(summary.run_id),
         "planner": summary.planner,
         "worker": summary.worker or None,
         "steps": [_step_document(step) for step in summary.steps],

@@ -7,16 +7,19 @@ should do next. How a run that did not complete is answered:
 |---|---|---|---|
 | limit_cost | 402 | insufficient_quota | no |
 | insufficient_quota | 429 | the same word | no |
-| limit_wall_time | 504 | timeout | no (`x-should-retry: false`: it would cost again) |
+| limit_wall_time | 504 | timeout | no: it would cost again |
 | any other limit_* | 400 | the same word | no |
 | policy_denied | 403 | policy_denied | no |
-| context_length_exceeded | 400 | context_length_exceeded | no |
+| context_length_exceeded, content_filtered | 400 | the same word | no |
+| invalid_structured_output, secret_unreadable | 502 | the same word | no |
+| worker_failed, every fault of the failed step lasting | 502 | the same word | no |
 | worker_failed and any other code | 502 | the same word | yes, as they like |
 | run.cancelled by a person or a stop | 403 | run_cancelled | no: a human said stop |
 | run.cancelled, reason shutdown | 503 | overloaded | yes, with `Retry-After` |
 | run.cancelled, reason client_closed | 499 | client_closed | nobody is listening |
 
-409 is never sent, because clients retry it.
+Where clients should not retry they are told so by `x-should-retry: false`, whatever the
+status. 409 is never sent, because clients retry it.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from apps.core.errors import ConductorError, InvalidInput
+from apps.accounts.errors import TooManyGuesses
+from apps.core.errors import ConductorError, InvalidInput, SecretUnreadable
 from apps.engine.events import RunCancelled, RunFailed
 
 RETRY_AFTER_S = 2
@@ -34,6 +38,14 @@ CLIENT_STALLED = "client_stalled"
 SHUTDOWN = "shutdown"
 QUOTA = "insufficient_quota"
 """Both `error.code` and `error.type` of what no money is left for."""
+FINAL_CODES = frozenset(
+    {"invalid_structured_output", SecretUnreadable.code, TooManyGuesses.code}
+)
+"""What the same request would meet again, whatever the status says."""
+OF_THE_MESSAGES = frozenset({"context_length_exceeded", "content_filtered"})
+"""Of failed runs: what only other messages could avoid."""
+RETRIED_STATUSES = frozenset({408, 429})
+"""Client errors that pass by themselves."""
 SOON_S = 60
 """A client that retries by itself waits no longer than this."""
 TYPES = {
@@ -52,7 +64,7 @@ class BodyTooSlow(InvalidInput):
 
 
 class UnsupportedBody(InvalidInput):
-    """The request body is declared to be something other than JSON."""
+    """The request body is declared to be a form, or to be compressed."""
 
     http_status = 415
 
@@ -108,6 +120,11 @@ class Failure:
             }
         }
 
+    @property
+    def _is_of_the_request(self) -> bool:
+        """Say whether the request itself is at fault, and so at fault again."""
+        return 400 <= self.status < 500 and self.status not in RETRIED_STATUSES
+
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Return the headers that belong to this failure alone."""
         headers: list[tuple[bytes, bytes]] = []
@@ -116,7 +133,7 @@ class Failure:
         if self.status in (429, 503) and not (self.is_final and not self.retry_after_s):
             wait_s = RETRY_AFTER_S if self.retry_after_s is None else self.retry_after_s
             headers.append((b"retry-after", b"%d" % wait_s))
-        if self.is_final:
+        if self.is_final or self._is_of_the_request:
             headers.append((b"x-should-retry", b"false"))
         if self.allowed:
             headers.append((b"allow", self.allowed.encode("ascii")))
@@ -137,17 +154,24 @@ def failure_of_error(error: ConductorError) -> Failure:
         message=error.message,
         param=error.param,
         retry_after_s=error.retry_after_s,
-        is_final=error.code == QUOTA and not _is_soon(error.retry_after_s),
+        is_final=_is_final(error),
         allowed=error.allowed if isinstance(error, MethodNotAllowed) else "",
     )
 
 
-def _is_soon(wait_s: int | None) -> bool:
-    return wait_s is not None and wait_s <= SOON_S
+def _is_final(error: ConductorError) -> bool:
+    if error.code == QUOTA:
+        return error.retry_after_s is None or error.retry_after_s > SOON_S
+    return error.code in FINAL_CODES
 
 
-def failure_of_run(end: RunFailed | RunCancelled) -> Failure:
-    """Translate the end of a run without an answer."""
+def failure_of_run(
+    end: RunFailed | RunCancelled, *, question: str = "messages"
+) -> Failure:
+    """Translate the end of a run without an answer.
+
+    `question`: the field of the request that holds the conversation.
+    """
     if isinstance(end, RunCancelled):
         return _failure_of_cancel(end.reason)
     if end.code == "limit_cost":
@@ -160,9 +184,10 @@ def failure_of_run(end: RunFailed | RunCancelled) -> Failure:
         return Failure(400, end.code, end.message)
     if end.code == "policy_denied":
         return Failure(403, "policy_denied", end.message)
-    if end.code == "context_length_exceeded":
-        return Failure(400, end.code, end.message, param="messages")
-    return Failure(502, end.code, end.message)
+    if end.code in OF_THE_MESSAGES:
+        return Failure(400, end.code, end.message, param=question)
+    is_final = end.is_lasting or end.code in FINAL_CODES
+    return Failure(502, end.code, end.message, is_final=is_final)
 
 
 def _failure_of_cancel(reason: str) -> Failure:

@@ -12,12 +12,14 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import parse_qs
 
 import orjson
 from starlette.types import Message, Receive, Scope, Send
 
-from apps.core.errors import PayloadTooLarge
+from apps.core.errors import InvalidInput, PayloadTooLarge
 from apps.core.ids import new_id
+from apps.gateway.error_shape import OPENAI_ERRORS, ErrorShape
 from apps.gateway.errors import (
     INTERNAL_FAILURE,
     BodyTooSlow,
@@ -30,6 +32,7 @@ Headers = list[tuple[bytes, bytes]]
 SANE_REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 BODY_S = 60.0
 """How long a request body may take: 16 MB over 2 Mbit/s."""
+MAX_QUERY_FIELDS = 50
 FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/")
 STREAM_HEADERS: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -46,6 +49,7 @@ class Exchange:
         "_is_ended",
         "_send",
         "_started_at",
+        "errors",
         "extra_headers",
         "has_started",
         "headers",
@@ -68,6 +72,8 @@ class Exchange:
         """Named in the answer's headers once the run exists."""
         self.extra_headers: Headers = []
         """Sent with the answer, whatever it will be."""
+        self.errors: ErrorShape = OPENAI_ERRORS
+        """How a failure is worded."""
         self.has_started = False
         self.status = 0
         """Of the answer; 0 until it has begun."""
@@ -80,13 +86,35 @@ class Exchange:
         """Return how long ago the request came."""
         return time.perf_counter() - self._started_at
 
-    async def read_body(self, max_bytes: int) -> bytes:
-        """Return the request body.
+    @property
+    def query(self) -> dict[str, str]:
+        """Return the parameters of the address; of one that comes twice, the last.
 
-        Raises: PayloadTooLarge as soon as it is known to be longer than `max_bytes`,
-        UnsupportedBody, BodyTooSlow, ClientGone.
+        Raises: InvalidInput if there are too many.
+        """
+        raw: bytes = self.scope.get("query_string", b"")
+        try:
+            pairs = parse_qs(raw.decode("latin-1"), max_num_fields=MAX_QUERY_FIELDS)
+        except ValueError as exc:
+            raise InvalidInput(
+                f"the address has more than {MAX_QUERY_FIELDS} parameters"
+            ) from exc
+        return {name: values[-1] for name, values in pairs.items()}
+
+    async def read_body(self, max_bytes: int) -> bytes:
+        """Return the request body, which must not be declared as a form.
+
+        Raises: UnsupportedBody; as `read_upload`.
         """
         self._refuse_foreign_body()
+        return await self.read_upload(max_bytes)
+
+    async def read_upload(self, max_bytes: int) -> bytes:
+        """Return the request body, whatever it is declared as.
+
+        Raises: PayloadTooLarge as soon as it is known to be longer than `max_bytes`,
+        BodyTooSlow, ClientGone.
+        """
         declared = self.headers.get(b"content-length", b"")
         if declared.isdigit() and int(declared) > max_bytes:
             raise _too_large(max_bytes)
@@ -122,8 +150,18 @@ class Exchange:
     ) -> None:
         """Answer with one JSON document."""
         body = orjson.dumps(document)
+        await self.send_whole(status, body, b"application/json", headers)
+
+    async def send_whole(
+        self,
+        status: int,
+        body: bytes,
+        content_type: bytes,
+        headers: Headers | None = None,
+    ) -> None:
+        """Answer with a body in one piece."""
         head = [
-            (b"content-type", b"application/json"),
+            (b"content-type", content_type),
             (b"content-length", b"%d" % len(body)),
             *self._common_headers(),
         ]
@@ -137,16 +175,18 @@ class Exchange:
     ) -> None:
         """Answer with an error, or end the stream with one if it has begun.
 
-        The stream then lacks `[DONE]`: that marker promises a complete answer.
+        The stream then lacks its end marker, which promises a complete answer.
         """
         if self._is_ended:
             return
+        request_id = self.request_id.decode("ascii")
         if self.has_started:
-            line = b"data: " + orjson.dumps(failure.body()) + b"\n\n"
-            await self.send_piece(line, is_last=True)
+            event = self.errors.event(failure, request_id)
+            await self.send_piece(event, is_last=True)
         else:
-            own = failure.headers()
-            await self.send_json(failure.status, failure.body(), [*own, *headers])
+            status = self.errors.status(failure)
+            document = self.errors.document(failure, request_id)
+            await self.send_json(status, document, [*failure.headers(), *headers])
 
     async def send_internal_failure(self) -> None:
         """Answer that the server failed, without a detail."""
@@ -188,6 +228,8 @@ class Exchange:
             (b"x-request-id", self.request_id),
             (b"openai-processing-ms", b"%d" % elapsed_ms),
         ]
+        if self.errors.request_id_header:
+            headers.append((self.errors.request_id_header, self.request_id))
         if self.run_id is not None:
             headers.append((b"x-conductor-run-id", str(self.run_id).encode()))
         return headers + self.extra_headers if self.extra_headers else headers

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from apps.core.errors import InvalidInput
 
 JSON_NAMES = {
@@ -98,3 +100,16 @@ MAX_COUNT = 10_000_000
 def read_count(body: Mapping[str, Any], name: str) -> int | None:
     """Return a whole number above zero, None if absent."""
     return read_integer(body, name, 1, MAX_COUNT)
+
+
+def check_size(value: Any, max_bytes: int, where: str) -> None:
+    """Check that a JSON value can be passed on. Raises: InvalidInput."""
+    try:
+        # What orjson reads it can't always write: reading allows deeper nesting.
+        size = len(orjson.dumps(value))
+    except orjson.JSONEncodeError as exc:
+        raise InvalidInput(f"{where}: nested too deeply", param=where) from exc
+    if size > max_bytes:
+        raise InvalidInput(
+            f"{where}: {size} bytes, at most {max_bytes} are allowed", param=where
+        )

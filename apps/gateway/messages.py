@@ -1,6 +1,6 @@
 """Reads the messages of a chat completion into the engine's; checks a conversation.
 
-`settle` is for both ways of asking: it says what a run's prompt and messages are, and
+`settle` is for every way of asking: it says what a run's prompt and messages are, and
 refuses a conversation that no worker could answer.
 """
 
@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from apps.core.errors import InvalidInput
+from apps.core.errors import InvalidInput, PromptTooLong
+from apps.engine.extra_params import CACHE_CONTROL, has_cache_marks
 from apps.engine.messages import images_of, question_of, text_of
 from apps.engine.ports import (
     FunctionCall,
@@ -20,6 +21,7 @@ from apps.engine.ports import (
     TextPart,
     ToolCallPart,
 )
+from apps.gateway.extra_params import read_cache_control
 from apps.gateway.fields import read_object, read_text, type_error
 from apps.gateway.images import check_images, read_image
 
@@ -31,6 +33,8 @@ ROLES: dict[str, Role] = {
     "assistant": "assistant",
     "tool": "tool",
 }
+MAY_SHOW = ("user", "tool")
+"""Whose messages may hold images."""
 UNUSABLE = {
     "input_audio": "audio is not supported",
     "file": "files are not supported",
@@ -48,6 +52,8 @@ class Conversation:
     prompt: str
     messages: Messages
     """Empty: there is nothing but the prompt."""
+    has_cache_marks: bool = False
+    """True: parts of the messages are marked for a provider's cache."""
 
 
 def read_messages(body: Mapping[str, Any], max_bytes: int) -> Conversation:
@@ -56,7 +62,7 @@ def read_messages(body: Mapping[str, Any], max_bytes: int) -> Conversation:
     if not isinstance(given, list):
         raise type_error("messages", "a list of messages", given)
     if len(given) == 1 and (text := _plain_text(given[0])):
-        _check_text(text, max_bytes, "messages")
+        check_text(text, max_bytes, "messages")
         return Conversation(text, ())
     messages = tuple(
         [
@@ -64,7 +70,7 @@ def read_messages(body: Mapping[str, Any], max_bytes: int) -> Conversation:
             for index, message in enumerate(given)
         ]
     )
-    return settle(messages, max_bytes, "messages")
+    return settle(messages, max_bytes, "messages", is_as_sent=True)
 
 
 def _plain_text(message: Any) -> str:
@@ -75,10 +81,13 @@ def _plain_text(message: Any) -> str:
     return text if type(text) is str and text.strip() else ""
 
 
-def settle(messages: Messages, max_bytes: int, where: str) -> Conversation:
+def settle(
+    messages: Messages, max_bytes: int, where: str, *, is_as_sent: bool = False
+) -> Conversation:
     """Check a conversation that stands at `where`, and return what a run takes of it.
 
-    Raises: InvalidInput.
+    `is_as_sent`: the request has these very messages, so one can be named by its
+    number. Raises: InvalidInput.
     """
     if not any(_asks(message) for message in messages):
         raise InvalidInput(
@@ -86,20 +95,23 @@ def settle(messages: Messages, max_bytes: int, where: str) -> Conversation:
             "required",
             param=where,
         )
-    _check_tool_results(messages, where)
+    _check_tool_results(messages, where, is_as_sent=is_as_sent)
     check_images(images_of(messages), where)
     prompt = question_of(messages)
-    _check_text(prompt, max_bytes, where)
+    check_text(prompt, max_bytes, where)
     is_plain = len(messages) == 1 and isinstance(messages[0]["content"], str)
-    return Conversation(prompt, () if is_plain else messages)
+    if is_plain:
+        return Conversation(prompt, ())
+    return Conversation(prompt, messages, has_cache_marks(messages))
 
 
-def _check_text(prompt: str, max_bytes: int, where: str) -> None:
+def check_text(prompt: str, max_bytes: int, where: str) -> None:
+    """Check that a run can take a prompt. Raises: InvalidInput."""
     if "\x00" in prompt:
         raise InvalidInput(f"{where}: the text holds a NUL character", param=where)
     size = len(prompt.encode())
     if size > max_bytes:
-        raise InvalidInput(
+        raise PromptTooLong(
             f"{where}: together {size} bytes of text, at most {max_bytes} are allowed",
             param=where,
         )
@@ -111,15 +123,14 @@ def _asks(message: Message) -> bool:
     return bool(text_of(message).strip() or images_of((message,)))
 
 
-def _check_tool_results(messages: Messages, where: str) -> None:
+def _check_tool_results(messages: Messages, where: str, *, is_as_sent: bool) -> None:
     """Check that every call has its result right after it, and every result a call."""
     waiting: set[str] = set()
     for index, message in enumerate(messages):
         if message["role"] == "tool":
             call_id = message.get("tool_call_id", "")
             if call_id not in waiting:
-                is_chat = where == "messages"
-                place = f"{where}[{index}].tool_call_id" if is_chat else where
+                place = f"{where}[{index}].tool_call_id" if is_as_sent else where
                 raise InvalidInput(
                     f"{place}: there is no tool call {call_id[:MAX_ID]!r} before it "
                     "that waits for a result",
@@ -198,8 +209,8 @@ def _read_content(
 def joined(
     parts: Sequence[TextPart | ImagePart],
 ) -> str | list[TextPart | ImagePart]:
-    """Return content without an image as one text."""
-    if any(part["type"] == "image_url" for part in parts):
+    """Return content without an image or a cache mark as one text."""
+    if any(part["type"] == "image_url" or CACHE_CONTROL in part for part in parts):
         return list(parts)
     return "".join(cast(TextPart, part)["text"] for part in parts)
 
@@ -209,16 +220,22 @@ def _read_part(part: Any, role: Role, where: str) -> TextPart | ImagePart:
         raise type_error(where, "an object", part)
     kind = part.get("type")
     if kind == "text" or (kind == "refusal" and role == "assistant"):
-        return {"type": "text", "text": read_text(part, kind, at=f"{where}.")}
-    if kind == "image_url" and role == "user":
+        text = TextPart(type="text", text=read_text(part, kind, at=f"{where}."))
+        if part.get(CACHE_CONTROL) is not None:
+            text["cache_control"] = read_cache_control(part, at=f"{where}.")
+        return text
+    if kind == "image_url" and role in MAY_SHOW:
         image = read_object(part, "image_url", at=f"{where}.")
         if image is None:
             raise type_error(f"{where}.image_url", "an object", None)
         place = f"{where}.image_url.url"
-        return read_image(image.get("url"), image.get("detail"), place)
+        read = read_image(image.get("url"), image.get("detail"), place)
+        if part.get(CACHE_CONTROL) is not None:
+            read["cache_control"] = read_cache_control(part, at=f"{where}.")
+        return read
     why = UNUSABLE.get(kind) if isinstance(kind, str) else None
     if kind == "image_url":
-        why = "only the user may send images"
+        why = "only the user and tools may send images"
     raise InvalidInput(f"{where}: {why or 'expected a part of type text'}", param=where)
 
 

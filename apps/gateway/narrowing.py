@@ -1,17 +1,18 @@
 """Reads the field `conductor` of a request: what one run may not use of its pool.
 
 `{"workers": ["a", "b"], "max_steps": 2, "max_rounds": 1, "max_cost_usd": "0.05",
-"delivery": "verified", "approval": "never"}`; each part is optional, and `rounds` is
-another name of `max_rounds`. What we do not know is refused: a misspelt limit must not
-be none.
+"delivery": "verified", "progress": "off", "approval": "never"}`; each part is optional,
+and `rounds` is another name of `max_rounds`. What we do not know is refused: a misspelt
+limit must not be none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from apps.accounts.types import ProgressWord
 from apps.core.errors import InvalidInput
 from apps.core.money import micros_of_usd
 from apps.gateway.fields import read_integer, read_object, type_error
@@ -26,11 +27,18 @@ PARTS = frozenset(
         "max_cost_usd",
         "max_rounds",
         "max_steps",
+        "progress",
         "rounds",
         "workers",
     }
 )
 DELIVERIES: dict[str, Delivery] = {"live": "live", "verified": "verified"}
+PROGRESS_FORMS: dict[str, ProgressWord] = {
+    "reasoning": "reasoning",
+    "events": "events",
+    "off": "off",
+}
+WordT = TypeVar("WordT")
 MAX_WORKERS = 100
 MAX_PLAN = 1_000
 """More steps or rounds than any tier allows; keeps nonsense out of the ledger."""
@@ -44,6 +52,8 @@ class Wishes:
     narrowing: Narrowing = NOT_NARROWED
     delivery: Delivery | None = None
     """None: as the key or the tier says."""
+    progress: ProgressWord | None = None
+    """None: as the key says."""
 
 
 NONE = Wishes()
@@ -68,7 +78,9 @@ def read_wishes(body: Mapping[str, Any]) -> Wishes:
         max_rounds=_rounds(given),
         max_cost_micros=_cost(given.get("max_cost_usd")),
     )
-    return Wishes(narrowing, _delivery(given.get("delivery")))
+    return Wishes(
+        narrowing, _delivery(given.get("delivery")), _progress(given.get("progress"))
+    )
 
 
 def _rounds(given: Mapping[str, Any]) -> int | None:
@@ -94,14 +106,20 @@ def _check_approval(word: Any) -> None:
 
 
 def _delivery(word: Any) -> Delivery | None:
+    return _known(word, DELIVERIES, "delivery")
+
+
+def _progress(word: Any) -> ProgressWord | None:
+    return _known(word, PROGRESS_FORMS, "progress")
+
+
+def _known(word: Any, words: Mapping[str, WordT], name: str) -> WordT | None:
     if word is None:
         return None
-    known = DELIVERIES.get(word) if isinstance(word, str) else None
+    known = words.get(word) if isinstance(word, str) else None
     if known is None:
-        where = f"{AT}delivery"
-        raise InvalidInput(
-            f"{where}: expected one of {', '.join(DELIVERIES)}", param=where
-        )
+        where = f"{AT}{name}"
+        raise InvalidInput(f"{where}: expected one of {', '.join(words)}", param=where)
     return known
 
 

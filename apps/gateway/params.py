@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-import orjson
+from django.conf import settings
 
 from apps.core.errors import InvalidInput
 from apps.engine.ports import CallParams
 from apps.engine.structured import check_schema
+from apps.gateway.extra_params import read_extra_params
 from apps.gateway.fields import (
+    check_size,
     read_bool,
     read_count,
     read_integer,
@@ -29,44 +31,44 @@ MAX_IGNORED_NAMES = 20
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-def read_params(body: Mapping[str, Any], max_bytes: int) -> CallParams:
+def read_params(body: Mapping[str, Any]) -> CallParams:
     """Return the parameters of a chat completion. Raises: InvalidInput."""
     legacy_max = read_count(body, "max_tokens")
-    tools = read_tools(body, max_bytes) if "tools" in body else ()
+    tools = read_tools(body) if "tools" in body else ()
     return CallParams(
         max_tokens=read_count(body, "max_completion_tokens") or legacy_max,
         temperature=read_number(body, "temperature", 0, 2),
         top_p=read_number(body, "top_p", 0, 1),
-        stop=_read_stop(body),
+        stop=read_stop(body, "stop"),
         seed=read_integer(body, "seed", *SEED_RANGE),
-        response_format=_read_response_format(body, max_bytes),
+        response_format=_read_response_format(body),
         tools=tools,
         tool_choice=read_tool_choice(body, tools) if "tool_choice" in body else None,
         parallel_tool_calls=read_parallel(body, tools),
+        extra=read_extra_params(body),
     )
 
 
-def _read_stop(body: Mapping[str, Any]) -> tuple[str, ...]:
-    stop = body.get("stop")
+def read_stop(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Return the field `name`, texts that end an answer. Raises: InvalidInput."""
+    stop = body.get(name)
     if stop is None:
         return ()
     texts = [stop] if isinstance(stop, str) else stop
     if not isinstance(texts, list):
-        raise type_error("stop", "a text or a list of texts", stop)
+        raise type_error(name, "a text or a list of texts", stop)
     if len(texts) > MAX_STOPS:
         raise InvalidInput(
-            f"stop: {len(texts)} sequences, at most {MAX_STOPS} are allowed",
-            param="stop",
+            f"{name}: {len(texts)} sequences, at most {MAX_STOPS} are allowed",
+            param=name,
         )
     for index, text in enumerate(texts):
         if not isinstance(text, str) or not text:
-            raise type_error(f"stop[{index}]", "a text that is not empty", text)
+            raise type_error(f"{name}[{index}]", "a text that is not empty", text)
     return tuple(texts)
 
 
-def _read_response_format(
-    body: Mapping[str, Any], max_bytes: int
-) -> Mapping[str, Any] | None:
+def _read_response_format(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
     shape = read_object(body, "response_format")
     if shape is None:
         return None
@@ -79,26 +81,13 @@ def _read_response_format(
         )
     if kind == "text":
         return None
-    check_size(shape, max_bytes, where)
+    check_size(shape, settings.MAX_TOOLS_BYTES, where)
     if kind == "json_schema":
         named = read_object(shape, "json_schema", at=f"{where}.")
         if named is None:
             raise type_error(f"{where}.json_schema", "an object", None)
         check_named_schema(named, f"{where}.json_schema")
     return shape
-
-
-def check_size(value: Any, max_bytes: int, where: str) -> None:
-    """Check that a JSON value can be passed on. Raises: InvalidInput."""
-    try:
-        # What orjson reads it can't always write: reading allows deeper nesting.
-        size = len(orjson.dumps(value))
-    except orjson.JSONEncodeError as exc:
-        raise InvalidInput(f"{where}: nested too deeply", param=where) from exc
-    if size > max_bytes:
-        raise InvalidInput(
-            f"{where}: {size} bytes, at most {max_bytes} are allowed", param=where
-        )
 
 
 def check_named_schema(named: Mapping[str, Any], where: str) -> None:
@@ -123,9 +112,14 @@ def check_named_schema(named: Mapping[str, Any], where: str) -> None:
         raise InvalidInput(f"{place}: {exc}", param=place) from exc
 
 
-def ignored_names(body: Mapping[str, Any], used: frozenset[str]) -> str:
-    """Return the names of fields that have no effect, for the ledger."""
-    names = [name for name in body if name not in used]
+def ignored_names(
+    body: Mapping[str, Any], used: frozenset[str], more: Iterable[str] = ()
+) -> str:
+    """Return the names of fields that have no effect, for the ledger.
+
+    `more`: names of things inside of fields that have none either.
+    """
+    names = [*(name for name in body if name not in used), *more]
     if not names:
         return ""
     plain = sorted(name for name in names if PLAIN_NAME.fullmatch(name))

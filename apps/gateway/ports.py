@@ -10,6 +10,7 @@ from typing import Protocol
 
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
+from apps.gateway.model_facts import ModelFacts
 from apps.runs.types import LiveRun, RunOrder, RunRecord
 
 
@@ -20,8 +21,8 @@ class Backend(Protocol):
         """Return whom the key speaks for. Raises: NotAuthenticated."""
         ...
 
-    async def model_names(self, holder: KeyHolder) -> tuple[str, ...]:
-        """Return the model names that a key may use, in order.
+    async def models(self, holder: KeyHolder) -> dict[str, ModelFacts]:
+        """Return what is known of the models that a key may use, by name, in order.
 
         Those of single workers are among them whatever the key's scopes.
         """

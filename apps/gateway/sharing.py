@@ -14,7 +14,14 @@ from apps.engine.events import RunCancelled
 from apps.engine.ports import Progress
 from apps.gateway.errors import CLIENT_CLOSED, CLIENT_STALLED, ClientGone
 from apps.gateway.ports import Backend
-from apps.runs.types import Listener, LiveRun, RunRecord, RunSummary, Signal
+from apps.runs.types import (
+    IGNORED_FIELDS,
+    Listener,
+    LiveRun,
+    RunRecord,
+    RunSummary,
+    Signal,
+)
 
 CLIENT_LEFT = frozenset({CLIENT_CLOSED, CLIENT_STALLED})
 POLL_S = 0.5
@@ -57,6 +64,11 @@ class Started:
         return ToldRun(self.record)
 
     @property
+    def ignored(self) -> str:
+        """Return the names of the request's fields that have no effect."""
+        return self.run.ignored
+
+    @property
     def run_id(self) -> uuid.UUID:
         """Return the run's public id."""
         return self.run.id
@@ -95,6 +107,11 @@ class SharedRun:
     def id(self) -> uuid.UUID:
         """Return the run's public id."""
         return self._live.id
+
+    @property
+    def ignored(self) -> str:
+        """Return the names of the request's fields that have no effect."""
+        return self._live.ignored
 
     @property
     def is_ours(self) -> bool:
@@ -166,6 +183,7 @@ class ToldRun:
 
     def __init__(self, record: RunRecord) -> None:
         self.id = record.run_id
+        self.ignored = record.context.get(IGNORED_FIELDS, "")
         self._record = record
 
     def listen(self, listener: Listener) -> None:
@@ -188,6 +206,8 @@ class DistantRun:
 
     def __init__(self, backend: Backend, team_id: uuid.UUID, run_id: uuid.UUID) -> None:
         self.id = run_id
+        self.ignored = ""
+        """Not known here."""
         self._backend = backend
         self._team_id = team_id
 

@@ -1,6 +1,6 @@
 """From a checked request to a run: rates, scopes, continuation, idempotency.
 
-Both ways of asking, chat completions and responses, begin here, and only here.
+Chat completions, responses and messages all begin here, and only here.
 """
 
 from __future__ import annotations
@@ -11,44 +11,56 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.accounts.types import KeyHolder
+from apps.accounts.types import KeyHolder, ProgressWord
 from apps.audit.types import Actor
 from apps.budgets.rates import TokenMeter
 from apps.engine.ports import CallParams, Messages
-from apps.gateway.access import DIRECT_SCOPE, RUN_SCOPE, pass_rates, require_scope
+from apps.gateway.access import (
+    DIRECT_SCOPE,
+    RUN_SCOPE,
+    admit,
+    pass_rates,
+    require_scope,
+)
 from apps.gateway.exchange import Exchange
 from apps.gateway.idempotency import Begin, KeyedRuns, idempotency_key
 from apps.gateway.ports import Backend
 from apps.gateway.sharing import Started, begun
-from apps.gateway.tool_calls import continued_run
+from apps.gateway.tool_calls import continued_run, run_of
 from apps.gateway.turnstile import Turnstile
+from apps.runs.resolution import is_direct
 from apps.runs.types import (
+    IGNORED_FIELDS,
     NOT_NARROWED,
     Delivery,
     LiveRun,
     Narrowing,
     RunOrder,
     RunRecord,
+    VectorSink,
 )
 
 SOURCE = "api"
-DIRECT_PREFIX = "worker/"
 MAX_USER_AGENT = 200
 """Characters of the client's user agent that the ledger keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request asks for, checked; the same for both ways of asking."""
+    """What a request asks for, checked; the same for every way of asking."""
 
     model: str
     prompt: str
     messages: Messages = ()
     """Empty: there is nothing but `prompt`."""
+    prompt_field: str = "messages"
+    """The field of the request that held the prompt, for errors about it."""
     params: CallParams = field(default_factory=CallParams)
     is_streamed: bool = False
     delivery: Delivery | None = None
     """None: as the key or the tier says."""
+    progress: ProgressWord | None = None
+    """None: as the key says."""
     narrowing: Narrowing = NOT_NARROWED
     ignored: str = ""
     """Names of the fields that had no effect, for the ledger."""
@@ -56,6 +68,18 @@ class Asked:
     """True: the run goes on when its client leaves."""
     echo: Mapping[str, Any] = field(default_factory=dict)
     """What the answer gives back of its request."""
+    answered: str = ""
+    """A tool call whose result the last turn holds. Empty: the messages tell."""
+    vectors: VectorSink | None = None
+    """Where the vectors go that are asked for. None: an answer is."""
+
+    def progress_for(self, holder: KeyHolder) -> ProgressWord:
+        """Return how a stream tells the holder of a key what the run is doing.
+
+        A direct call has no plan that would be worth a line.
+        """
+        wanted = self.progress or holder.progress or "reasoning"
+        return "off" if wanted == "reasoning" and is_direct(self.model) else wanted
 
 
 class Starter:
@@ -75,12 +99,11 @@ class Starter:
         RateLimited, InvalidInput, IdempotencyConflict; what `Backend.start_run` raises.
         """
         key = idempotency_key(exchange)
-        require_scope(holder, RUN_SCOPE)
-        if asked.model.startswith(DIRECT_PREFIX):
-            require_scope(holder, DIRECT_SCOPE)
+        _require_scopes(holder, asked)
         meter = await pass_rates(exchange, holder, asked.prompt)
-        continues = await self._asking_worker(holder, asked.messages)
-        order = _order(exchange, holder, asked, meter, continues)
+        continues = await _asking_worker(self._backend, holder, asked)
+        context = _context(exchange, asked)
+        order = _order(holder, asked, context, meter, continues)
         begin = self._begin_of(asked)
         if key is None:
             started = begun(await begin(order, None))
@@ -91,6 +114,11 @@ class Starter:
             started = await self._keyed.start(order, key, digest, begin)
         started.is_background = asked.is_background
         exchange.run_id = started.run_id
+        if ignored := started.ignored or asked.ignored:
+            exchange.extra_headers = [
+                *exchange.extra_headers,
+                (b"x-conductor-ignored", ignored.encode()),
+            ]
         if started.is_joined:
             exchange.extra_headers = [
                 *exchange.extra_headers,
@@ -114,17 +142,41 @@ class Starter:
 
         return begin_in_turn
 
-    async def _asking_worker(self, holder: KeyHolder, messages: Messages) -> str:
-        run_id = continued_run(messages)
-        if run_id is None:
-            return ""
-        return await self._backend.asking_worker(holder.team_id, run_id)
+
+async def order_alone(
+    backend: Backend, holder: KeyHolder, asked: Asked, context: dict[str, str]
+) -> RunOrder:
+    """Return the order of a request that no client waits for, like one of a batch.
+
+    Raises: NotAllowed, RateLimited.
+    """
+    _require_scopes(holder, asked)
+    admission = await admit(holder, asked.prompt)
+    admission.require()
+    continues = await _asking_worker(backend, holder, asked)
+    if asked.ignored:
+        context = {**context, "ignored_fields": asked.ignored}
+    return _order(holder, asked, context, admission.meter, continues)
+
+
+def _require_scopes(holder: KeyHolder, asked: Asked) -> None:
+    require_scope(holder, RUN_SCOPE)
+    if is_direct(asked.model):
+        require_scope(holder, DIRECT_SCOPE)
+
+
+async def _asking_worker(backend: Backend, holder: KeyHolder, asked: Asked) -> str:
+    named = run_of(asked.answered) if asked.answered else None
+    run_id = named or continued_run(asked.messages)
+    if run_id is None:
+        return ""
+    return await backend.asking_worker(holder.team_id, run_id)
 
 
 def _order(
-    exchange: Exchange,
     holder: KeyHolder,
     asked: Asked,
+    context: Mapping[str, str],
     meter: TokenMeter | None,
     continues: str,
 ) -> RunOrder:
@@ -134,12 +186,13 @@ def _order(
         prompt=asked.prompt,
         model=asked.model,
         source=SOURCE,
+        prompt_field=asked.prompt_field,
         params=asked.params,
         is_streamed=asked.is_streamed,
         is_watched=asked.is_streamed,
         user_id=holder.created_by_id,
         api_key_id=holder.key_id,
-        context=_context(exchange, asked),
+        context=context,
         narrowing=asked.narrowing,
         allowed_tiers=holder.allowed_tiers,
         allowed_workers=holder.allowed_workers,
@@ -148,6 +201,7 @@ def _order(
         continues=continues,
         delivery=asked.delivery or holder.delivery,
         echo=asked.echo,
+        vectors=asked.vectors,
     )
 
 
@@ -158,5 +212,5 @@ def _context(exchange: Exchange, asked: Asked) -> dict[str, str]:
     if agent := exchange.headers.get(b"user-agent"):
         context["user_agent"] = agent.decode("latin-1")[:MAX_USER_AGENT]
     if asked.ignored:
-        context["ignored_fields"] = asked.ignored
+        context[IGNORED_FIELDS] = asked.ignored
     return context

@@ -1,7 +1,8 @@
 """Tells a run as the chunks of a streamed chat completion.
 
 Guarantees: the texts sent add up to the recorded answer or the stream ends with an
-error; exactly one finish reason, and `[DONE]` after complete answers only.
+error; progress comes before the first of them or not at all; exactly one finish reason,
+and `[DONE]` after complete answers only.
 """
 
 from __future__ import annotations
@@ -66,6 +67,10 @@ class CompletionTeller:
             if self._lines and (line := self._lines.line(signal)):
                 self._pending.append((PROGRESS, line))
             return len(self._pending) > before
+        if signal.is_answer:
+            # Some clients take all they get for the answer; none expects thoughts in
+            # the middle of it.
+            self._lines = None
         if signal.answer:
             self._pending.append((ANSWER, signal.answer))
         if signal.tool_calls:

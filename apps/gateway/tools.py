@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
+from django.conf import settings
 
 from apps.core.errors import InvalidInput
 from apps.gateway.fields import read_bool, read_object, read_text, type_error
@@ -18,7 +19,7 @@ FUNCTION_FIELDS = ("name", "description", "parameters", "strict")
 Tools = tuple[Mapping[str, Any], ...]
 
 
-def read_tools(body: Mapping[str, Any], max_bytes: int) -> Tools:
+def read_tools(body: Mapping[str, Any]) -> Tools:
     """Return the field `tools`, each tool once. Raises: InvalidInput."""
     given = tool_list(body)
     tools = []
@@ -31,7 +32,7 @@ def read_tools(body: Mapping[str, Any], max_bytes: int) -> Tools:
         if function is None:
             raise type_error(f"{where}.function", "an object", None)
         tools.append(function_tool(function, f"{where}.function"))
-    return check_tools(tools, max_bytes)
+    return check_tools(tools)
 
 
 def tool_list(body: Mapping[str, Any]) -> list[Any]:
@@ -80,7 +81,7 @@ def function_tool(function: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {"type": "function", "function": known}
 
 
-def check_tools(tools: list[dict[str, Any]], max_bytes: int) -> Tools:
+def check_tools(tools: list[dict[str, Any]]) -> Tools:
     """Check names and size of all tools together. Raises: InvalidInput."""
     if not tools:
         return ()
@@ -95,9 +96,10 @@ def check_tools(tools: list[dict[str, Any]], max_bytes: int) -> Tools:
         size = len(orjson.dumps(tools))
     except orjson.JSONEncodeError as exc:
         raise InvalidInput("tools: nested too deeply", param="tools") from exc
-    if size > max_bytes:
+    limit = settings.MAX_TOOLS_BYTES
+    if size > limit:
         raise InvalidInput(
-            f"tools: {size} bytes, at most {max_bytes} are allowed", param="tools"
+            f"tools: {size} bytes, at most {limit} are allowed", param="tools"
         )
     return tuple(tools)
 

@@ -25,6 +25,7 @@ from apps.engine.events import (
 )
 from apps.engine.ports import Progress
 from apps.engine.usage import Cost, Usage
+from apps.gateway.model_facts import ModelFacts
 from apps.runs.errors import IdempotencyConflict
 from apps.runs.types import (
     Listener,
@@ -133,6 +134,7 @@ class FakeRun:
 
     def __init__(self) -> None:
         self.id = RUN_ID
+        self.ignored = ""
         self.cancelled_for: list[str] = []
         self.cancelled = asyncio.Event()
         self.heard = asyncio.Event()
@@ -221,8 +223,9 @@ class FakeBackend:
             raise NotAuthenticated("the key is not known here")
         return self.caller
 
-    async def model_names(self, holder: KeyHolder) -> tuple[str, ...]:
-        return MODELS if holder.team_id == TEAM_ID else ()
+    async def models(self, holder: KeyHolder) -> dict[str, ModelFacts]:
+        facts = ModelFacts(8_192, 1_024, False, ("max_tokens",))
+        return dict.fromkeys(MODELS if holder.team_id == TEAM_ID else (), facts)
 
     async def start_run(
         self, order: RunOrder, run_id: uuid.UUID | None = None

@@ -16,18 +16,17 @@ from apps.core.errors import NotAuthenticated, NotFound
 from apps.gateway.adapters import DjangoBackend
 from apps.pools.models import Worker
 from apps.runs.errors import IdempotencyConflict
-from tests.factories import PoolFactory, TeamFactory, issue_key
+from tests.factories import PoolFactory, PriceFactory, TeamFactory, issue_key
 
 # The bridge closes connections, which would end the transaction of a usual test.
 pytestmark = pytest.mark.django_db(transaction=True)
 authenticate = async_to_sync(DjangoBackend().authenticate)
-model_names = async_to_sync(DjangoBackend().model_names)
+models = async_to_sync(DjangoBackend().models)
 
 
 def names_for(team: Team, **limits: Any) -> tuple[str, ...]:
     """Return the names that a key of the team may use."""
-    names: tuple[str, ...] = model_names(authenticate(issue_key(team, **limits).secret))
-    return names
+    return tuple(models(authenticate(issue_key(team, **limits).secret)))
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +68,7 @@ def test_names_of_default_pool_come_first_then_pools_then_workers(team: Team) ->
         "side/ultra",
         "worker/zeta",
         "worker/alpha",
+        "side/worker/omega",
     )
 
 
@@ -94,7 +94,7 @@ def test_a_pool_without_a_worker_for_the_key_is_not_told(team: Team) -> None:
     PoolFactory(team=team, workers=("alpha",))
     PoolFactory(team=team, name="side", workers=("omega",), is_default=False)
     names = names_for(team, allowed_workers=["omega"])
-    assert names == ("side/mini", "side/ultra")
+    assert names == ("side/mini", "side/ultra", "side/worker/omega")
 
 
 def test_a_key_stands_for_one_run_until_it_is_released(team: Team) -> None:
@@ -118,3 +118,68 @@ def test_a_run_that_is_not_there_is_not_found(team: Team) -> None:
     assert async_to_sync(backend.asking_worker)(team.id, run_id) == ""
     with pytest.raises(NotFound):
         async_to_sync(backend.run_record)(team.id, run_id)
+
+
+def documents(team: Team, **limits: Any) -> dict[str, dict[str, Any]]:
+    """Return what clients are told of each model."""
+    found = models(authenticate(issue_key(team, **limits).secret))
+    return {name: facts.document() for name, facts in found.items()}
+
+
+def test_a_workers_record_is_what_clients_choose_by(team: Team) -> None:
+    PoolFactory(team=team, workers=("alpha", "beta"))
+    alpha = Worker.objects.for_team(team.id).get(name="alpha")
+    alpha.context_tokens, alpha.max_output_tokens = 128_000, 8_192
+    alpha.accepts_images, alpha.accepts_tools = True, False
+    alpha.save()
+    cents = {"input_micros": 1_250_000, "output_micros": 0}
+    PriceFactory.create(worker=alpha, **cents, cached_input_micros=125_000)
+    told = documents(team)["worker/alpha"]
+    assert (told["context_length"], told["max_output_tokens"]) == (128_000, 8_192)
+    assert told["top_provider"]["max_completion_tokens"] == 8_192
+    assert told["pricing"] == {
+        "prompt": "0.00000125",
+        "completion": "0",
+        "input_cache_read": "0.000000125",
+    }
+    assert told["architecture"]["input_modalities"] == ["text", "image"]
+    assert "top_k" in told["supported_parameters"]
+    assert "tools" not in told["supported_parameters"]
+
+
+def test_what_is_unknown_is_null_and_never_zero(team: Team) -> None:
+    PoolFactory(team=team, workers=("alpha",))
+    told = documents(team)
+    for name in ("worker/alpha", "conductor-ultra"):
+        assert (told[name]["context_length"], told[name]["pricing"]) == (None, None)
+
+
+def test_a_tier_is_told_by_the_workers_that_the_key_may_use(team: Team) -> None:
+    PoolFactory(team=team, workers=("alpha", "beta", "gamma"))
+    for name, context, output, extra in (
+        ("alpha", 8_000, 4_096, ["top_k", "min_p"]),
+        ("beta", 200_000, 1_024, ["top_k"]),
+    ):
+        Worker.objects.for_team(team.id).filter(name=name).update(
+            context_tokens=context,
+            max_output_tokens=output,
+            extra_params=extra,
+            accepts_images=name == "beta",
+        )
+    both = documents(team, allowed_workers=["alpha", "beta"])["conductor-mini"]
+    assert (both["context_length"], both["max_output_tokens"]) == (200_000, 1_024)
+    assert both["architecture"]["input_modalities"] == ["text", "image"]
+    assert {"top_k", "tools"} <= set(both["supported_parameters"])
+    assert "min_p" not in both["supported_parameters"]
+    alone = documents(team, allowed_workers=["alpha"])["conductor-mini"]
+    assert alone["context_length"] == 8_000
+    assert "min_p" in alone["supported_parameters"]
+
+
+def test_more_workers_need_no_more_queries(
+    team: Team, django_assert_max_num_queries: Any
+) -> None:
+    PoolFactory(team=team, workers=tuple(f"w{n}" for n in range(20)))
+    holder = authenticate(issue_key(team).secret)
+    with django_assert_max_num_queries(5):
+        assert len(models(holder)) == 24

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.errors import InvalidInput
-from apps.gateway.body import SMALL_BYTES, parse_object
+from apps.gateway.body import MAX_VALUES, SMALL_BYTES, parse_object
 from tests.gateway.conftest import CHAT, Client, chat_body
 
 WORDS = st.text(st.sampled_from('a:"\\{}[],'), max_size=6)
@@ -89,6 +89,14 @@ async def test_crowded_body_is_refused_unread(client: Client, crowd: bytes) -> N
     assert "values" in answer.error["message"]
 
 
-def test_large_text_is_no_crowd() -> None:
-    raw = orjson.dumps({"text": "7," * SMALL_BYTES})
-    assert len(parse_object(raw)["text"]) == SMALL_BYTES * 2
+@pytest.mark.parametrize("text", ["7,", '"[\\", ', "\\\\,\\", "{"])
+def test_marks_inside_of_a_megabyte_of_text_are_no_crowd(text: str) -> None:
+    text *= 1_000_000 // len(text)
+    assert parse_object(orjson.dumps({"text": text, "more": [1]}))["text"] == text
+
+
+@pytest.mark.parametrize("crowd", [b'"",', b'"a\\\\",', b'"\\"",1,'])
+def test_crowd_cannot_hide_behind_quotes(crowd: bytes) -> None:
+    raw = b'{"x":[' + crowd * (2 * MAX_VALUES) + b"0]}"
+    with pytest.raises(InvalidInput, match="more than 150000 values"):
+        parse_object(raw)

@@ -12,14 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from django.conf import settings
-
 from apps.engine.events import RunCancelled, RunCompleted
 from apps.engine.messages import text_of
 from apps.engine.ports import CallParams, Messages
 from apps.engine.usage import Usage
-from apps.gateway.documents import conductor_document, created_of, finish_reason
+from apps.gateway.documents import (
+    conductor_document,
+    created_of,
+    finish_reason,
+    run_link,
+)
 from apps.gateway.errors import Failure, failure_of_run
+from apps.gateway.output import COMPLETED, IN_PROGRESS, INCOMPLETE
 from apps.gateway.progress import shorten
 from apps.gateway.responses.ids import (
     CALL,
@@ -29,17 +33,14 @@ from apps.gateway.responses.ids import (
     response_id,
 )
 from apps.gateway.responses.items import (
-    COMPLETED,
-    IN_PROGRESS,
-    INCOMPLETE,
     Document,
     call_document,
     message_document,
     reasoning_document,
 )
 from apps.gateway.responses.tools import told_choice, told_format, told_tool
-from apps.gateway.starting import DIRECT_PREFIX
 from apps.gateway.tool_calls import with_ids
+from apps.runs.resolution import is_direct
 from apps.runs.types import RunSummary, StepSummary
 
 FAILED, CANCELLED = "failed", "cancelled"
@@ -70,7 +71,7 @@ class Origin:
     @property
     def is_direct(self) -> bool:
         """Tell whether one worker was called without a plan."""
-        return self.model.startswith(DIRECT_PREFIX)
+        return is_direct(self.model)
 
 
 def given_params(params: CallParams) -> dict[str, Any]:
@@ -80,8 +81,7 @@ def given_params(params: CallParams) -> dict[str, Any]:
 
 def running_document(origin: Origin) -> Document:
     """Return a response whose run goes on."""
-    run_id = origin.run_id
-    link = {"run_id": str(run_id), "url": f"{settings.CONDUCTOR_URL}/runs/{run_id}/"}
+    link = run_link(origin.run_id)
     return {**_request_fields(origin), **_state(IN_PROGRESS), "conductor": link}
 
 

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from dataclasses import replace
-from typing import Any
-from urllib.parse import parse_qs
 
 from django.conf import settings
 
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
 from apps.core.errors import InvalidInput, NotFound, Overloaded
-from apps.engine.events import RunCompleted
 from apps.gateway.access import RUN_SCOPE, authenticate, pass_rates, require_scope
-from apps.gateway.chat import account_headers
 from apps.gateway.errors import (
     ClientGone,
-    Failure,
     MethodNotAllowed,
-    failure_of_run,
 )
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
@@ -38,6 +30,7 @@ from apps.gateway.responses.request import parse_request
 from apps.gateway.responses.stream import ResponseTeller
 from apps.gateway.sharing import DistantRun, Started
 from apps.gateway.starting import Asked, Starter
+from apps.gateway.whole import account_headers, answer_whole
 from apps.runs.types import RunRecord
 
 TRUE_WORDS = frozenset({"true", "1", "True"})
@@ -57,23 +50,28 @@ class Responses:
         holder = await authenticate(exchange, self._backend)
         require_scope(holder, RUN_SCOPE)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
-        limit = settings.MAX_PROMPT_BYTES
-        request = parse_request(raw, max_bytes=limit)
+        request = parse_request(raw)
         messages = await self._history.conversation(holder, request)
-        asked = request.asked(messages, max_bytes=limit)
+        asked = request.asked(messages, max_bytes=settings.MAX_PROMPT_BYTES)
         started = await self._starter.start(exchange, holder, asked, raw)
         origin = _origin_of_request(started.run_id, asked)
         if asked.is_background and started.is_joined:
             await self._require_record(holder, started)
         try:
             if asked.is_streamed:
-                teller = ResponseTeller(origin)
+                shows_progress = asked.progress_for(holder) == "reasoning"
+                teller = ResponseTeller(origin, shows_progress=shows_progress)
                 await self._streams.send(exchange, started, teller)
             elif asked.is_background:
                 await _send_as_it_stands(exchange, origin, started)
                 started.leave()
             else:
-                await _send_whole(exchange, origin, started)
+                await answer_whole(
+                    exchange,
+                    started,
+                    lambda summary, _: ended_document(origin, summary),
+                    question="input",
+                )
         except ClientGone:
             started.leave()
             raise
@@ -93,8 +91,8 @@ class Responses:
     async def retrieve(self, exchange: Exchange) -> None:
         """Answer with a response as it stands, or as a stream. Raises: NotFound."""
         holder, record = await self._find(exchange)
-        origin = _origin_of_record(record)
-        query = _query(exchange)
+        origin = origin_of_record(record)
+        query = exchange.query
         if "starting_after" in query:
             raise InvalidInput(
                 "starting_after: a stream is told from its beginning only",
@@ -122,7 +120,7 @@ class Responses:
             raise Overloaded(
                 f"the run of {response_id(record.run_id)} is between two processes"
             )
-        origin = _origin_of_record(record)
+        origin = origin_of_record(record)
         await exchange.send_json(200, ended_document(origin, record.summary))
 
     async def delete(self, exchange: Exchange) -> None:
@@ -135,7 +133,7 @@ class Responses:
 
     async def input_items(self, exchange: Exchange) -> None:
         """Answer with what a response was asked, item by item. Raises: NotFound."""
-        paging = read_paging(_query(exchange))
+        paging = read_paging(exchange.query)
         _, record = await self._find(exchange)
         await exchange.send_json(200, input_page(record, paging))
 
@@ -167,7 +165,9 @@ class Responses:
             if live is None:  # another process has it, or none at the moment
                 live = DistantRun(self._backend, holder.team_id, record.run_id)
             started = Started(live, is_background=True)
-        teller = ResponseTeller(origin, is_late=True)
+        teller = ResponseTeller(
+            origin, shows_progress=not origin.is_direct, is_late=True
+        )
         await self._streams.send(exchange, started, teller, is_on_record=True)
 
 
@@ -176,23 +176,10 @@ def _origin_of_request(run_id: uuid.UUID, asked: Asked) -> Origin:
     return Origin(run_id, asked.model, asked.messages, params, asked.echo)
 
 
-def _origin_of_record(record: RunRecord) -> Origin:
+def origin_of_record(record: RunRecord) -> Origin:
+    """Return what a response on record was asked with."""
     echo = record.params.get("echo") or {}
     return Origin(record.run_id, record.model, record.messages, record.params, echo)
-
-
-async def _send_whole(exchange: Exchange, origin: Origin, started: Started) -> None:
-    watcher = asyncio.ensure_future(exchange.watch_disconnect(started.leave))
-    try:
-        summary = await started.run.finished()
-    finally:
-        watcher.cancel()
-    headers = account_headers(summary)
-    if isinstance(summary.end, RunCompleted):
-        await exchange.send_json(200, ended_document(origin, summary), headers)
-    else:
-        failure = _in_our_words(failure_of_run(summary.end))
-        await exchange.send_failure(failure, headers)
 
 
 async def _send_as_it_stands(
@@ -203,13 +190,3 @@ async def _send_as_it_stands(
     else:
         document = running_document(origin)
     await exchange.send_json(200, document)
-
-
-def _in_our_words(failure: Failure) -> Failure:
-    return replace(failure, param="input") if failure.param == "messages" else failure
-
-
-def _query(exchange: Exchange) -> dict[str, Any]:
-    raw: bytes = exchange.scope.get("query_string", b"")
-    pairs = parse_qs(raw.decode("latin-1"), max_num_fields=50)
-    return {name: values[-1] for name, values in pairs.items()}

@@ -2,7 +2,7 @@
 
 Each item becomes one entry: a message, or a reference to an item of an earlier
 response. Reasoning items are left out: they tell of a run's steps and mean nothing to a
-model.
+model. So are items of providers' own tools (`foreign_items`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from apps.core.errors import InvalidInput
 from apps.engine.ports import ImagePart, Message, TextPart
 from apps.gateway.fields import read_text, type_error
 from apps.gateway.images import read_image
-from apps.gateway.messages import ROLES, Role, joined, read_id
-from apps.gateway.responses.ids import REASONING, source_of_item
+from apps.gateway.messages import MAY_SHOW, ROLES, Role, joined, read_id
+from apps.gateway.responses.foreign_items import FOREIGN_READERS
+from apps.gateway.responses.ids import COMPACTION, REASONING, source_of_item
 
 Content = str | list[TextPart | ImagePart]
 TEXT_PARTS = {
@@ -103,11 +104,11 @@ def _read_part(part: Any, role: Role, where: str) -> TextPart | ImagePart:
     field = TEXT_PARTS.get(kind) if isinstance(kind, str) else None
     if field is not None:
         return {"type": "text", "text": read_text(part, field, at=f"{where}.")}
-    if kind == "input_image" and role == "user":
+    if kind == "input_image" and role in MAY_SHOW:
         return _read_image(part, where)
     why = UNUSABLE.get(kind) if isinstance(kind, str) else None
     if kind == "input_image":
-        why = "only the user may send images"
+        why = "only the user and tools may send images"
     expected = "expected a part of type input_text or input_image"
     raise InvalidInput(f"{where}: {why or expected}", param=where)
 
@@ -163,6 +164,20 @@ def _read_reference(item: Mapping[str, Any], where: str) -> Reference | None:
     return None if kind == REASONING else Reference(name, kind, run_id, index, where)
 
 
+def _read_compaction(item: Mapping[str, Any], where: str) -> Reference:
+    """Read what stands for a compacted conversation: it names the run that wrote it."""
+    name = read_text(item, "encrypted_content", at=f"{where}.")
+    source = source_of_item(name)
+    if source is None or source[0] != COMPACTION:
+        raise InvalidInput(
+            f"{where}.encrypted_content: not the content of a compaction that was "
+            "made here",
+            param=f"{where}.encrypted_content",
+        )
+    kind, run_id, index = source
+    return Reference(name, kind, run_id, index, where)
+
+
 def unknown_item(name: str, where: str) -> InvalidInput:
     """Return the error for an item that no response of the caller has."""
     return InvalidInput(
@@ -180,4 +195,6 @@ READERS: dict[str, Callable[[Mapping[str, Any], str], Entry | None]] = {
     "function_call_output": _read_result,
     "reasoning": _leave_out,
     "item_reference": _read_reference,
+    "compaction": _read_compaction,
+    **FOREIGN_READERS,
 }

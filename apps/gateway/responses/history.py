@@ -13,15 +13,18 @@ from apps.accounts.models import Scope
 from apps.accounts.types import KeyHolder
 from apps.core.errors import InvalidInput, NotFound
 from apps.engine.events import RunCompleted
+from apps.engine.messages import text_of
 from apps.engine.ports import Message, Messages
 from apps.gateway.ports import Backend
 from apps.gateway.responses.entries import Entry, Reference, unknown_item
-from apps.gateway.responses.ids import MESSAGE, response_id
+from apps.gateway.responses.ids import COMPACTION, MESSAGE, response_id
 from apps.gateway.responses.request import ResponseRequest, unknown_previous
 from apps.gateway.tool_calls import with_ids
 from apps.runs.types import RunRecord
 
 READ_SCOPE = Scope.READ.value
+SUMMARY_LABEL = "Summary of the conversation so far:"
+"""Goes before the text of a compaction, which a worker reads as the user's words."""
 MAX_SOURCES = 20
 """Earlier responses whose items one request may refer to; each is read by itself."""
 
@@ -92,6 +95,8 @@ class History:
 def referred(reference: Reference, sources: Mapping[uuid.UUID, Message]) -> Message:
     """Return the item that is referred to. Raises: InvalidInput if there is none."""
     answer = sources[reference.run_id]
+    if reference.kind == COMPACTION:
+        return {"role": "user", "content": f"{SUMMARY_LABEL}\n\n{text_of(answer)}"}
     if reference.kind == MESSAGE:
         return {"role": "assistant", "content": answer["content"]}
     calls = answer.get("tool_calls", [])

@@ -9,7 +9,8 @@ import re
 import uuid
 
 RESPONSE, MESSAGE, REASONING, CALL = "resp", "msg", "rs", "fc"
-ITEM_ID = re.compile(r"(msg|rs|fc)_([0-9a-f]{32})([0-9]{2})?")
+COMPACTION = "cmp"
+ITEM_ID = re.compile(r"(msg|rs|fc|cmp)_([0-9a-f]{32})([0-9]{2})?")
 RESPONSE_ID = re.compile(r"resp_([0-9a-f]{32})")
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from apps.core.errors import InvalidInput
 from apps.engine.ports import Message
+from apps.gateway.output import COMPLETED
 from apps.gateway.responses.history import said_before
-from apps.gateway.responses.items import COMPLETED, Document, text_part
+from apps.gateway.responses.items import Document, text_part
 from apps.runs.types import RunRecord
 
 DEFAULT_LIMIT, MAX_LIMIT = 20, 100
@@ -73,7 +74,7 @@ def input_items(record: RunRecord) -> list[Document]:
     """Return all items of a response's input, in order."""
     items: list[Document] = []
     for message in said_before(record):
-        for item in _items(message):
+        for item in items_of(message):
             item["id"] = f"{_prefix(item)}_{record.run_id.hex}in{len(items):02d}"
             items.append(item)
     return items
@@ -84,7 +85,8 @@ def _prefix(item: Document) -> str:
     return kinds.get(item["type"], "msg")
 
 
-def _items(message: Message) -> list[Document]:
+def items_of(message: Message) -> list[Document]:
+    """Return a message as items, without ids."""
     if message["role"] == "tool":
         return [
             {

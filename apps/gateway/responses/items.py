@@ -6,33 +6,29 @@ to send; the events of one item name it by its id and place.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import uuid
+from abc import abstractmethod
+from itertools import count
 from typing import Any, ClassVar
 
+from apps.gateway.output import COMPLETED, StreamedItem
 from apps.gateway.responses.events import EventWriter
+from apps.gateway.responses.ids import CALL, MESSAGE, REASONING, item_id
+from apps.gateway.tool_calls import call_id
 
 Document = dict[str, Any]
-COMPLETED, IN_PROGRESS, INCOMPLETE = "completed", "in_progress", "incomplete"
 
 
-class Item(ABC):
+class Item(StreamedItem):
     """One output item while it grows."""
 
     delta_event: ClassVar[str]
 
     def __init__(self, events: EventWriter, item_id: str, output_index: int) -> None:
+        super().__init__()
         self.id = item_id
-        self.status = IN_PROGRESS
         self._events = events
-        self._pieces: list[str] = []
         self._place: Document = {"item_id": item_id, "output_index": output_index}
-
-    @property
-    def text(self) -> str:
-        """Return what has been sent of it."""
-        if len(self._pieces) > 1:
-            self._pieces = ["".join(self._pieces)]
-        return "".join(self._pieces)
 
     @abstractmethod
     def document(self) -> Document:
@@ -43,17 +39,14 @@ class Item(ABC):
         """Return which part of the item its text belongs to."""
 
     def begin(self) -> bytes:
-        """Return the events that announce the item."""
         empty = {**self.document(), **self._without_parts()}
         return self._whole("response.output_item.added", empty)
 
     def add(self, text: str) -> bytes:
-        """Return the event that adds `text`."""
         self._pieces.append(text)
         return self._say(self.delta_event, delta=text)
 
     def end(self, status: str = COMPLETED) -> bytes:
-        """Return the events that close the item. Nothing may be added after it."""
         self.status = status
         closing = self._closing()
         return closing + self._whole("response.output_item.done", self.document())
@@ -165,6 +158,36 @@ class FunctionCall(Item):
             name=self.name,
             arguments=self.text,
         )
+
+
+class ResponseItems:
+    """Makes the output items of one response."""
+
+    def __init__(self, run_id: uuid.UUID, events: EventWriter) -> None:
+        self._run_id = run_id
+        self._events = events
+        self._numbers = {kind: count() for kind in (MESSAGE, REASONING)}
+
+    def progress(self, place: int) -> Item:
+        """Return an item for what the run is doing."""
+        return Reasoning(self._events, self._next_id(REASONING), place)
+
+    def text(self, place: int) -> Item:
+        """Return an item for text of the answer."""
+        return Message(self._events, self._next_id(MESSAGE), place)
+
+    def call(self, place: int, number: int, name: str) -> Item:
+        """Return an item for the `number`-th tool call, from 0 on."""
+        return FunctionCall(
+            self._events,
+            item_id(CALL, self._run_id, number),
+            place,
+            call_id=call_id(self._run_id, number),
+            name=name,
+        )
+
+    def _next_id(self, kind: str) -> str:
+        return item_id(kind, self._run_id, next(self._numbers[kind]))
 
 
 def text_part(text: str) -> Document:

@@ -15,6 +15,13 @@ from apps.core.errors import InvalidInput
 from apps.engine.ports import CallParams, Messages
 from apps.gateway.body import parse_object
 from apps.gateway.chat_request import read_model
+from apps.gateway.extra_params import (
+    EFFORTS,
+    EXTRA_FIELDS,
+    VERBOSITIES,
+    read_extra_params,
+    read_word,
+)
 from apps.gateway.fields import (
     read_bool,
     read_count,
@@ -25,10 +32,15 @@ from apps.gateway.fields import (
 )
 from apps.gateway.messages import settle
 from apps.gateway.narrowing import Wishes, read_wishes
-from apps.gateway.params import ignored_names
+from apps.gateway.params import MAX_IGNORED_NAMES, ignored_names
 from apps.gateway.responses.entries import Entry, read_input
 from apps.gateway.responses.ids import run_of_response
-from apps.gateway.responses.tools import read_choice, read_format, read_tools
+from apps.gateway.responses.tools import (
+    left_out_tools,
+    read_choice,
+    read_format,
+    read_tools,
+)
 from apps.gateway.starting import Asked
 from apps.gateway.tools import read_parallel
 
@@ -36,6 +48,7 @@ USED_FIELDS = frozenset(
     {
         "background",
         "conductor",
+        *EXTRA_FIELDS,
         "input",
         "instructions",
         "max_output_tokens",
@@ -43,6 +56,7 @@ USED_FIELDS = frozenset(
         "model",
         "parallel_tool_calls",
         "previous_response_id",
+        "reasoning",
         "stream",
         "temperature",
         "text",
@@ -94,10 +108,12 @@ class ResponseRequest:
         return Asked(
             model=self.model,
             prompt=conversation.prompt,
+            prompt_field="input",
             messages=conversation.messages,
             params=self.params,
             is_streamed=self.is_streamed,
             delivery=self.wishes.delivery,
+            progress=self.wishes.progress,
             narrowing=self.wishes.narrowing,
             ignored=self.ignored,
             is_background=self.is_background,
@@ -105,7 +121,7 @@ class ResponseRequest:
         )
 
 
-def parse_request(raw: bytes, *, max_bytes: int) -> ResponseRequest:
+def parse_request(raw: bytes) -> ResponseRequest:
     """Return the request in `raw`. Raises: InvalidInput naming the field at fault."""
     body = parse_object(raw)
     _refuse_unsupported(body)
@@ -114,15 +130,26 @@ def parse_request(raw: bytes, *, max_bytes: int) -> ResponseRequest:
     return ResponseRequest(
         model=read_model(body),
         entries=read_input(body),
-        params=_read_params(body, max_bytes),
+        params=_read_params(body),
         wishes=read_wishes(body),
         instructions=instructions,
         previous=_read_previous(body),
         is_streamed=read_bool(body, "stream"),
         is_background=is_background,
-        ignored=ignored_names(body, USED_FIELDS),
+        ignored=_ignored(body),
         echo=_read_echo(body, has_instructions=bool(instructions)),
     )
+
+
+def _ignored(body: Mapping[str, Any]) -> str:
+    names = ignored_names(body, USED_FIELDS)
+    left_out = left_out_tools(body) if "tools" in body else []
+    if not left_out:
+        return names
+    shown = left_out[:MAX_IGNORED_NAMES]
+    if len(shown) < len(left_out):
+        shown.append(f"+{len(left_out) - len(shown)}")
+    return ",".join([*([names] if names else ()), *shown])
 
 
 def _refuse_unsupported(body: Mapping[str, Any]) -> None:
@@ -136,18 +163,32 @@ def _refuse_unsupported(body: Mapping[str, Any]) -> None:
         raise InvalidInput("log probabilities are not supported", param="include")
 
 
-def _read_params(body: Mapping[str, Any], max_bytes: int) -> CallParams:
-    given = read_tools(body, max_bytes)
+def _read_params(body: Mapping[str, Any]) -> CallParams:
+    given = read_tools(body)
     tools, choice = read_choice(body, given)
     return CallParams(
         max_tokens=read_count(body, "max_output_tokens"),
         temperature=read_number(body, "temperature", 0, 2),
         top_p=read_number(body, "top_p", 0, 1),
-        response_format=read_format(body, max_bytes),
+        response_format=read_format(body),
         tools=tools,
         tool_choice=choice,
         parallel_tool_calls=read_parallel(body, tools),
+        extra=_read_extra(body),
     )
+
+
+def _read_extra(body: Mapping[str, Any]) -> dict[str, Any] | None:
+    found = read_extra_params(body) or {}
+    reasoning = read_object(body, "reasoning") or {}
+    if reasoning.get("effort") is not None:
+        effort = read_word(reasoning, "effort", EFFORTS, at="reasoning.")
+        found["reasoning_effort"] = effort
+    text = read_object(body, "text") or {}
+    if text.get("verbosity") is not None:
+        word = read_word(text, "verbosity", VERBOSITIES, at="text.")
+        found["verbosity"] = word
+    return found or None
 
 
 def _read_optional(body: Mapping[str, Any], name: str) -> str:
@@ -176,7 +217,7 @@ def _read_echo(body: Mapping[str, Any], *, has_instructions: bool) -> dict[str, 
     echo = {
         "background": read_bool(body, "background"),
         "has_instructions": has_instructions,
-        "metadata": _read_metadata(body),
+        "metadata": read_metadata(body),
         "previous_response_id": _read_optional(body, "previous_response_id"),
         "reasoning": _read_reasoning(body),
         "user": _read_optional(body, "user")[:MAX_USER],
@@ -184,7 +225,8 @@ def _read_echo(body: Mapping[str, Any], *, has_instructions: bool) -> dict[str, 
     return {name: value for name, value in echo.items() if value}
 
 
-def _read_metadata(body: Mapping[str, Any]) -> dict[str, str]:
+def read_metadata(body: Mapping[str, Any]) -> dict[str, str]:
+    """Return the field `metadata`, empty if absent. Raises: InvalidInput."""
     metadata = read_object(body, "metadata") or {}
     if len(metadata) > MAX_PAIRS:
         raise InvalidInput(

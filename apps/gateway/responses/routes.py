@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend
 from apps.gateway.pump import Streams
+from apps.gateway.responses.compaction import Compactions
+from apps.gateway.responses.counting import InputTokens
 from apps.gateway.responses.endpoints import Responses
 from apps.gateway.starting import Starter
 
@@ -22,6 +24,9 @@ def response_handlers(
     responses = Responses(backend, starter, streams)
     return {
         RESPONSES: {"POST": responses.post},
+        # Before the path of one response, whose id could be any word.
+        f"{RESPONSES}/compact": {"POST": Compactions(backend, starter).post},
+        f"{RESPONSES}/input_tokens": {"POST": InputTokens(backend).post},
         ONE: {"GET": responses.retrieve, "DELETE": responses.delete},
         f"{ONE}/cancel": {"POST": responses.cancel},
         f"{ONE}/input_items": {"GET": responses.input_items},

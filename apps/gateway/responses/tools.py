@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
+
 from apps.core.errors import InvalidInput
-from apps.gateway.fields import read_object, read_text, type_error
-from apps.gateway.params import RESPONSE_FORMATS, check_named_schema, check_size
+from apps.gateway.fields import check_size, read_object, read_text, type_error
+from apps.gateway.params import PLAIN_NAME, RESPONSE_FORMATS, check_named_schema
 from apps.gateway.tools import (
     FUNCTION_FIELDS,
     Tools,
@@ -24,19 +26,43 @@ from apps.gateway.tools import (
 
 FORMAT_FIELDS = ("name", "description", "schema", "strict")
 MODES = ("auto", "required")
+FUNCTION = "function"
 Choice = str | Mapping[str, Any] | None
 
 
-def read_tools(body: Mapping[str, Any], max_bytes: int) -> Tools:
-    """Return the field `tools` in words of chat completions. Raises: InvalidInput."""
+def read_tools(body: Mapping[str, Any]) -> Tools:
+    """Return the functions in `tools` in words of chat completions.
+
+    Raises: InvalidInput.
+    """
     tools = []
     for index, tool in enumerate(tool_list(body)):
         where = f"tools[{index}]"
         if not isinstance(tool, dict):
             raise type_error(where, "an object", tool)
-        require_function(tool, where)
-        tools.append(function_tool(tool, where))
-    return check_tools(tools, max_bytes)
+        if _kind(tool, where) == FUNCTION:
+            tools.append(function_tool(tool, where))
+    return check_tools(tools)
+
+
+def left_out_tools(body: Mapping[str, Any]) -> list[str]:
+    """Return the tools that are no functions, by place and kind, for the ledger.
+
+    Nobody here could run them. Call it after `read_tools`, which checks them.
+    """
+    kinds = [tool["type"] for tool in tool_list(body)]
+    return [
+        f"tools[{index}]:{kind if PLAIN_NAME.fullmatch(kind) else '?'}"
+        for index, kind in enumerate(kinds)
+        if kind != FUNCTION
+    ]
+
+
+def _kind(tool: Mapping[str, Any], where: str) -> str:
+    kind = read_text(tool, "type", at=f"{where}.")
+    if not kind:
+        raise type_error(f"{where}.type", "a type", kind)
+    return kind
 
 
 def read_choice(body: Mapping[str, Any], tools: Tools) -> tuple[Tools, Choice]:
@@ -71,14 +97,21 @@ def _read_allowed(choice: Mapping[str, Any], tools: Tools) -> tuple[Tools, Choic
     for index, tool in enumerate(given):
         if not isinstance(tool, dict):
             raise type_error(f"{where}[{index}]", "an object", tool)
-        require_function(tool, f"{where}[{index}]")
+        if _kind(tool, f"{where}[{index}]") != FUNCTION:
+            continue
         name = read_text(tool, "name", at=f"{where}[{index}].")
         named_choice(name, tools, f"{where}[{index}].name")
         names.add(name)
-    return tuple(t for t in tools if t["function"]["name"] in names), mode
+    if not names and mode == "required":
+        raise InvalidInput(
+            f"{where}: one of them is required, and none is a function", param=where
+        )
+    return tuple(t for t in tools if t["function"]["name"] in names), (
+        mode if names else None
+    )
 
 
-def read_format(body: Mapping[str, Any], max_bytes: int) -> Mapping[str, Any] | None:
+def read_format(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return `text.format` in the words of chat completions; None for plain text.
 
     Raises: InvalidInput.
@@ -94,11 +127,11 @@ def read_format(body: Mapping[str, Any], max_bytes: int) -> Mapping[str, Any] | 
             param="text.format.type",
         )
     if kind == "json_schema":
-        return {"type": kind, "json_schema": _read_schema(shape, max_bytes)}
+        return {"type": kind, "json_schema": _read_schema(shape)}
     return None if kind == "text" else {"type": kind}
 
 
-def _read_schema(shape: Mapping[str, Any], max_bytes: int) -> dict[str, Any]:
+def _read_schema(shape: Mapping[str, Any]) -> dict[str, Any]:
     where = "text.format"
     if shape.get("description") is not None:
         read_text(shape, "description", at=f"{where}.")
@@ -107,7 +140,7 @@ def _read_schema(shape: Mapping[str, Any], max_bytes: int) -> dict[str, Any]:
     named = {
         name: value for name in FORMAT_FIELDS if (value := shape.get(name)) is not None
     }
-    check_size(named, max_bytes, where)
+    check_size(named, settings.MAX_TOOLS_BYTES, where)
     check_named_schema(named, where)
     return named
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import shlex
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,14 @@ import pytest
 
 from apps.pools.models import Worker
 from tests.conftest import Site
+from tests.gateway.conformance.environments import (
+    LOCKS,
+    installed,
+    run_javascript,
+    run_python,
+    run_shell,
+    stage,
+)
 from tests.gateway.conformance.pages import (
     INDEX,
     Example,
@@ -24,61 +29,38 @@ from tests.gateway.conformance.pages import (
     with_table,
 )
 
-SHOWN_URL = "http://127.0.0.1:8000/v1"
+SHOWN_URL = "http://127.0.0.1:8000"
+"""Of the site; clients of OpenAI's protocol add /v1 to it."""
 SHOWN_KEY = "cdk_…"
-LONGEST_S = 60
 WRITE = "CONDUCTOR_WRITE_DOCS"
-JAVASCRIPT = Path(__file__).parent / "javascript"
 
 
-def _run_python(code: str, tmp_path: Path) -> str:
+def _run_here(page: Page, code: str, tmp_path: Path) -> str:
+    if stage(page):
+        return run_python(page, code, tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "<example>", "exec"), {"__name__": "__main__"})
     return printed.getvalue()
 
 
-def _run_shell(code: str, tmp_path: Path) -> str:
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", code],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "HOME": str(tmp_path),
-            "LLM_USER_PATH": str(tmp_path),
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        },
-        capture_output=True,
-        text=True,
-        timeout=LONGEST_S,
-    )
-    return done.stdout + done.stderr
-
-
-def _run_javascript(code: str, tmp_path: Path) -> str:
-    # Beside the packages: that is where Node looks for them.
-    program = JAVASCRIPT / f"{tmp_path.name}.tmp.mjs"
-    program.write_text(code)
-    try:
-        return _run_shell(f"node {shlex.quote(str(program))}", tmp_path)
-    finally:
-        program.unlink()
-
-
-RUNNERS: dict[str, Callable[[str, Path], str]] = {
-    "python": _run_python,
-    "sh": _run_shell,
-    "js": _run_javascript,
+RUNNERS: dict[str, Callable[[Page, str, Path], str]] = {
+    "python": _run_here,
+    "sh": run_shell,
+    "js": run_javascript,
 }
-HAS_JAVASCRIPT = (JAVASCRIPT / "node_modules").exists()
 
 
 def _each_page() -> list[Any]:
-    skip = pytest.mark.skipif(not HAS_JAVASCRIPT, reason="`make test-js` installs it")
     return [
-        pytest.param(page, id=page.path.stem, marks=skip if language == "js" else ())
-        for language in RUNNERS
-        for page in pages(language)
+        pytest.param(
+            page,
+            id=f"{stage(page)}-{page.path.stem}".removeprefix("-"),
+            marks=pytest.mark.skipif(
+                not installed(page), reason=f"`make {stage(page)}` installs it"
+            ),
+        )
+        for page in pages()
     ]
 
 
@@ -87,13 +69,19 @@ def test_there_are_pages_to_run(language: str) -> None:
     assert pages(language)
 
 
+def test_every_environment_has_a_page() -> None:
+    locks = {path.stem for path in LOCKS.glob("*.txt")}
+    assert locks
+    assert locks <= {page.path.stem for page in pages()}
+
+
 @pytest.mark.parametrize("page", _each_page())
 def test_every_example_prints_what_its_page_says(
     page: Page, site: Site, tmp_path: Path
 ) -> None:
     Worker.objects.across_teams().update(accepts_images=True)
     if page.preparation:
-        assert _run_shell(_for_site(page.preparation, site), tmp_path) == ""
+        assert run_shell(page, _for_site(page.preparation, site), tmp_path) == ""
     wrong = {}
     for example in page.examples:
         printed = _print(page, example, site, tmp_path)
@@ -105,13 +93,13 @@ def test_every_example_prints_what_its_page_says(
 def _print(page: Page, example: Example, site: Site, tmp_path: Path) -> str:
     code = _for_site(page.setup + "\n" + example.code, site)
     try:
-        return RUNNERS[example.language](code, tmp_path)
+        return RUNNERS[example.language](page, code, tmp_path)
     except Exception as exc:  # noqa: BLE001 - what it raises is its output as well
         return f"{type(exc).__name__}: {exc}"
 
 
 def _for_site(code: str, site: Site) -> str:
-    return code.replace(SHOWN_URL, site.api_url).replace(SHOWN_KEY, site.key)
+    return code.replace(SHOWN_URL, site.url).replace(SHOWN_KEY, site.key)
 
 
 def test_the_table_of_clients_is_what_is_run() -> None:

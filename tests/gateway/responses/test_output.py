@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.engine.ports import ToolCallDelta, ToolCallPart
+from apps.gateway.output import Diverged, OutputWriter
 from apps.gateway.responses.events import EventWriter
-from apps.gateway.responses.output import Diverged, OutputWriter
+from apps.gateway.responses.items import Item, ResponseItems
 
 RUN = uuid.UUID("01890000-0000-7000-8000-000000000001")
 TEXTS = st.text(st.sampled_from('ab "\n'), min_size=1, max_size=5)
@@ -50,9 +51,9 @@ def test_deltas_of_every_item_add_up_to_it(
     arrived: tuple[str, list[ToolCallPart], list[Any]],
 ) -> None:
     answer, calls, pieces = arrived
-    output = OutputWriter(RUN, EventWriter())
+    output = _writer()
     sent = b"".join(map(_teller(output), pieces)) + output.finish(answer, calls)
-    items = output.documents()
+    items = [item.document() for item in output.items]
     said = [i["content"][0]["text"] for i in items if i["type"] == "message"]
     assert "".join(said).strip() == answer.strip()
     called = [i["arguments"] for i in items if i["type"] == "function_call"]
@@ -65,7 +66,7 @@ def test_no_more_than_one_item_is_open(
     arrived: tuple[str, list[ToolCallPart], list[Any]], data: st.DataObject
 ) -> None:
     answer, calls, pieces = arrived
-    output = OutputWriter(RUN, EventWriter())
+    output = _writer()
     if data.draw(st.booleans()):
         output.progress("Plan: 1 step (a)\n")
     sent = b"".join(map(_teller(output), pieces)) + output.finish(answer, calls)
@@ -80,7 +81,7 @@ def test_no_more_than_one_item_is_open(
 
 
 def test_piece_of_a_closed_call_is_refused() -> None:
-    output = OutputWriter(RUN, EventWriter())
+    output = _writer()
     output.call(ToolCallDelta(0, "own", "tool", "{}"))
     output.call(ToolCallDelta(1, "own", "tool", "{"))
     with pytest.raises(Diverged):
@@ -88,14 +89,18 @@ def test_piece_of_a_closed_call_is_refused() -> None:
 
 
 def test_abandoned_item_is_incomplete_and_never_done() -> None:
-    output = OutputWriter(RUN, EventWriter())
+    output = _writer()
     sent = output.text("It is")
     output.abandon()
     assert b"done" not in sent
-    assert output.documents()[0]["status"] == "incomplete"
+    assert output.items[0].document()["status"] == "incomplete"
 
 
-def _teller(output: OutputWriter) -> Any:
+def _writer() -> OutputWriter[Item]:
+    return OutputWriter(ResponseItems(RUN, EventWriter()))
+
+
+def _teller(output: OutputWriter[Item]) -> Any:
     def tell(piece: Any) -> bytes:
         return output.text(piece) if isinstance(piece, str) else output.call(piece)
 

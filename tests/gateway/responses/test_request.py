@@ -72,10 +72,10 @@ async def test_conductor_field_narrows(api: Api) -> None:
 
 async def test_fields_without_effect_are_named_in_the_ledger(api: Api) -> None:
     api.client.run.plays(completed())
-    answer = await api.ask(store=False, truncation="auto", include=[], service_tier="x")
+    answer = await api.ask(store=False, truncation="auto", include=[], prediction={})
     context = api.client.backend.orders[-1].context
     assert answer.status == 200
-    assert context["ignored_fields"] == "include,service_tier,store,truncation"
+    assert context["ignored_fields"] == "include,prediction,store,truncation"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ CONTENT = "input[0].content"
         ({"input": []}, "input"),
         ({"input": 5}, "input"),
         ({"input": ["x"]}, "input[0]"),
-        ({"input": [{"type": "computer_call"}]}, "input[0].type"),
+        ({"input": [{"type": "unheard_of"}]}, "input[0].type"),
         ({"input": [{"type": 5}]}, "input[0].type"),
         ({"input": [{"role": "tool", "content": ""}]}, "input[0].role"),
         ({"input": [{"content": ""}]}, "input[0].role"),
@@ -185,7 +185,8 @@ CONTENT = "input[0].content"
         ({"metadata": {"a": "x" * 513}}, "metadata.a"),
         ({"metadata": {str(n): "" for n in range(17)}}, "metadata"),
         ({"reasoning": {"effort": 5}}, "reasoning.effort"),
-        ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+        ({"tools": [{"name": "web_search"}]}, "tools[0].type"),
+        ({"tools": [{"type": 5}]}, "tools[0].type"),
         ({"tools": ["x"]}, "tools[0]"),
         ({"tools": [{"type": "function"}]}, "tools[0].name"),
         ({"tools": [WEATHER, WEATHER]}, "tools"),

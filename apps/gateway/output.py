@@ -1,71 +1,112 @@
-"""Builds the output items of a streamed response, in the order in which they come.
+"""Builds the items of a streamed answer, in the order in which they come.
 
 At most one item is open at a time: clients glue together what interleaves. Progress is
 told until the answer begins. What arrives for a later tool call waits until the one
-before it is whole. `finish` holds what was sent against the recorded answer.
+before it is whole. `finish` holds what was sent against the recorded answer. What an
+item looks like on the wire is its protocol's affair.
 """
 
 from __future__ import annotations
 
-import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from itertools import count
+from typing import Generic, Protocol, TypeVar
 
 import orjson
 
 from apps.engine.ports import ToolCallDelta, ToolCallPart
-from apps.gateway.responses.events import EventWriter
-from apps.gateway.responses.ids import CALL, MESSAGE, REASONING, item_id
-from apps.gateway.responses.items import (
-    COMPLETED,
-    INCOMPLETE,
-    Document,
-    FunctionCall,
-    Item,
-    Message,
-    Reasoning,
-)
 from apps.gateway.stream import unsent_text
-from apps.gateway.tool_calls import call_id
+
+IN_PROGRESS, COMPLETED, INCOMPLETE = "in_progress", "completed", "incomplete"
 
 
 class Diverged(Exception):
     """What was sent is not the beginning of the recorded answer."""
 
 
-class OutputWriter:
+class StreamedItem(ABC):
+    """One item of an answer while it grows: begun, added to, ended.
+
+    Every call returns the events that say so, ready to send.
+    """
+
+    def __init__(self) -> None:
+        self.status = IN_PROGRESS
+        self._pieces: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """Return what has been sent of it."""
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return "".join(self._pieces)
+
+    @abstractmethod
+    def begin(self) -> bytes:
+        """Return the events that announce the item."""
+
+    @abstractmethod
+    def add(self, text: str) -> bytes:
+        """Return the event that adds `text`."""
+
+    @abstractmethod
+    def end(self, status: str = COMPLETED) -> bytes:
+        """Return the events that close the item. Nothing may be added after it."""
+
+
+ItemT = TypeVar("ItemT", bound=StreamedItem)
+MadeT = TypeVar("MadeT", bound=StreamedItem, covariant=True)
+
+
+class ItemMaker(Protocol[MadeT]):
+    """Makes the items of one answer; `place` is where an item stands, from 0 on."""
+
+    def progress(self, place: int) -> MadeT:
+        """Return an item for what the run is doing."""
+        ...
+
+    def text(self, place: int) -> MadeT:
+        """Return an item for text of the answer."""
+        ...
+
+    def call(self, place: int, number: int, name: str) -> MadeT:
+        """Return an item for the `number`-th tool call, from 0 on."""
+        ...
+
+
+class OutputWriter(Generic[ItemT]):
     """Turns the pieces of a run into items and their events."""
 
-    def __init__(self, run_id: uuid.UUID, events: EventWriter) -> None:
-        self._run_id = run_id
-        self._events = events
-        self._items: list[Item] = []
-        self._open: Item | None = None
-        self._calls: list[FunctionCall] = []
+    def __init__(self, maker: ItemMaker[ItemT]) -> None:
+        self._maker = maker
+        self.items: list[ItemT] = []
+        """All items as they stand."""
+        self._open: ItemT | None = None
+        self._progress: ItemT | None = None
+        self._texts: list[ItemT] = []
+        self._calls: list[ItemT] = []
+        self._names: list[str] = []
+        """Of the tool that each of the calls names."""
         self._waiting: list[ToolCallDelta] = []
-        self._numbers = {kind: count() for kind in (MESSAGE, REASONING, CALL)}
-
-    def documents(self) -> list[Document]:
-        """Return all items as they stand."""
-        return [item.document() for item in self._items]
 
     # --- while the run goes on -------------------------------------------------------
 
     def progress(self, line: str) -> bytes:
         """Return the events that tell a line of progress; none once there is more."""
-        if not self._items:
-            return self._begin(self._reasoning()) + self._items[0].add(line)
-        if isinstance(self._open, Reasoning):
+        if not self.items:
+            self._progress = self._maker.progress(0)
+            return self._begin(self._progress) + self._progress.add(line)
+        if self._open is not None and self._open is self._progress:
             return self._open.add(line)
         return b""
 
     def text(self, text: str) -> bytes:
         """Return the events that add to the answer's text."""
-        if isinstance(self._open, Message):
+        if self._open is not None and self._is_text_open:
             return self._open.add(text)
         if self._calls:
             return b""  # comes with `finish`, which knows it from the record
-        return self._begin(self._message()) + self._add(text)
+        return self._begin_text() + self._add(text)
 
     def call(self, piece: ToolCallDelta) -> bytes:
         """Return the events that a piece of a tool call brings about.
@@ -92,7 +133,7 @@ class OutputWriter:
     def _send_piece(self, piece: ToolCallDelta) -> bytes:
         sent = b""
         if piece.index == len(self._calls):
-            sent = self._begin(self._call(piece.name))
+            sent = self._begin_call(piece.name)
         return sent + self._add(piece.arguments) if piece.arguments else sent
 
     # --- at its end ------------------------------------------------------------------
@@ -106,17 +147,16 @@ class OutputWriter:
         """
         if len(self._calls) > len(calls):
             raise Diverged
-        said = "".join(i.text for i in self._items if isinstance(i, Message))
+        said = "".join(item.text for item in self._texts)
         missing = unsent_text(answer, said)
         if missing is None:
             raise Diverged
         sent = self._finish_begun(calls)
         if missing or not (said or calls):
-            is_open = isinstance(self._open, Message)
-            sent += b"" if is_open else self._begin(self._message())
+            sent += b"" if self._is_text_open else self._begin_text()
             sent += self._add(missing) if missing else b""
         for call in calls[len(self._calls) :]:
-            sent += self._begin(self._call(call["function"]["name"]))
+            sent += self._begin_call(call["function"]["name"])
             sent += self._add(call["function"]["arguments"])
         return sent + self._close(status)
 
@@ -128,9 +168,9 @@ class OutputWriter:
 
     def _finish_begun(self, calls: Sequence[ToolCallPart]) -> bytes:
         sent = b""
-        for begun, call in zip(self._calls, calls, strict=False):
+        for begun, known, call in zip(self._calls, self._names, calls, strict=False):
             name, whole = call["function"]["name"], call["function"]["arguments"]
-            if name != begun.name or not whole.startswith(begun.text):
+            if name != known or not whole.startswith(begun.text):
                 raise Diverged
             if rest := whole[len(begun.text) :]:
                 if begun is not self._open:
@@ -140,11 +180,25 @@ class OutputWriter:
 
     # --- items -----------------------------------------------------------------------
 
-    def _begin(self, item: Item) -> bytes:
+    @property
+    def _is_text_open(self) -> bool:
+        return bool(self._texts) and self._open is self._texts[-1]
+
+    def _begin(self, item: ItemT) -> bytes:
         closing = self._close()
-        self._items.append(item)
+        self.items.append(item)
         self._open = item
         return closing + item.begin()
+
+    def _begin_text(self) -> bytes:
+        self._texts.append(self._maker.text(len(self.items)))
+        return self._begin(self._texts[-1])
+
+    def _begin_call(self, name: str) -> bytes:
+        number = len(self._calls)
+        self._calls.append(self._maker.call(len(self.items), number, name))
+        self._names.append(name)
+        return self._begin(self._calls[-1])
 
     def _add(self, text: str) -> bytes:
         return b"" if self._open is None else self._open.add(text)
@@ -152,27 +206,6 @@ class OutputWriter:
     def _close(self, status: str = COMPLETED) -> bytes:
         item, self._open = self._open, None
         return b"" if item is None else item.end(status)
-
-    def _reasoning(self) -> Reasoning:
-        return Reasoning(self._events, self._id(REASONING), len(self._items))
-
-    def _message(self) -> Message:
-        return Message(self._events, self._id(MESSAGE), len(self._items))
-
-    def _call(self, name: str) -> FunctionCall:
-        number = len(self._calls)
-        call = FunctionCall(
-            self._events,
-            self._id(CALL),
-            len(self._items),
-            call_id=call_id(self._run_id, number),
-            name=name,
-        )
-        self._calls.append(call)
-        return call
-
-    def _id(self, kind: str) -> str:
-        return item_id(kind, self._run_id, next(self._numbers[kind]))
 
 
 def _is_whole(arguments: str) -> bool:

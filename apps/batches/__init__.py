@@ -1,0 +1,1 @@
+"""Files and batches of requests: what is kept of them and how it changes."""

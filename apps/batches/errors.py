@@ -1,0 +1,11 @@
+"""Errors of files and batches."""
+
+from __future__ import annotations
+
+from apps.core.errors import InvalidInput
+
+
+class FileInUse(InvalidInput):
+    """A batch that has not ended needs the file."""
+
+    code = "file_in_use"

@@ -1,0 +1,40 @@
+"""Which handler answers which path of Anthropic's protocol, and who speaks it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from apps.gateway.anthropic.endpoints import AnthropicMessages
+from apps.gateway.anthropic.errors import ANTHROPIC_ERRORS
+from apps.gateway.anthropic.models import speaks_anthropic
+from apps.gateway.error_shape import OPENAI_ERRORS, ErrorShape
+from apps.gateway.exchange import Exchange
+from apps.gateway.ports import Backend
+from apps.gateway.pump import Streams
+from apps.gateway.starting import Starter
+
+MESSAGES = "/v1/messages"
+Handlers = dict[str, Callable[[Exchange], Awaitable[None]]]
+
+
+def message_handlers(
+    backend: Backend, starter: Starter, streams: Streams
+) -> dict[str, Handlers]:
+    """Return the handlers by path and method."""
+    messages = AnthropicMessages(backend, starter, streams)
+    return {
+        MESSAGES: {"POST": messages.post},
+        f"{MESSAGES}/count_tokens": {"POST": messages.count_tokens},
+    }
+
+
+def errors_for(exchange: Exchange) -> ErrorShape:
+    """Return how a failure is worded on a path that two protocols share, or none has.
+
+    Every path below `/v1/messages` is Anthropic's; else its clients name a version.
+    """
+    path = exchange.scope["path"]
+    is_below = path == MESSAGES or path.startswith(MESSAGES + "/")
+    if is_below or speaks_anthropic(exchange):
+        return ANTHROPIC_ERRORS
+    return OPENAI_ERRORS

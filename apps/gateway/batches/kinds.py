@@ -1,0 +1,99 @@
+"""The endpoints that requests of a batch may name, and how each reads and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from django.conf import settings
+
+from apps.accounts.types import KeyHolder
+from apps.engine.events import RunCompleted
+from apps.gateway.chat_request import parse_chat_request
+from apps.gateway.documents import completion_document
+from apps.gateway.ports import Backend
+from apps.gateway.responses.documents import ended_document
+from apps.gateway.responses.endpoints import origin_of_record
+from apps.gateway.responses.history import History
+from apps.gateway.responses.request import parse_request
+from apps.gateway.starting import Asked
+from apps.gateway.text_completions.documents import text_completion_document
+from apps.gateway.text_completions.request import parse_text_completion
+from apps.runs.types import RunRecord, RunSummary
+
+
+class RequestKind(Protocol):
+    """Requests to one endpoint."""
+
+    question: str
+    """Field that holds the conversation, for failures that are about it."""
+
+    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> Asked:
+        """Return what a body asks for. Raises: InvalidInput."""
+        ...
+
+    def document(
+        self, record: RunRecord, summary: RunSummary, end: RunCompleted
+    ) -> dict[str, Any]:
+        """Return the body of the answer of a run that completed."""
+        ...
+
+
+class ChatRequests:
+    """Requests to `/v1/chat/completions`."""
+
+    question = "messages"
+
+    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> Asked:
+        """See `RequestKind`."""
+        limit = settings.MAX_PROMPT_BYTES
+        return parse_chat_request(raw, max_prompt_bytes=limit).asked
+
+    def document(
+        self, record: RunRecord, summary: RunSummary, end: RunCompleted
+    ) -> dict[str, Any]:
+        """See `RequestKind`."""
+        return completion_document(summary, end, model=record.model)
+
+
+class TextRequests:
+    """Requests to `/v1/completions`."""
+
+    question = "prompt"
+
+    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> Asked:
+        """See `RequestKind`."""
+        limit = settings.MAX_PROMPT_BYTES
+        return parse_text_completion(raw, max_prompt_bytes=limit).asked
+
+    def document(
+        self, record: RunRecord, summary: RunSummary, end: RunCompleted
+    ) -> dict[str, Any]:
+        """See `RequestKind`."""
+        return text_completion_document(summary, end, model=record.model)
+
+
+class ResponseRequests:
+    """Requests to `/v1/responses`."""
+
+    question = "input"
+
+    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> Asked:
+        """See `RequestKind`."""
+        request = parse_request(raw)
+        messages = await History(backend).conversation(holder, request)
+        return request.asked(messages, max_bytes=settings.MAX_PROMPT_BYTES)
+
+    def document(
+        self, record: RunRecord, summary: RunSummary, end: RunCompleted
+    ) -> dict[str, Any]:
+        """See `RequestKind`."""
+        return ended_document(origin_of_record(record), summary)
+
+
+KINDS: Mapping[str, RequestKind] = {
+    "/v1/chat/completions": ChatRequests(),
+    "/v1/completions": TextRequests(),
+    "/v1/responses": ResponseRequests(),
+}
+"""By the path that a request names."""

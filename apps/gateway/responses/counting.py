@@ -1,0 +1,36 @@
+"""`POST /v1/responses/input_tokens`: how many tokens a request would send."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from apps.engine.messages import estimate_input, estimate_tools
+from apps.gateway.access import RUN_SCOPE, authenticate, pass_rates, require_scope
+from apps.gateway.exchange import Exchange
+from apps.gateway.ports import Backend
+from apps.gateway.responses.history import History
+from apps.gateway.responses.request import parse_request
+
+
+class InputTokens:
+    """Counts the input of a request without starting a run.
+
+    An estimate: which tokenizer counts depends on the workers that a plan chooses.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._history = History(backend)
+
+    async def post(self, exchange: Exchange) -> None:
+        """Answer with the number of tokens. The request counts against the rates."""
+        holder = await authenticate(exchange, self._backend)
+        require_scope(holder, RUN_SCOPE)
+        await pass_rates(exchange, holder)
+        raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
+        request = parse_request(raw)
+        messages = await self._history.conversation(holder, request)
+        tokens = estimate_input(messages) + estimate_tools(request.params.tools)
+        await exchange.send_json(
+            200, {"object": "response.input_tokens", "input_tokens": tokens}
+        )

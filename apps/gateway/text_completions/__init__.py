@@ -1,0 +1,1 @@
+"""`POST /v1/completions`, the legacy form of one prompt, which editors still use."""

@@ -1,0 +1,63 @@
+"""Starts a run for one prompt and answers with the text of its answer."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.conf import settings
+
+from apps.gateway.access import RUN_SCOPE, authenticate, require_scope
+from apps.gateway.documents import created_of
+from apps.gateway.errors import ClientGone
+from apps.gateway.exchange import Exchange
+from apps.gateway.ports import Backend
+from apps.gateway.pump import Streams
+from apps.gateway.starting import Starter
+from apps.gateway.step_events import wants_events
+from apps.gateway.stream import CompletionTeller
+from apps.gateway.text_completions.documents import (
+    TextChunkWriter,
+    text_completion_document,
+)
+from apps.gateway.text_completions.request import parse_text_completion
+from apps.gateway.tool_calls import SentCalls
+from apps.gateway.whole import answer_whole
+
+
+class TextCompletions:
+    """`POST /v1/completions`: one prompt in, one run, its answer out."""
+
+    def __init__(self, backend: Backend, starter: Starter, streams: Streams) -> None:
+        self._backend = backend
+        self._starter = starter
+        self._streams = streams
+
+    async def post(self, exchange: Exchange) -> None:
+        """Answer a text completion, whole or streamed."""
+        holder = await authenticate(exchange, self._backend)
+        require_scope(holder, RUN_SCOPE)
+        raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
+        limit = settings.MAX_PROMPT_BYTES
+        request = parse_text_completion(raw, max_prompt_bytes=limit)
+        asked = request.asked
+        started = await self._starter.start(exchange, holder, asked, raw)
+        try:
+            if not asked.is_streamed:
+                document = partial(text_completion_document, model=asked.model)
+                await answer_whole(exchange, started, document, question="prompt")
+                return
+            teller = CompletionTeller(
+                TextChunkWriter(
+                    completion_id=f"cmpl-{started.run_id.hex}",
+                    created=created_of(started.run_id),
+                    model=asked.model,
+                ),
+                SentCalls(started.run_id),
+                wants_usage=request.wants_usage or holder.always_include_usage,
+                has_events=wants_events(exchange),
+                shows_progress=False,
+            )
+            await self._streams.send(exchange, started, teller)
+        except ClientGone:
+            started.leave()
+            raise

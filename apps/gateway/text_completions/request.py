@@ -1,0 +1,102 @@
+"""Reads the body of a text completion: strict about what we use, deaf to the rest.
+
+The workers are chat models, so a prompt is one user message. What only a model that
+continues raw text can do is refused, because leaving it out would change the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apps.core.errors import InvalidInput
+from apps.engine.ports import Message
+from apps.gateway.body import parse_object
+from apps.gateway.chat_request import ChatRequest, read_model
+from apps.gateway.fields import read_bool, read_object, type_error
+from apps.gateway.messages import settle
+from apps.gateway.narrowing import read_wishes
+from apps.gateway.params import ignored_names, read_params
+from apps.gateway.starting import Asked
+
+USED_FIELDS = frozenset(
+    {
+        "best_of",
+        "conductor",
+        "echo",
+        "logprobs",
+        "max_tokens",
+        "model",
+        "n",
+        "prompt",
+        "seed",
+        "stop",
+        "stream",
+        "stream_options",
+        "suffix",
+        "temperature",
+        "top_p",
+    }
+)
+CHAT_ONLY = ("max_completion_tokens", "response_format", "tools", "tool_choice")
+"""Fields of chat completions that this form has never had."""
+
+
+def parse_text_completion(raw: bytes, *, max_prompt_bytes: int) -> ChatRequest:
+    """Return the request in `raw`. Raises: InvalidInput naming the field at fault."""
+    body = parse_object(raw)
+    _refuse_unsupported(body)
+    options = read_object(body, "stream_options") or {}
+    question: Message = {"role": "user", "content": _read_prompt(body)}
+    wishes = read_wishes(body)
+    asked = Asked(
+        model=read_model(body),
+        prompt=settle((question,), max_prompt_bytes, "prompt").prompt,
+        prompt_field="prompt",
+        params=read_params(body),
+        is_streamed=read_bool(body, "stream"),
+        delivery=wishes.delivery,
+        progress=wishes.progress,
+        narrowing=wishes.narrowing,
+        ignored=ignored_names(body, USED_FIELDS),
+    )
+    wants_usage = read_bool(options, "include_usage", at="stream_options.")
+    return ChatRequest(asked=asked, wants_usage=wants_usage)
+
+
+def _read_prompt(body: Mapping[str, Any]) -> str:
+    prompt = body.get("prompt")
+    if isinstance(prompt, list):
+        if len(prompt) > 1 and all(isinstance(text, str) for text in prompt):
+            raise InvalidInput(
+                f"prompt: {len(prompt)} prompts, one for each request is supported",
+                param="prompt",
+            )
+        prompt = prompt[0] if len(prompt) == 1 else prompt
+    if not isinstance(prompt, str):
+        raise type_error("prompt", "a text; token ids are not supported", prompt)
+    if not prompt.strip():
+        raise type_error("prompt", "a text that is not blank", "")
+    return prompt
+
+
+def _refuse_unsupported(body: Mapping[str, Any]) -> None:
+    for name in ("n", "best_of"):
+        value = body.get(name)
+        if value is not None and (type(value) is not int or value != 1):
+            raise InvalidInput(f"{name}: only 1 is supported", param=name)
+    if body.get("logprobs") is not None:
+        raise InvalidInput("log probabilities are not supported", param="logprobs")
+    if read_bool(body, "echo"):
+        raise InvalidInput("echo: repeating the prompt is not supported", param="echo")
+    if body.get("suffix"):
+        raise InvalidInput(
+            "suffix: workers are chat models, which cannot fill in the middle of a "
+            "text; describe what belongs there in the prompt",
+            param="suffix",
+        )
+    for name in CHAT_ONLY:
+        if body.get(name) is not None:
+            raise InvalidInput(
+                f"{name}: not supported here; use /v1/chat/completions", param=name
+            )
