@@ -18,8 +18,11 @@ def main() -> None:
     from conductor_site.server import serve  # needs what has just been set up
 
     # Forwarded addresses are believed only from the proxies the operator names.
-    trusts_proxies = "FORWARDED_ALLOW_IPS" in os.environ
-    serve(host=args.host, port=args.port, trusts_proxies=trusts_proxies)
+    serve(
+        host=args.host,
+        port=args.port,
+        proxies=os.environ.get("FORWARDED_ALLOW_IPS", ""),
+    )
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import AsyncExitStack
 from typing import Any
 
 from conductor_site.pages import get_page_application
@@ -26,6 +27,7 @@ from django.contrib.staticfiles.finders import (  # noqa: E402
     AppDirectoriesFinder,
     FileSystemFinder,
 )
+from django.urls import re_path  # noqa: E402
 from django.utils.module_loading import import_string  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
 
@@ -38,24 +40,33 @@ from apps.core.request_counts import (  # noqa: E402
     count_socket,
     route_class,
 )
-from apps.gateway.app import create_app  # noqa: E402
+from apps.gateway.app import create_app, lacks_root  # noqa: E402
+from apps.gateway.batches.driver import BatchDriver  # noqa: E402
 from apps.runs.executor import (  # noqa: E402
     Executor,
     close_executor,
     open_executor,
 )
 from apps.runs.routing import websocket_urlpatterns  # noqa: E402
-from apps.web.sockets import SecondFactorSockets  # noqa: E402
+from apps.web.sockets import (  # noqa: E402
+    BoundedSockets,
+    SecondFactorSockets,
+    no_such_socket,
+)
 from conductor_site import health, metrics  # noqa: E402
 from conductor_site.caretaker import Caretaker  # noqa: E402
 from conductor_site.drain import LOOK_S, drain  # noqa: E402
 from conductor_site.interpreter import tune_interpreter  # noqa: E402
+from conductor_site.turns import Turns, signature_of  # noqa: E402
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+FIRST_WORDS = {"websocket.send", "websocket.close"}
+_openings = Turns()
 
-gateway = create_app()
+batches = BatchDriver()
+gateway = create_app(wake_batches=batches.wake)
 pages = ServeStaticASGI(django_application, autorefresh=settings.DEBUG)
 if settings.IS_PRODUCTION:
     pages.add_files(str(settings.STATIC_ROOT), prefix=settings.STATIC_URL)
@@ -63,11 +74,13 @@ else:  # straight from the source folders: no collectstatic on a laptop
     for finder in (FileSystemFinder(), AppDirectoriesFinder()):
         for storage in finder.storages.values():
             pages.add_files(storage.location, prefix=settings.STATIC_URL)
+_nowhere: Any = no_such_socket  # Django's `re_path` knows of views alone
+sockets = URLRouter([*websocket_urlpatterns, re_path("", _nowhere)])
 rest = ProtocolTypeRouter(
     {
         "http": pages,
         "websocket": AllowedHostsOriginValidator(
-            AuthMiddlewareStack(SecondFactorSockets(URLRouter(websocket_urlpatterns)))
+            AuthMiddlewareStack(SecondFactorSockets(BoundedSockets(sockets)))
         ),
     }
 )
@@ -81,6 +94,10 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
         await gateway(scope, receive, send)
     elif scope["type"] == "http" and scope["path"] in health.PATHS:
         await health.health(scope["path"], send)
+    elif scope["type"] == "http" and lacks_root(scope["path"]):
+        await gateway(
+            scope, receive, send
+        )  # a client reads no page: it says what lacks
     elif scope["type"] == "lifespan":
         await _lifespan(receive, send)
     elif scope["type"] == "websocket":
@@ -93,7 +110,16 @@ async def _serve_socket(scope: Message, receive: Receive, send: Send) -> None:
     log_context.set({"request_id": new_id().hex})
     count_socket(1)
     try:
-        await rest(scope, receive, send)
+        async with AsyncExitStack() as turn:
+            # Until its first words a socket costs most: who asks, and may they.
+            await turn.enter_async_context(_openings.one(signature_of(scope)))
+
+            async def send_and_let_others(message: Message) -> None:
+                if message["type"] in FIRST_WORDS:
+                    await turn.aclose()
+                await send(message)
+
+            await rest(scope, receive, send_and_let_others)
     finally:
         count_socket(-1)
 
@@ -124,9 +150,11 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     await open_scribe()
     executor = await open_executor()
     await executor.tenure.sweep()
+    batches.open()
     notary, caretaker = Notary(), Caretaker(executor)
     await send({"type": "lifespan.startup.complete"})
     await receive()
+    await batches.close()
     await _close_in_time(executor)
     await asyncio.to_thread(caretaker.close)
     await asyncio.to_thread(notary.close)

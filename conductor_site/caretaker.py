@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
 
+from apps.batches.services import files_expire
 from apps.governance.services import retention_erase
 from apps.pools.services import price_list_refresh
 from apps.runs.executor import Executor
@@ -34,6 +35,7 @@ def _refresh_prices() -> Iterator[object]:
 
 CHORES: tuple[tuple[str, Callable[[], Iterator[object]]], ...] = (
     ("texts whose time is over are not erased", retention_erase),
+    ("expired files are not deleted", files_expire),
     ("the price list is not refreshed", _refresh_prices),
 )
 """What the log says if one cannot be done, and what does it, step by step."""

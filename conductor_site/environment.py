@@ -23,6 +23,11 @@ def read_text(name: str, default: str = "") -> str:
         raise ImproperlyConfigured(f"{name}_FILE={path!r} cannot be read") from exc
 
 
+def is_given(name: str) -> bool:
+    """Say whether the variable `name` is set, or a file for it, even if it is empty."""
+    return name in os.environ or bool(os.environ.get(f"{name}_FILE"))
+
+
 def read_bool(name: str, *, default: bool) -> bool:
     """Return the variable as a truth value: 1, true, yes, on or 0, false, no, off."""
     text = read_text(name).strip().lower()

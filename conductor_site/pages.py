@@ -4,6 +4,7 @@ Django's own handler starts a thread for each request and, as soon as one middle
 synchronous, goes back and forth between it and the event loop. Here views and all
 middleware are synchronous, so a request goes to a thread of a fixed number and comes
 back: half the processor time of a short answer, and of what the event loop loses to it.
+What a view waits for runs on the event loop meanwhile (`apps/web/waiting.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import io
+import logging
+import uuid
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -18,25 +21,32 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
 import django
-from asgiref.sync import ThreadSensitiveContext
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.conf import settings
 from django.core import signals
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest, get_script_prefix
+from django.db import connections
 from django.http import HttpRequest, HttpResponse
 from django.urls import set_script_prefix
 
-from apps.core.errors import PayloadTooLarge
-from conductor_site.turns import Turns
+from apps.core.errors import ConductorError, PayloadTooLarge
+from apps.web.waiting import SCOPE, SuspendedResponse, Wait, Work
+from conductor_site.turns import Turns, signature_of
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 Answer = Callable[[HttpRequest], HttpResponse]
 
+logger = logging.getLogger(__name__)
 TELL_S = 1.0
 """Longest wait for a client to take the news that this process stops."""
+PAGE_PATIENCE_S = 0.1
+"""Pages are made one after the other, by turns of the teams; one that takes longer than
+this, because it waits for something, is not waited for."""
+MAX_TEAMS = 10_000
 THREADS = 32
-"""Pages at work at once; some wait for a model's provider. More wait for their turn."""
+"""Pages at work at once. More wait for their turn."""
 READERS = 4
 """Reads of the REST API at work at once at most. They are short, wait for nothing but
 the database and take turns: all but one of them are those that turned out long."""
@@ -50,7 +60,10 @@ class PageHandler(ASGIHandler):
         super().__init__()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="page")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="read")
-        self._turns = Turns()
+        self._page_turns = Turns(PAGE_PATIENCE_S, most=THREADS)
+        self._read_turns = Turns(most=READERS)
+        self._teams: dict[int, uuid.UUID] = {}
+        """By what a request was signed with: the team it turned out to be of."""
 
     def load_middleware(self, is_async: bool = False) -> None:
         """Load it for threads, whatever the base class wants."""
@@ -68,7 +81,7 @@ class PageHandler(ASGIHandler):
             await self._tell(middleware.answer_too_large, scope, send)
             return
         try:
-            response = await self._answer(scope, body)
+            response = await self._answer_in_the_end(scope, body)
         except asyncio.CancelledError:  # the process stops before the thread is done
             await self._tell(middleware.answer_stopping, scope, send)
             raise
@@ -83,11 +96,36 @@ class PageHandler(ASGIHandler):
                     self._threads, response.close
                 )
 
+    async def _answer_in_the_end(self, scope: Any, body: IO[bytes]) -> Any:
+        """Return a view's response. What the view waits for runs on this loop."""
+        wait = Wait()
+        scope = {**scope, SCOPE: wait}
+        while True:
+            response = await self._answer(scope, body)
+            work = getattr(response, "work", None)
+            if work is None:
+                return response
+            outcome = await _done(work)
+            if not isinstance(response, SuspendedResponse):
+                _log_failure(outcome)
+                return response
+            wait.outcome = outcome
+            body = response.request_body
+            body.seek(0)
+
     async def _answer(self, scope: Any, body: IO[bytes]) -> Any:
-        if not _is_read(scope):
-            return await self._in_thread(self._threads, scope, body)
-        async with self._turns.one():
-            return await self._in_thread(self._readers, scope, body)
+        is_read = _is_read(scope)
+        turns = self._read_turns if is_read else self._page_turns
+        threads = self._readers if is_read else self._threads
+        signature = signature_of(scope)
+        async with turns.one(self._teams.get(signature, signature)):
+            response = await self._in_thread(threads, scope, body)
+        team_id = getattr(response, "team_id", None)
+        if team_id is not None:
+            if len(self._teams) >= MAX_TEAMS:
+                self._teams.clear()
+            self._teams[signature] = team_id
+        return response
 
     def _in_thread(
         self, threads: ThreadPoolExecutor, scope: Any, body: IO[bytes]
@@ -119,9 +157,41 @@ class PageHandler(ASGIHandler):
         else:
             response = self.get_response(request)
             response._handler_class = self.__class__
-        if not response.streaming:
+            response.team_id = getattr(request, "asking_team_id", None)
+        if request is not None and isinstance(response, SuspendedResponse):
+            # Its request is not over: the view's next run reads the body again. Django
+            # closes the file after reading all of it at once, as it does for a form.
+            response.request_body = io.BytesIO(request.body) if body.closed else body
+            signals.request_finished.send(sender=self.__class__)
+        elif not response.streaming:
             response.close()  # ends the request; what was rendered stays
         return response
+
+
+async def _done(work: Work) -> asyncio.Future[Any]:
+    """Return the future of some work, done, whatever came of it."""
+    outcome = asyncio.ensure_future(_apart(work))
+    try:
+        await asyncio.wait([outcome])
+    finally:
+        outcome.cancel()  # changes nothing unless this request is being cancelled
+    return outcome
+
+
+async def _apart(work: Work) -> Any:
+    """Do some work; its queries have a thread and a connection of their own."""
+    async with ThreadSensitiveContext():
+        try:
+            return await work()
+        finally:
+            await sync_to_async(connections.close_all)()
+
+
+def _log_failure(outcome: asyncio.Future[Any]) -> None:
+    """Log what went wrong after a response was made, unless it was meant to."""
+    failure = None if outcome.cancelled() else outcome.exception()
+    if failure is not None and not isinstance(failure, ConductorError):
+        logger.error("work after a view failed", exc_info=failure)
 
 
 async def _read_body(scope: Any, receive: Receive) -> IO[bytes]:

@@ -1,15 +1,23 @@
-"""HTTP for uvicorn, with one socket write where it makes two.
+"""HTTP for uvicorn, with one socket write where it makes two, and with time limits.
 
 uvicorn writes an answer's head and its body apart. Most answers of the API are small,
 so the second write is a good part of what they cost. Here a head leaves together with
 what follows it in the same turn of the event loop, and everything else leaves at once.
+
+uvicorn waits for ever for a request's head and body. Here a connection is closed that
+takes longer than REQUEST_HEAD_TIMEOUT_S for a head, idle time before it included, or
+than REQUEST_BODY_TIMEOUT_S for a body. A request costs three assignments for that: the
+one timer of a connection looks at the time that is due when it goes off, as
+`apps.llm.http` does with its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import Any
 
+from django.conf import settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD = b"HTTP/1.1 "
@@ -51,18 +59,67 @@ class JoiningTransport:
         return getattr(self.inner, name)
 
 
+NEVER = math.inf
+
+
 class JoiningProtocol(HttpToolsProtocol):
-    """uvicorn's protocol over a joining transport."""
+    """uvicorn's protocol over a joining transport, with limits on slow clients."""
 
     transport: Any
+    _timer: asyncio.TimerHandle
+    _due_at = NEVER
+    """When the head or body that is awaited must be complete, in the loop's time."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin a connection."""
         super().connection_made(transport)
         self.transport = JoiningTransport(transport)
+        self._head_s = float(settings.REQUEST_HEAD_TIMEOUT_S)
+        self._body_s = float(settings.REQUEST_BODY_TIMEOUT_S)
+        self._due_at = self.loop.time() + self._head_s
+        self._look_later()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End a connection."""
+        self._timer.cancel()
+        super().connection_lost(exc)
+
+    def on_headers_complete(self) -> None:
+        """Note that a head is complete, so that its body is due."""
+        super().on_headers_complete()
+        # Behind another request nothing is read until that one is answered.
+        self._due_at = NEVER if self.pipeline else self.loop.time() + self._body_s
+
+    def on_message_complete(self) -> None:
+        """Note that a request is complete, so that nothing is due."""
+        self._due_at = NEVER
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Note that a request is answered, so that the next head is due."""
+        has_next = bool(self.pipeline)
+        super().on_response_complete()
+        if not has_next:
+            self._due_at = self.loop.time() + self._head_s
+        elif self.cycle.more_body:
+            self._due_at = self.loop.time() + self._body_s
+
+    def _look_later(self) -> None:
+        # What becomes due later is due no sooner than the shorter limit from then.
+        soonest = self.loop.time() + min(self._head_s, self._body_s)
+        self._timer = self.loop.call_at(min(self._due_at, soonest), self._look)
+
+    def _look(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self.loop.time() >= self._due_at:
+            self.transport.close()
+        else:
+            self._look_later()
 
     def handle_websocket_upgrade(self) -> None:
         """Hand the connection itself over: a socket's frames are written singly."""
+        self._timer.cancel()  # it is a socket now, which looks after itself with pings
         self.transport.flush()
         self.transport = self.transport.inner
         super().handle_websocket_upgrade()

@@ -60,11 +60,16 @@ class Server(uvicorn.Server):
             waiting.cancel()
 
 
-def serve(*, host: str, port: int, trusts_proxies: bool) -> None:
-    """Serve the site until a signal."""
+def serve(*, host: str, port: int, proxies: str) -> None:
+    """Serve the site until a signal.
+
+    `proxies`: whose forwarded addresses are believed, separated by commas; `*`: those
+    of whatever connects; empty: none.
+    """
     fork_scribe()
+    is_any = proxies.strip() == "*"
     config = uvicorn.Config(
-        "conductor_site.asgi:application",
+        f"conductor_site.{'forwarded' if is_any else 'asgi'}:application",
         host=host,
         port=port,
         access_log=False,
@@ -74,7 +79,8 @@ def serve(*, host: str, port: int, trusts_proxies: bool) -> None:
         ws_max_size=65_536,
         http=JoiningProtocol,
         lifespan="on",  # "auto" would serve on after a failed start, without a word
-        proxy_headers=trusts_proxies,
+        proxy_headers=bool(proxies) and not is_any,
+        forwarded_allow_ips=proxies,
         server_header=False,
     )
     Server(config).run()

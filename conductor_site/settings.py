@@ -18,6 +18,7 @@ from apps.governance.types import MAX_DAYS, MIN_DAYS
 from conductor_site.admin_look import ADMIN_LOOK
 from conductor_site.databases import database_of
 from conductor_site.environment import (
+    is_given,
     read_bool,
     read_choice,
     read_days,
@@ -40,6 +41,8 @@ IS_PRODUCTION = (
 )
 DEBUG = read_bool("DEBUG", default=False)
 DEVELOPMENT_SECRET = "development-only-not-a-secret"  # nosec B105
+MIN_SECRET_LENGTH, MIN_SECRET_SET = 32, 10
+"""Characters of SECRET_KEY in production, and different ones among them."""
 SECRET_KEY = read_text("SECRET_KEY", DEVELOPMENT_SECRET)
 SECRET_KEY_FALLBACKS = read_list("SECRET_KEY_FALLBACKS")
 """Former secrets: sessions and API keys made with them go on working."""
@@ -49,12 +52,22 @@ ALLOWED_HOSTS = read_list("ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]"))
 CSRF_TRUSTED_ORIGINS = read_list("CSRF_TRUSTED_ORIGINS")
 
 
+def _is_weak(secret: str) -> bool:
+    if secret == DEVELOPMENT_SECRET:
+        return False  # that it is not set says it better
+    return len(secret) < MIN_SECRET_LENGTH or len(set(secret)) < MIN_SECRET_SET
+
+
 def _refuse_unsafe_production() -> None:
     faults = [
         (DEBUG, "DEBUG is on"),
         (
             DEVELOPMENT_SECRET in {SECRET_KEY, *SECRET_KEY_FALLBACKS},
             "SECRET_KEY is not set",
+        ),
+        (
+            _is_weak(SECRET_KEY),
+            f"SECRET_KEY is too weak (at least {MIN_SECRET_LENGTH} random characters)",
         ),
         (not ENCRYPTION_KEYS, "CONDUCTOR_ENCRYPTION_KEYS is not set"),
         (not read_list("ALLOWED_HOSTS"), "ALLOWED_HOSTS is not set"),
@@ -99,6 +112,7 @@ INSTALLED_APPS = [
     "apps.budgets",
     "apps.runs",
     "apps.governance",
+    "apps.batches",
     "apps.gateway",
     "apps.web",
     "apps.rest",
@@ -187,6 +201,7 @@ ACCOUNT_ADAPTER = "apps.accounts.adapters.AccountAdapter"
 ACCOUNT_FORMS = {
     "login": "apps.accounts.forms.SignInForm",
     "signup": "apps.accounts.forms.SignUpForm",
+    "add_email": "apps.accounts.forms.AddressForm",
 }
 ACCOUNT_LOGOUT_REDIRECT_URL = "/accounts/login/"
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
@@ -276,8 +291,10 @@ CONTENT_SECURITY_POLICY = {
 
 CONDUCTOR_URL = read_text("CONDUCTOR_URL", "http://127.0.0.1:8000").rstrip("/")
 """Public address of the site, for links in API answers and copyable commands."""
-MAX_PROMPT_BYTES = read_int("MAX_PROMPT_BYTES", 200_000)
+MAX_PROMPT_BYTES = read_int("MAX_PROMPT_BYTES", 1_000_000)
 """A longer prompt is refused with a clear error."""
+MAX_TOOLS_BYTES = read_int("MAX_TOOLS_BYTES", 200_000)
+"""Longer definitions of tools are refused, and so is a longer schema of an answer."""
 MAX_REQUEST_BYTES = read_int("MAX_REQUEST_BYTES", 16_000_000)
 """Largest request body of the API, images included."""
 MAX_FORM_BYTES = min(MAX_REQUEST_BYTES, 4_000_000)
@@ -287,9 +304,27 @@ MAX_IMAGES = read_int("MAX_IMAGES", 20)
 """Images in one request."""
 MAX_IMAGE_BYTES = read_int("MAX_IMAGE_BYTES", 5_000_000)
 """Largest image in a request, as a file."""
+REQUEST_HEAD_TIMEOUT_S = read_int("REQUEST_HEAD_TIMEOUT_S", 20)
+"""A connection on which no complete request head arrives for this long is closed."""
+REQUEST_BODY_TIMEOUT_S = read_int("REQUEST_BODY_TIMEOUT_S", 120)
+"""A connection whose request body is not complete by then is closed."""
+MAX_FILE_BYTES = read_int("MAX_FILE_BYTES", 32_000_000)
+"""Largest file that can be uploaded for a batch."""
+FILE_DAYS = read_int("FILE_DAYS", 30)
+"""How long files of requests and results are kept."""
+MAX_BATCH_REQUESTS = read_int("MAX_BATCH_REQUESTS", 10_000)
+"""Requests in one batch."""
+BATCH_PARALLEL_RUNS = read_int("BATCH_PARALLEL_RUNS", 8)
+"""Requests of one batch that are made at the same time."""
+UNKNOWN_KEYS_PER_MINUTE = read_int("UNKNOWN_KEYS_PER_MINUTE", 20)
+"""API keys that are none of this site that one address may send within a minute; more
+are answered with 429. 0: any number."""
+SOCKETS_PER_PERSON = read_int("SOCKETS_PER_PERSON", 50)
+"""Websockets that one person may have open to one process."""
 CORS_ORIGINS = read_origins("CORS_ORIGINS")
 """Web sites whose pages may call the OpenAI-compatible API; `*` for all, none: no."""
 RUN_GATE = "apps.engine.gate.OpenGate"
+LEDGER_ROW_CHECKS = ["apps.runs.rederiving.rows_check"]
 """What is asked before plans and steps run; the site has no policies yet."""
 BACKGROUND_RUNS = read_choice(
     "BACKGROUND_RUNS", ("workers", "here") if REDIS_URL else ("here", "workers")
@@ -305,27 +340,39 @@ WORKER_DRAIN_S = read_int("WORKER_DRAIN_S", 20)
 """How long the runs of a worker process may go on once it has been asked to stop."""
 MAX_LIVE_RUNS = read_int("MAX_LIVE_RUNS", 2000)
 """Runs at once in one process; more are answered with 503 and Retry-After."""
+TEAM_RUNS_PERCENT = read_int("TEAM_RUNS_PERCENT", 80)
+"""Percent of MAX_LIVE_RUNS that are open to every team. The rest is for teams that have
+fewer live runs than their fair share."""
 WEB_NOTICE_S = read_int("WEB_NOTICE_S", 0)
 """How long a web process that was asked to stop goes on taking requests, while /readyz
 tells the proxy to send it none."""
 WEB_DRAIN_S = read_int("WEB_DRAIN_S", 10)
 """How long after that open answers and live runs may take to end."""
-MODEL_NETWORKS = read_list(
-    "MODEL_NETWORKS", () if IS_PRODUCTION else ("127.0.0.0/8", "::1/128")
+MODEL_NETWORKS = (
+    read_list("MODEL_NETWORKS")
+    if IS_PRODUCTION or is_given("MODEL_NETWORKS")  # given and empty means none
+    else ["127.0.0.0/8", "::1/128"]
 )
 """Networks (CIDR) beside the public internet that models may live in. The operator's
 decision: a team cannot reach into the site's own network."""
 MODEL_PORTS = read_list("MODEL_PORTS")
-"""Ports that models may have inside of those networks; none listed: any."""
+"""Ports that models may have inside of those networks; none listed: any but those that
+databases and other services are known to have."""
 CONDUCTOR_MAX_QUEUE = read_int("CONDUCTOR_MAX_QUEUE", 0)
 """Requests that may wait at a conductor's vLLM; beyond, runs do without a plan of its.
 0: any number."""
+MAX_ANSWER_CHARACTERS = read_int("MAX_ANSWER_CHARACTERS", 2_000_000)
+"""Text, thinking and tool arguments of one call; more of it fails the call."""
 STEP_TIME_S = read_int("STEP_TIME_S", 600)
 """Longest a step may take, retries, waits and other workers included."""
 WORKER_CONNECT_TIMEOUT_S = read_int("WORKER_CONNECT_TIMEOUT_S", 5)
 WORKER_FIRST_BYTE_TIMEOUT_S = read_int("WORKER_FIRST_BYTE_TIMEOUT_S", 60)
 WORKER_IDLE_TIMEOUT_S = read_int("WORKER_IDLE_TIMEOUT_S", 30)
 WORKER_TOTAL_TIMEOUT_S = read_int("WORKER_TOTAL_TIMEOUT_S", 300)
+
+MODEL_CALLS_PER_TEAM = read_int("MODEL_CALLS_PER_TEAM", 8)
+"""Tests of models, lists of a provider's models and looks at a conductor's server that
+a team may have under way in one process; more are answered with 429."""
 
 PRICE_LIST_URL = read_web_address("PRICE_LIST_URL")
 """Where the list of providers' prices is fetched from, once a day. Empty: nowhere, the

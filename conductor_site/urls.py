@@ -4,8 +4,13 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path
 
-# The admin's own sign-in knows of no second factor.
-admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+from apps.web.access import operators_only
+
+# The admin's own sign-in knows of no second factor, and Django's refusal does not say
+# that roles in teams have nothing to do with it.
+admin.site.login = operators_only(  # type: ignore[assignment, method-assign]
+    secure_admin_login(admin.site.login)
+)
 
 urlpatterns = [
     path("", include("apps.web.urls")),

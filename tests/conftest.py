@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.db import connections
 
+from apps.accounts.guesses import guesses
 from apps.accounts.models import Membership, Role, Team, User
 from apps.core.redis_outage import redis_outage
 from apps.pools.price_shelf import price_book_forget
@@ -57,6 +58,12 @@ def _quick_passwords(settings: Any) -> None:
 def _checkpoints_to_the_log_alone(settings: Any) -> None:
     """Leave no copies of tests' ledgers in the project's folder."""
     settings.CHECKPOINT_DIR = ""
+
+
+@pytest.fixture(autouse=True)
+def _no_guess_is_remembered() -> None:
+    """Let every test send as many unknown keys as the first one might."""
+    guesses.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -25,6 +25,7 @@ ALSO_OPEN = {
     "apps.audit.verify",  # verification is a read with a report of its own
     "apps.audit.metrics",  # its lag is measured where it is waited for
     "apps.audit.notary",  # opened and closed by the process
+    "apps.audit.rows",  # what a check of derived rows tells
     "apps.audit.scribe",  # the ledger's hot path in a process of its own
     "apps.audit.tails",  # how far checkpoints are behind, for metrics and the operator
     "apps.audit.writer",  # the ledger's hot path
@@ -40,10 +41,12 @@ ALSO_OPEN = {
     "apps.runs.tracing",  # its packages are looked for at start
     "apps.runs.tally",  # sums and steps of a run
     "apps.gateway.app",
+    "apps.gateway.batches.driver",  # opened and closed by the process
     "apps.web.access",  # who is asking: every page goes through it
     "apps.web.formats",
     "apps.web.middleware",
     "apps.web.sockets",  # wraps the consumers' routes
+    "apps.web.waiting",  # views that wait for a provider
 }
 MAX_FILE, MAX_FUNCTION = 500, 60
 
@@ -126,8 +129,10 @@ def test_pure_packages_are_no_django_apps():
 
 
 def test_requirements_are_locked_with_hashes():
-    for lock in ("requirements.txt", "requirements/dev.txt"):
-        text = (ROOT / lock).read_text("utf-8")
+    clients = (ROOT / "tests/gateway/conformance/clients").glob("*.txt")
+    own = (ROOT / lock for lock in ("requirements.txt", "requirements/dev.txt"))
+    for lock in (*own, *clients):
+        text = lock.read_text("utf-8")
         pins = [line for line in text.splitlines() if line and line[0].isalnum()]
         assert pins
         assert all("==" in pin and pin.endswith("\\") for pin in pins)

@@ -60,6 +60,9 @@ def test_safe_production_settings_pass_the_deployment_check(prepared):
     [
         ({"DEBUG": "true"}, "DEBUG is on"),
         ({"SECRET_KEY": ""}, "SECRET_KEY is not set"),
+        ({"SECRET_KEY": "a"}, "SECRET_KEY is too weak (at least 32 random"),
+        ({"SECRET_KEY": "short-but-random-0123456789-xyz"}, "SECRET_KEY is too weak"),
+        ({"SECRET_KEY": "ab" * 40}, "SECRET_KEY is too weak"),
         ({"CONDUCTOR_ENCRYPTION_KEYS": ""}, "CONDUCTOR_ENCRYPTION_KEYS is not set"),
         ({"ALLOWED_HOSTS": ""}, "ALLOWED_HOSTS is not set"),
         ({"ALLOWED_HOSTS": "*"}, "ALLOWED_HOSTS contains *"),
@@ -87,6 +90,33 @@ def test_unsafe_production_is_refused_by_name(tmp_path, change, complaint):
 )
 def test_a_bad_value_is_named(tmp_path, change, complaint):
     assert complaint in check(tmp_path, **change).stderr
+
+
+@pytest.mark.parametrize(
+    ("mode", "given", "networks"),
+    [
+        ("development", None, ["127.0.0.0/8", "::1/128"]),
+        ("development", "", []),
+        ("development", "10.1.0.0/16", ["10.1.0.0/16"]),
+        ("production", None, []),
+        ("production", "", []),
+    ],
+)
+def test_networks_of_models_that_are_set_and_empty_are_none(mode, given, networks):
+    """T15: in development it fell back to this machine."""
+    code = "from conductor_site.settings import MODEL_NETWORKS as n; print(n)"
+    kept = {k: v for k, v in os.environ.items() if k in {"PATH", "HOME", "LANG"}}
+    given_too = {} if given is None else {"MODEL_NETWORKS": given}
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**kept, **SAFE, "CONDUCTOR_ENV": mode, **given_too},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert result.stdout.strip() == str(networks)
 
 
 def test_a_bad_encryption_key_is_not_repeated(tmp_path):

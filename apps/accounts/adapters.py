@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
@@ -16,6 +17,7 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialAccount, SocialLogin
 from django.conf import settings
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
@@ -25,8 +27,11 @@ from apps.accounts.selectors import invitation_find
 from apps.accounts.types import SESSION_INVITATION, SESSION_INVITATION_PROOF
 from apps.core.errors import NotFound
 from apps.core.keyring import seal, unseal
+from apps.core.plain_text import plain
 
 SEALED_FOR = b"second-factor"
+CONFIRMATION_FAILED = "account/messages/email_confirmation_failed.txt"
+"""The library's own words."""
 
 
 def invitation_of(request: HttpRequest) -> Invitation | None:
@@ -42,6 +47,12 @@ def _came_by_mail(request: HttpRequest) -> bool:
     token = request.session[SESSION_INVITATION]
     proof = request.session.get(SESSION_INVITATION_PROOF, "")
     return proof in digests_of(token, purpose=INVITATION_MAIL)
+
+
+def _on_this_site(url: str) -> str:
+    """Return a link to the same page at the site's own address."""
+    parts = urlsplit(url)
+    return f"{settings.CONDUCTOR_URL}{urlunsplit(('', '', *parts[2:]))}"
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -60,6 +71,29 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         if is_invited and _came_by_mail(request):
             return True
         return bool(super().is_email_verified(request, email))
+
+    def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+        """Count an address as its owner's, unless another account signs in with it."""
+        others = User.objects.exclude(pk=email_address.user_id)
+        if others.filter(email=email_address.email).exists():
+            facts = {"email": email_address.email}
+            self.add_message(request, messages.ERROR, CONFIRMATION_FAILED, facts)
+            return False
+        return bool(super().confirm_email(request, email_address))
+
+    def send_mail(
+        self, template_prefix: str, email: str, context: dict[str, Any]
+    ) -> None:
+        """Send a mail whose links lead to CONDUCTOR_URL.
+
+        The library takes their host and port from the request, so from the visitor.
+        """
+        links = {
+            name: _on_this_site(value)
+            for name, value in context.items()
+            if name.endswith("_url") and isinstance(value, str)
+        }
+        super().send_mail(template_prefix, email, {**context, **links})
 
     def save_user(
         self, request: HttpRequest, user: User, form: Any, commit: bool = True
@@ -139,7 +173,7 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         """Fill in the address, in lower case, and the name."""
         user: User = super().populate_user(request, sociallogin, data)
         parts = (data.get("first_name") or "", data.get("last_name") or "")
-        user.name = (data.get("name") or " ".join(parts).strip())[:150]
+        user.name = plain(data.get("name") or " ".join(parts).strip())[:150]
         user.email = user.email.lower()
         return user
 

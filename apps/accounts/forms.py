@@ -10,7 +10,11 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from allauth.account.forms import LoginForm, SignupForm
+from allauth.account.forms import AddEmailForm, LoginForm, SignupForm
+from allauth.account.internal.flows.email_verification import (
+    send_verification_email_to_address,
+)
+from allauth.account.models import EmailAddress
 from allauth.core import context
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.webauthn.forms import (
@@ -20,11 +24,20 @@ from allauth.mfa.webauthn.forms import (
     ReauthenticateWebAuthnForm,
 )
 from django import forms
+from django.db import transaction
+from django.http import HttpRequest
 
 from apps.accounts.adapters import invitation_of
+from apps.core.plain_text import DISRUPTIVE_NAME, is_plain
 
 UNREADABLE = (AttributeError, LookupError, TypeError, ValueError, struct.error)
 """What reading a broken answer raises."""
+
+
+def check_plain(name: str) -> None:
+    """Raise ValidationError for a name that would change the text around it."""
+    if not is_plain(name):
+        raise forms.ValidationError(DISRUPTIVE_NAME)
 
 
 class SignUpForm(SignupForm):  # type: ignore[misc]
@@ -33,6 +46,7 @@ class SignUpForm(SignupForm):  # type: ignore[misc]
     name = forms.CharField(
         max_length=150,
         label="Name",
+        validators=[check_plain],
         widget=forms.TextInput(attrs={"autocomplete": "name", "autofocus": True}),
     )
     field_order = ("name", "email", "password1")
@@ -54,6 +68,25 @@ class SignInForm(LoginForm):  # type: ignore[misc]
         invitation = invitation_of(context.request)
         if invitation is not None:
             self.initial.setdefault("login", invitation.email)
+
+
+class AddressForm(AddEmailForm):  # type: ignore[misc]
+    """Asks for another address, which counts once its link has been opened."""
+
+    def save(self, request: HttpRequest) -> EmailAddress:
+        """Put the new address in place of one that waits, and mail its link.
+
+        The library takes the last unconfirmed address for the one that waits. Where
+        addresses are never confirmed, that is the one the person signs in with.
+        """
+        with transaction.atomic():
+            waiting = EmailAddress.objects.filter(user=self.user, verified=False)
+            waiting.exclude(email=self.user.email).delete()
+            address = EmailAddress.objects.create(
+                user=self.user, email=self.cleaned_data["email"]
+            )
+        send_verification_email_to_address(request, address)
+        return address
 
 
 class _CarefulCredential:

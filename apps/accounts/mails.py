@@ -9,6 +9,7 @@ from django.template.loader import render_to_string
 
 from apps.accounts.digests import INVITATION_MAIL, digests_of
 from apps.accounts.models import Invitation, Role
+from apps.core.plain_text import plain
 
 
 def invitation_mail_send(invitation: Invitation, *, token: str) -> None:
@@ -45,4 +46,4 @@ def _render(part: str, context: dict[str, object]) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return plain(" ".join(text.split()))

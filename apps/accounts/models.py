@@ -249,7 +249,7 @@ class Scope(models.TextChoices):
     READ = "runs:read", "Read runs"
     """Every run of the team, with its steps."""
     DIRECT = "workers:direct", "Call single workers"
-    """`worker/<name>`: a run without a plan."""
+    """`worker/<name>` and `<pool>/worker/<name>`: runs without a plan."""
     POOLS_READ = "pools:read", "Read pools and workers"
     POOLS_WRITE = "pools:write", "Change pools, workers and credentials"
     KEYS_READ = "keys:read", "Read the list of API keys"
@@ -259,14 +259,27 @@ class Scope(models.TextChoices):
     MEMBERS_WRITE = "members:write", "Invite, change and remove members"
     BUDGETS_READ = "budgets:read", "Read budgets and usage"
     BUDGETS_WRITE = "budgets:write", "Set budgets and rates"
-    AUDIT_READ = "audit:read", "Read the ledger"
+    AUDIT_READ = "audit:read", "Read the ledger of runs, retention and legal holds"
     AUDIT_EXPORT = "audit:export", "Export the ledger"
+    """Nothing asks for it yet, so no new key is offered it."""
 
 
+OFFERED_SCOPES = tuple(scope for scope in Scope if scope is not Scope.AUDIT_EXPORT)
+"""What a key can be given. Older keys may have others, and keep them."""
 DEFAULT_SCOPES = (Scope.RUN, Scope.READ, Scope.DIRECT)
 """What a program needs that only asks questions."""
 TIERS = ("mini", "ultra")
 """Tiers a key may be held to. What they do is told where pools are, above this app."""
+
+
+class ProgressForm(models.TextChoices):
+    """How a stream tells what its run is doing, before the answer begins."""
+
+    REASONING = "reasoning", "As reasoning"
+    """Lines that clients show as a model's thoughts."""
+    EVENTS = "events", "As named events"
+    """Between the chunks, and to the end of the run."""
+    OFF = "off", "Not at all"
 
 
 class Delivery(models.TextChoices):
@@ -307,6 +320,8 @@ class ApiKey(models.Model):
     """Streams end with usage even if the client did not ask for it."""
     delivery = models.CharField(max_length=8, choices=Delivery.choices, blank=True)
     """How answers go out to this key unless a request says. Empty: as the tier says."""
+    progress = models.CharField(max_length=9, choices=ProgressForm.choices, blank=True)
+    """What streams tell this key of a run unless a request says. Empty: reasoning."""
     allowed_tiers = models.JSONField(default=list, blank=True)
     """Some of `TIERS`. Empty: all."""
     allowed_workers = models.JSONField(default=list, blank=True)
@@ -330,6 +345,10 @@ class ApiKey(models.Model):
             models.CheckConstraint(
                 condition=models.Q(delivery__in=["", *Delivery.values]),
                 name="api_key_delivery_is_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(progress__in=["", *ProgressForm.values]),
+                name="api_key_progress_is_known",
             ),
         ]
 

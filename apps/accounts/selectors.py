@@ -9,12 +9,16 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Set
 from datetime import datetime
+from typing import Any
 
 from allauth.account.models import EmailAddress
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import AnonymousUser
+from django.contrib.sessions.models import Session
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce, Lower, NullIf
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare
 
 from apps.accounts.digests import INVITATION, digests_of
 from apps.accounts.models import (
@@ -62,6 +66,11 @@ def require_permission(role: str, permission: Permission) -> None:
         )
 
 
+def role_covers(role: str, other: str) -> bool:
+    """Say whether everything that `other` may do, `role` may do as well."""
+    return set(_PERMISSIONS.get(other, ())) <= set(_PERMISSIONS.get(role, ()))
+
+
 def can_run(role: str) -> bool:
     """Say whether a member with `role` may start and cancel runs."""
     return role_allows(role, Permission.RUN)
@@ -77,6 +86,24 @@ def membership_of(user: Visitor, team_id: uuid.UUID) -> Membership | None:
     if not isinstance(user, User) or not user.is_active:
         return None
     return Membership.objects.for_team(team_id).filter(user=user).first()
+
+
+def live_sessions(owners: Mapping[str, uuid.UUID]) -> set[str]:
+    """Return which sessions still sign their owners in, by session key.
+
+    One that was ended, that has expired, or whose owner has another password or a
+    switched-off account, does not.
+    """
+    users = User.objects.filter(id__in=set(owners.values()), is_active=True)
+    known = {user.pk: user for user in users}
+    rows = Session.objects.filter(
+        session_key__in=list(owners), expire_date__gt=timezone.now()
+    )
+    return {
+        row.session_key
+        for row in rows
+        if _signs_in(row.get_decoded(), known.get(owners[row.session_key]))
+    }
 
 
 def membership_list(user: User) -> QuerySet[Membership]:
@@ -210,6 +237,14 @@ def access_api_key(team_id: uuid.UUID, key_id: uuid.UUID) -> ApiKey:
     if api_key is None:
         raise NotFound(f"there is no API key {str(key_id)!r} in this team")
     return api_key
+
+
+def _signs_in(session: Mapping[str, Any], user: User | None) -> bool:
+    if user is None or session.get(SESSION_KEY) != str(user.pk):
+        return False
+    given = str(session.get(HASH_SESSION_KEY, ""))
+    hashes = [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
+    return any(constant_time_compare(given, each) for each in hashes)
 
 
 def _is_live(now: datetime) -> Q:

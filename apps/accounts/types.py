@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+ProgressWord = Literal["reasoning", "events", "off"]
+"""How a stream tells what its run is doing; a value of `ProgressForm`."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeyHolder:
@@ -36,6 +39,8 @@ class KeyHolder:
     team_tokens_per_minute: int | None = None
     delivery: Literal["live", "verified"] | None = None
     """How answers are streamed to this key. None: as the tier says."""
+    progress: ProgressWord | None = None
+    """How streams tell this key what a run is doing. None: as reasoning."""
 
 
 SESSION_INVITATION = "invitation_token"

@@ -16,9 +16,10 @@ from rest_framework import authentication
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 
+from apps.accounts.errors import UnknownKey
 from apps.accounts.models import Team, User
 from apps.accounts.selectors import access_team, membership_of, team_list
-from apps.accounts.services import api_key_resolve
+from apps.accounts.services import api_key_resolve, unknown_key_note
 from apps.accounts.types import KeyHolder
 from apps.core.errors import NotAllowed, NotAuthenticated, NotFound
 from apps.rest.asker import Asker, key_asker, member_asker
@@ -39,7 +40,7 @@ class KeyAuthentication(authentication.BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[AnonymousUser, KeyHolder] | None:
         """Return the key's holder; None if there is no such header.
 
-        Raises: NotAuthenticated if the header or the key is no good.
+        Raises: NotAuthenticated if the header or the key is no good; TooManyGuesses.
         """
         header = request.META.get("HTTP_AUTHORIZATION")
         if header is None:
@@ -48,7 +49,11 @@ class KeyAuthentication(authentication.BaseAuthentication):
         is_bearer = header[: len(BEARER)].lower() == BEARER
         if not is_bearer or not 0 < len(raw) <= MAX_KEY_LENGTH:
             raise NotAuthenticated("the Authorization header holds no bearer key")
-        return AnonymousUser(), api_key_resolve(raw, now=timezone.now())
+        try:
+            return AnonymousUser(), api_key_resolve(raw, now=timezone.now())
+        except UnknownKey:
+            unknown_key_note(request.META.get("REMOTE_ADDR") or "")
+            raise
 
     def authenticate_header(self, request: Request) -> str:
         """Return what a 401 tells clients to send."""

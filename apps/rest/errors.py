@@ -27,6 +27,7 @@ from apps.core.errors import (
     NotFound,
 )
 from apps.core.outages import database_away, is_outage
+from apps.web.waiting import Suspended
 
 logger = logging.getLogger(__name__)
 RETRY_AFTER_S = 2
@@ -106,8 +107,13 @@ INTERNAL_FAILURE = Failure(
 )
 
 
-def answer_failure(exc: Exception, context: Mapping[str, Any]) -> Response:
-    """Answer an exception that left a view. One that was not meant is logged."""
+def answer_failure(exc: Exception, context: Mapping[str, Any]) -> Response | None:
+    """Answer an exception that left a view. One that was not meant is logged.
+
+    A view that waits has no answer yet: None leaves it to the middleware.
+    """
+    if isinstance(exc, Suspended):
+        return None
     failure = _failure_of(exc)
     if failure is INTERNAL_FAILURE:
         request_id = getattr(context.get("view"), "request_id", "")

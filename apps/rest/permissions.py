@@ -20,6 +20,8 @@ class HasRight(BasePermission):
         if method not in view.allowed_methods:
             return True  # the answer will be 405, to whoever asks
         view.asker = asker_of(request)
+        # For the server, which answers by turns of the teams.
+        setattr(request._request, "asking_team_id", view.asker.team_id)  # noqa: B010
         right = view.rights.get(method)
         if right is None:
             raise NotAllowed("nobody may do this")

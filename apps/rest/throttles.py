@@ -14,6 +14,7 @@ from rest_framework.throttling import BaseThrottle
 from apps.budgets.rates import TokenMeter, admit, admit_member
 from apps.engine.usage import estimate_tokens
 from apps.rest.asker import Asker
+from apps.web.waiting import once
 
 
 class Rates(BaseThrottle):
@@ -25,7 +26,9 @@ class Rates(BaseThrottle):
         is_run = view.starts_runs and request.method == "POST"
         if asker is None or asker.key is None or is_run:
             return True
-        view.admission = admit(asker.key)
+        key = asker.key
+        # A view that waited runs a second time; its request counts once.
+        view.admission = once(request._request, "admission", lambda: admit(key))
         view.admission.require()
         return True
 

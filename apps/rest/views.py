@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, ClassVar, TypeVar
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -24,8 +24,10 @@ from apps.rest.fields import Input, Output, Query
 from apps.rest.pagination import Page, PageQuery, page_by_place
 from apps.rest.parsing import read_object
 from apps.rest.rights import Right
+from apps.web.waiting import wait_for
 
 SANE_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
+T = TypeVar("T")
 MAX_USER_AGENT = 200
 """Characters of the client's user agent that the ledger keeps."""
 
@@ -70,6 +72,13 @@ class RestView(APIView):
         for name, value in self.admission.headers:
             answer[name] = value
         return answer
+
+    def wait_for(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return what `work` returns, which the event loop does, not this thread.
+
+        Raises: what it raises; Suspended, which views let through.
+        """
+        return wait_for(self.request._request, work)
 
     @property
     def context(self) -> dict[str, str]:

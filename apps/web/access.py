@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 
-from apps.accounts.models import Membership, Team, User
+from apps.accounts.models import Membership, Role, Team, User
 from apps.accounts.selectors import can_read_runs, can_run, membership_of, team_list
 from apps.audit.types import Actor
 from apps.core.errors import NotAllowed
@@ -34,6 +34,8 @@ class TeamRequest(HttpRequest):
     user: User
     team: Team
     teams: list[Team]
+    asking_team_id: uuid.UUID
+    """For the server, which makes pages by turns of the teams."""
     membership: Membership
     can_run: bool
     """True if this member may start and cancel runs."""
@@ -56,7 +58,7 @@ def team_view(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
         if team is None:
             return _without_team(request)
         mine = cast(TeamRequest, request)
-        mine.teams, mine.team = teams, team
+        mine.teams, mine.team, mine.asking_team_id = teams, team, team.id
         membership = membership_of(mine.user, mine.team.id)
         if membership is None or not can_read_runs(membership.role):
             raise NotAllowed("your role in this team does not let you see its runs")
@@ -65,6 +67,23 @@ def team_view(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
         return view(mine, *args, **kwargs)
 
     return login_required(inner)
+
+
+def operators_only(
+    sign_in: Callable[..., HttpResponseBase],
+) -> Callable[..., HttpResponseBase]:
+    """Tell people who are signed in and no operators whose pages the admin's are."""
+
+    @wraps(sign_in)
+    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.user.is_authenticated and not request.user.is_staff:
+            raise NotAllowed(
+                "the administration is for the operators of this site, whatever role "
+                "you have in a team. Ask an operator if you need something from there"
+            )
+        return sign_in(request, *args, **kwargs)
+
+    return inner
 
 
 def require_runner(request: TeamRequest) -> None:
@@ -78,7 +97,12 @@ def page(
     request: TeamRequest, template: str, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
     """Render a page with what the frame needs: team, teams, what one may do."""
-    frame = {"team": request.team, "teams": request.teams, "can_run": request.can_run}
+    frame = {
+        "team": request.team,
+        "teams": request.teams,
+        "can_run": request.can_run,
+        "is_reviewer": request.membership.role == Role.REVIEWER,
+    }
     return render(request, template, {**frame, **context}, status=status)
 
 

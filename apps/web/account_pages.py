@@ -18,6 +18,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from apps.accounts.models import User
+from apps.core.plain_text import DISRUPTIVE_NAME, is_plain
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +30,13 @@ class NameForm(forms.ModelForm):  # type: ignore[type-arg]
         model = User
         fields = ("name",)
         widgets = {"name": forms.TextInput(attrs={"autocomplete": "name"})}
+
+    def clean_name(self) -> str:
+        """Refuse a name that would change the text around it."""
+        name: str = self.cleaned_data["name"]
+        if not is_plain(name):
+            raise forms.ValidationError(DISRUPTIVE_NAME)
+        return name
 
 
 @login_required

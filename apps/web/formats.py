@@ -1,4 +1,4 @@
-"""How numbers read on the pages: money, tokens, durations. Unknown is never zero."""
+"""How numbers read on pages: money, tokens, sizes, durations. Unknown is never zero."""
 
 from __future__ import annotations
 
@@ -27,6 +27,19 @@ def cost(value: Cost) -> str:
 def count(value: int) -> str:
     """Return a whole number with thousands separators."""
     return f"{value:,}"
+
+
+def size(byte_count: int, *, rounds_up: bool = False) -> str:
+    """Return a number of bytes in the largest fitting unit, with two digits at most.
+
+    `rounds_up`: what is just above a limit must not read like the limit.
+    """
+    for unit, factor in (("MB", 1_000_000), ("kB", 1_000)):
+        if byte_count >= factor:
+            scaled = byte_count * 100
+            hundredths = -(-scaled // factor) if rounds_up else scaled // factor
+            return f"{hundredths / 100:,.2f}".rstrip("0").rstrip(".") + f" {unit}"
+    return f"{byte_count} bytes"
 
 
 def duration(milliseconds: int | None) -> str:

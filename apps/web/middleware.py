@@ -29,6 +29,7 @@ from apps.core.errors import (
     PayloadTooLarge,
 )
 from apps.core.outages import database_away, is_outage
+from apps.web.waiting import Suspended, SuspendedResponse
 
 TEMPLATES = {400: "400.html", 403: "403.html", 404: "404.html"}
 logger = logging.getLogger(__name__)
@@ -56,6 +57,8 @@ class DomainErrorMiddleware:
         self, request: HttpRequest, exception: Exception
     ) -> HttpResponse | None:
         """Translate a ConductorError or an outage; leave the rest to Django."""
+        if isinstance(exception, Suspended):
+            return SuspendedResponse(exception.work)
         if is_outage(exception):
             return _answer_outage(request, exception)
         if not isinstance(exception, ConductorError):

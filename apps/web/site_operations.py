@@ -118,7 +118,8 @@ def _ledger_warnings(behind_s: float) -> Iterator[str]:
     if behind_s > COVERED_S:
         yield (
             f"Signed checkpoints are {_seconds(behind_s)} behind the ledger: no "
-            "process makes them, or CHECKPOINT_DIR cannot be written; see the log."
+            "process makes them, CHECKPOINT_DIR cannot be written, or the head of a "
+            "chain was moved without the site's key; see the log."
         )
 
 

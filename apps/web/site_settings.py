@@ -43,9 +43,11 @@ SHOWN: dict[str, tuple[str, ...]] = {
     ),
     "Sizes": (
         "MAX_PROMPT_BYTES",
+        "MAX_TOOLS_BYTES",
         "MAX_REQUEST_BYTES",
         "MAX_IMAGES",
         "MAX_IMAGE_BYTES",
+        "MAX_ANSWER_CHARACTERS",
         "MAX_LIVE_RUNS",
     ),
     "Calls to models": (

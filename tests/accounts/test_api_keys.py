@@ -68,6 +68,7 @@ def test_key_is_stored_and_resolved_with_its_limits():
         "scopes": ["runs:create", "runs:read", "workers:direct"],
         "always_include_usage": False,
         "delivery": "",
+        "progress": "",
         "expires_at": key.row.expires_at.isoformat(timespec="seconds"),
     }
 
@@ -100,6 +101,7 @@ BAD_VALUES = [
     ({"always_include_usage": "yes"}, "always_include_usage"),
     ({"delivery": "later"}, "delivery"),
     ({"delivery": ["live"]}, "delivery"),
+    ({"progress": "loud"}, "progress"),
 ]
 
 

@@ -93,6 +93,24 @@ def test_password_is_reset_by_mail(client: Client):
     assert user.check_password(new)
 
 
+@pytest.mark.parametrize("host", ["testserver:4711", "localhost:6379"])
+def test_reset_link_leads_to_the_site_whatever_the_request_names(
+    client: Client, settings, host
+):
+    """T15: the mail would lead to a port of the visitor's choice."""
+    settings.CONDUCTOR_URL = "https://conductor.example"
+    settings.ALLOWED_HOSTS = ["testserver", "localhost"]
+    UserFactory.create(email="ann@example.org")
+    client.post(
+        reverse("account_reset_password"),
+        {"email": "ann@example.org"},
+        headers={"host": host},
+    )
+    body = mail.outbox[0].body
+    link = next(word for word in body.split() if "/password/reset/key/" in word)
+    assert link.startswith("https://conductor.example/accounts/password/reset/key/")
+
+
 def test_used_reset_link_says_so(client: Client):
     page = client.get("/accounts/password/reset/key/1-abc-def/").content.decode()
     assert "does not work any more" in page

@@ -48,7 +48,8 @@ async def test_a_socket_is_counted_while_it_is_open(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(asgi, "rest", serve)
     before = open_sockets()
     with pytest.raises(ConnectionError):
-        await asgi.application({"type": "websocket", "path": "/ws/"}, None, None)  # type: ignore[arg-type]
+        scope = {"type": "websocket", "path": "/ws/", "headers": []}
+        await asgi.application(scope, None, None)  # type: ignore[arg-type]
     assert seen == [before + 1]
     assert open_sockets() == before
 

@@ -117,6 +117,34 @@ def test_own_services_are_known_and_confined(name):
     assert service["cap_drop"] == ["ALL"]
 
 
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_service_can_gain_privileges(name):
+    """T15: those of others too."""
+    service = SERVICES[name]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert "privileged" not in service
+    assert "ipc" not in service
+    assert service.get("read_only") or name == "vllm"
+
+
+@pytest.mark.parametrize("name", set(SERVICES) - set(OWN))
+def test_foreign_images_have_an_exact_version_and_may_be_pinned(name):
+    """T15: a tag that moves is another program tomorrow."""
+    assert re.fullmatch(
+        r"\$\{[A-Z]+_IMAGE:-[a-z/-]+:v?\d+\.\d+(\.\d+)?(-alpine)?\}",
+        SERVICES[name]["image"],
+    )
+
+
+def test_services_have_no_way_out():
+    """T15: what holds the data cannot send it anywhere."""
+    assert COMPOSE["networks"]["inner"]["internal"] is True
+    for name in ("postgres", "redis", "vllm"):
+        assert SERVICES[name]["networks"] == ["inner"]
+        assert "ports" not in SERVICES[name]
+
+
 def test_one_service_makes_the_image_before_the_others_start():
     assert [name for name in OWN if "build" in OWN[name]] == ["migrate"]
     build = OWN["migrate"]["build"]
@@ -176,7 +204,8 @@ def test_the_proxy_knows_the_processes_and_asks_whether_they_are_ready():
 
 def test_the_proxy_takes_what_the_site_takes_and_says_so_of_more(settings):
     [limit] = re.findall(r"max_size (\d+)MB", CADDYFILE)
-    assert int(limit) * 1_000_000 > settings.MAX_REQUEST_BYTES
+    largest = max(settings.MAX_REQUEST_BYTES, settings.MAX_FILE_BYTES)
+    assert int(limit) * 1_000_000 > largest
     assert CADDYFILE.count(f"larger than {limit} MB") == 1
     assert CADDYFILE.count(f"longer than {limit} MB") == 1
 

@@ -38,11 +38,23 @@ def streamed(request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(parts())
 
 
+def teams(request: HttpRequest) -> HttpResponse:
+    team = request.headers["Authorization"].partition("-")[0]
+    request.asking_team_id = team  # type: ignore[attr-defined]
+    ASKED.append(team)
+    if "wait" in request.GET:
+        IS_AT_WORK.set()
+        MAY_END.wait(10)
+    return HttpResponse("done")
+
+
+ASKED: list[str] = []
 IS_AT_WORK, MAY_END = threading.Event(), threading.Event()
 urlpatterns = [
     path("told", told),
     path("api/v1/told", told),
     path("broken", broken),
+    path("teams", teams),
     path("streamed", streamed),
     path("endless", endless),
     path("api/v1/endless", endless),
@@ -137,3 +149,42 @@ async def test_who_waits_when_the_process_stops_is_told_so(settings, where, kind
     assert headers[b"Content-Type"].startswith(kind.encode())
     assert headers[b"Retry-After"] == b"1"
     assert b"look before you ask again" in body["body"]
+
+
+async def test_pages_are_made_by_turns_of_the_teams(settings, monkeypatch):
+    """T2: a flood with several keys of one team is one asker among others."""
+    settings.ROOT_URLCONF = __name__
+    settings.MIDDLEWARE = []
+    monkeypatch.setattr("conductor_site.pages.PAGE_PATIENCE_S", 3600)
+    handler = PageHandler()
+
+    async def send(message: Any) -> None:
+        pass
+
+    def ask(key: str, query: str = "") -> asyncio.Task[None]:
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": b""}
+
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/teams",
+            "query_string": query.encode(),
+            "headers": [(b"authorization", key.encode())],
+        }
+        return asyncio.create_task(handler(scope, receive, send))
+
+    for key in ("flood-1", "flood-2", "other-1"):
+        await ask(key)  # now the server knows whose they are
+    IS_AT_WORK.clear()
+    MAY_END.clear()
+    first = ask("flood-1", "wait=1")
+    await asyncio.to_thread(IS_AT_WORK.wait, 10)
+    ASKED.clear()
+    waiting = [ask(f"flood-{1 + n % 2}") for n in range(6)]
+    await asyncio.sleep(0)
+    waiting.append(ask("other-1"))
+    await asyncio.sleep(0)
+    MAY_END.set()
+    await asyncio.gather(first, *waiting)
+    assert ASKED[:3].count("other") == 1

@@ -225,7 +225,7 @@ def test_another_key_of_the_same_name_does_not_pass(settings):
     credential_set(
         team=TeamFactory.create(),
         name="ours",
-        host="api.example:443",
+        base_url="https://api.example",
         secret="s3cret",
         actor=ACTOR,
     )

@@ -14,13 +14,13 @@ FOREVER_S = 3_600.0
 class Work:
     """Something that takes a turn and goes on until it is let go."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: Turns, key: str = "") -> None:
         self.has_begun = False
         self.let_go = asyncio.Event()
-        self.task = asyncio.create_task(self._do(turns))
+        self.task = asyncio.create_task(self._do(turns, key))
 
-    async def _do(self, turns: Turns) -> None:
-        async with turns.one():
+    async def _do(self, turns: Turns, key: str) -> None:
+        async with turns.one(key):
             self.has_begun = True
             await self.let_go.wait()
 
@@ -77,5 +77,40 @@ async def test_who_is_cancelled_takes_no_turn_along(*, is_waiting: bool) -> None
     for work in works:
         await settle()
         assert work.has_begun
+        work.let_go.set()
+        await work.task
+
+
+async def test_turns_go_round_among_those_who_ask() -> None:
+    """T2: who asks for many keeps another waiting for one of them."""
+    turns = Turns(FOREVER_S)
+    flood = [Work(turns, "flood") for _ in range(5)]
+    await settle()
+    other = [Work(turns, "other") for _ in range(2)]
+    await settle()
+    expected = [flood[0], flood[1], other[0], flood[2], other[1], flood[3], flood[4]]
+    for number, work in enumerate(expected):
+        await settle()
+        begun = [each for each in (*flood, *other) if each.has_begun]
+        assert set(begun) == set(expected[: number + 1])
+        work.let_go.set()
+        await work.task
+
+
+async def test_long_work_is_bounded_and_whoever_waits_is_let_in_by_turns() -> None:
+    """T2: otherwise a flood of long work would queue before all others."""
+    turns = Turns(patience_s=0, most=2)
+    flood = [Work(turns, "flood") for _ in range(4)]
+    await settle()
+    other = Work(turns, "other")
+    await settle()
+    assert [each.has_begun for each in flood] == [True, True, False, False]
+    for work, begins in ((flood[0], flood[2]), (flood[1], other), (other, flood[3])):
+        assert not begins.has_begun
+        work.let_go.set()
+        await work.task
+        await settle()
+        assert begins.has_begun
+    for work in flood:
         work.let_go.set()
         await work.task

@@ -59,6 +59,7 @@ def test_a_key_gets_what_is_usual_where_nothing_is_said(alice):
         ({"always_include_usage": "yes"}, "always_include_usage"),
         ({"delivery": "later"}, "delivery"),
         ({"delivery": ""}, "delivery"),
+        ({"progress": "loud"}, "progress"),
         ({"team_id": "0199c0de-0000-7000-8000-000000000003"}, "team_id"),
         ({"secret": "cdk_mine"}, "secret"),
     ],

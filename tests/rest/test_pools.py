@@ -151,6 +151,21 @@ def test_a_worker_has_a_protocol_and_abilities(alice):
     assert [changed.json()[name] for name in shown] == ["anthropic", True, False, True]
 
 
+def test_a_worker_has_parameters_of_its_own(alice):
+    given = {
+        "extra_params": ["top_k"],
+        "reasoning_effort": "low",
+        "thinking_budget_tokens": 2048,
+        "extra_body": {"a": 0.5},
+    }
+    told = alice.post("workers/", {**WORKER, **given}).json()
+    assert given.items() <= told.items()
+    place = f"workers/{told['id']}/"
+    assert alice.patch(place, {"extra_body": {}}).json()["extra_body"] == {}
+    refused = fault(alice.patch(place, {"extra_body": {"model": "x"}}), 400)
+    assert refused["fields"].keys() == {"extra_body"}
+
+
 def test_a_worker_is_changed_in_part(alice, cast, things):
     place = f"workers/{things['worker_id']}/"
     before = alice.get(place).json()
@@ -284,11 +299,11 @@ def test_a_conductor_is_added_changed_tested_and_deleted(alice, cast, simulator_
     answer = alice.post("conductors/", {**body, "temperature": "0.70"})
     assert answer.status_code == 201
     told = answer.json()
-    assert (told["temperature"], told["mode"]) == ("0.7", "lists")
+    assert (told["temperature"], told["mode"]) == ("0.7", "json_schema")
     assert (told["protocol"], told["context_tokens"]) == ("openai", None)
     place = f"conductors/{told['id']}/"
-    changed = alice.patch(place, {"mode": "json_schema", "model": "sim-delta"}).json()
-    assert changed["mode"] == "json_schema"
+    changed = alice.patch(place, {"mode": "lists", "model": "sim-conductor"}).json()
+    assert changed["mode"] == "lists"
     assert alice.post(f"{place}test/").json()["ok"] is True
     assert alice.delete(place).status_code == 204
     assert actions(cast.team)[-4:] == [

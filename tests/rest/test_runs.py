@@ -105,7 +105,7 @@ def test_a_run_may_use_less_than_the_pool_has(site):
         ({"model": 5}, 400, "model"),
         ({"prompt": " "}, 400, "prompt"),
         ({"prompt": "a\x00b"}, 400, "prompt"),
-        ({"prompt": "x" * 200_001}, 400, "prompt"),
+        ({"prompt": "x" * 1_000_001}, 400, "prompt"),
         ({"prompt": ["x"]}, 400, "prompt"),
         ({"max_tokens": 0}, 400, "max_tokens"),
         ({"temperature": 3}, 400, "temperature"),
@@ -127,8 +127,10 @@ def test_a_bad_run_is_refused_and_not_recorded(site, change, status, param):
     assert not Run.objects.for_team(site.cast.team.id).exists()
 
 
-def test_a_single_worker_needs_a_scope_of_its_own(site):
-    body = {**ASKED, "model": "worker/sim-delta"}
+@pytest.mark.parametrize("model", ["worker/sim-delta", "{pool}/worker/sim-delta"])
+def test_a_single_worker_needs_a_scope_of_its_own(site, model):
+    pool = site.cast.team.pools.get(is_default=True)
+    body = {**ASKED, "model": model.format(pool=pool.name)}
     caller = keyed(site.cast.team, Scope.RUN, Scope.READ)
     assert "'workers:direct'" in fault(caller.post("runs/", body), 403)["message"]
     run_id = program(site.key).post("runs/", body).json()["id"]

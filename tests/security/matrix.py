@@ -59,6 +59,7 @@ MATRIX = {
     "playground:run_export": RUNS,
     "playground:compare": RUNS,
     "playground:compare_body": RUNS,
+    "playground:run_text": RUNS,
     "playground:plan_context": RUNS,
     "playground:step_context": RUNS,
     # --- console: people ---

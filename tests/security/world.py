@@ -221,4 +221,4 @@ def _run(team: Team) -> dict[str, Any]:
         plan=[],
     )
     same = {"run_id": run_id, "left": run_id, "right": run_id}
-    return {**same, "round": 0, "step": 0}
+    return {**same, "round": 0, "step": 0, "part": "answer"}

@@ -22,8 +22,10 @@ from apps.accounts.services.invitations import (
 )
 from apps.accounts.services.key_checks import (
     api_key_cache_clear,
+    api_key_holder,
     api_key_peek,
     api_key_resolve,
+    unknown_key_note,
 )
 from apps.accounts.services.members import (
     member_add,
@@ -39,6 +41,7 @@ __all__ = [
     "MAX_KEY_LIFETIME",
     "ROTATION_OVERLAP",
     "api_key_cache_clear",
+    "api_key_holder",
     "api_key_issue",
     "api_key_peek",
     "api_key_resolve",
@@ -56,4 +59,5 @@ __all__ = [
     "team_create",
     "team_delete",
     "team_update",
+    "unknown_key_note",
 ]

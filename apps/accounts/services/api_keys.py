@@ -23,6 +23,7 @@ from apps.accounts.services.fields import (
     clean_delivery,
     clean_fields,
     clean_name,
+    clean_progress,
     clean_requests_rate,
     clean_scopes,
     clean_switch,
@@ -60,6 +61,7 @@ _SETTINGS: Mapping[str, Cleaner] = {
     "tokens_per_minute": clean_tokens_rate,
     "always_include_usage": clean_switch,
     "delivery": clean_delivery,
+    "progress": clean_progress,
 }
 """What a key keeps when it is rotated, and what can be changed."""
 
@@ -75,6 +77,7 @@ def api_key_issue(
     lifetime: timedelta = KEY_LIFETIME,
     always_include_usage: bool = False,
     delivery: str | None = None,
+    progress: str | None = None,
     allowed_tiers: Iterable[str] = (),
     allowed_workers: Iterable[str] = (),
     requests_per_minute: int | None = None,
@@ -95,6 +98,7 @@ def api_key_issue(
         "tokens_per_minute": tokens_per_minute,
         "always_include_usage": always_include_usage,
         "delivery": delivery,
+        "progress": progress,
         "lifetime": lifetime,
     }
     cleaned = clean_fields(values, {**_SETTINGS, "lifetime": _clean_lifetime})
@@ -113,7 +117,7 @@ def api_key_update(
     within: Bounds = None,
     **changes: Any,
 ) -> ApiKey:
-    """Change a key's name, scopes, tiers, workers, rates, usage or delivery.
+    """Change a key's name, scopes, tiers, workers, rates or ways of answering.
 
     `within` is the key that asks for it, or its scopes; None if a person does.
     Raises: InvalidFields; NotAllowed for what is new and reaches beyond `within`;

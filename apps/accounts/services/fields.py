@@ -6,7 +6,6 @@ ValueError with a message for them.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -18,10 +17,12 @@ from apps.accounts.models import (
     MAX_TOKENS_PER_MINUTE,
     TIERS,
     Delivery,
+    ProgressForm,
     Role,
     Scope,
 )
 from apps.core.errors import InvalidFields
+from apps.core.plain_text import is_plain
 
 Cleaner = Callable[[Any], Any]
 
@@ -30,8 +31,6 @@ EMAIL_LENGTH = 254
 WORKER_NAME_LENGTH = 64
 MAX_WORKERS = 200
 """Names in one key's list of workers."""
-_UNPRINTABLE = {"Cc", "Cs"}
-"""Control characters and lone surrogates: no database and no mail takes them all."""
 
 
 def clean_fields(
@@ -113,6 +112,13 @@ def clean_delivery(value: Any) -> str:
     return "" if value in (None, "") else _one_of(value, Delivery.values, "delivery")
 
 
+def clean_progress(value: Any) -> str:
+    """Return how progress is told; empty: as reasoning."""
+    if value in (None, ""):
+        return ""
+    return _one_of(value, ProgressForm.values, "form of progress")
+
+
 def clean_requests_rate(value: Any) -> int | None:
     """Return requests per minute; None sets no limit."""
     return _rate(value, MAX_REQUESTS_PER_MINUTE)
@@ -142,8 +148,11 @@ def clean_text(value: Any, what: str, longest: int) -> str:
         raise ValueError(f"it needs a {what}")
     if len(text) > longest:
         raise ValueError(f"a {what} has at most {longest} characters")
-    if any(unicodedata.category(character) in _UNPRINTABLE for character in text):
-        raise ValueError(f"a {what} holds no control characters")
+    if not is_plain(text):
+        raise ValueError(
+            f"a {what} holds no control characters, and none that turn the direction "
+            f"of text around"
+        )
     return text
 
 

@@ -23,8 +23,10 @@ from apps.accounts.services.fields import (
     clean_fields,
     clean_role,
 )
+from apps.accounts.services.key_bounds import require_role_within
 from apps.accounts.services.members import member_add, require_manager
 from apps.accounts.services.records import record, to_seconds
+from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor, EntryDraft
 from apps.core.errors import Conflict, InvalidFields, NotAllowed, NotFound
 
@@ -41,15 +43,18 @@ def invitation_create(
     actor: Actor,
     invited_by: User | None = None,
     acting_role: str | None = None,
+    within: KeyHolder | None = None,
 ) -> tuple[Invitation, str]:
     """Invite an address into a team; return the invitation and the token of its link.
 
     The mail leaves when the transaction commits. An expired invitation of the address
-    makes room. Raises: InvalidFields for a bad address or role, a member, or an address
-    that is invited already; NotAllowed.
+    makes room. `within` is the key that asks; None if a person does. It gives no role
+    that reaches beyond its maker's. Raises: InvalidFields for a bad address or role, a
+    member, or an address that is invited already; NotAllowed.
     """
     values = clean_fields({"email": email, "role": role}, _FIELDS)
     require_manager(acting_role, values["role"])
+    require_role_within(values["role"], within, team.id)
     now = timezone.now()
     _refuse_duplicate(team, values["email"], now)
     token = token_generate()

@@ -1,4 +1,6 @@
-"""What a key that makes or changes keys can hand on: nothing that it lacks itself.
+"""What a key cannot do: hand on what it lacks, or loosen what binds it.
+
+A person may do both, by role.
 
 Several keys may still together have a higher rate than their maker: what they spend is
 bound by budgets.
@@ -8,14 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from typing import Any
+from uuid import UUID
 
+from apps.accounts.models import Membership
+from apps.accounts.selectors import role_covers
 from apps.accounts.types import KeyHolder
 from apps.core.errors import NotAllowed
 
 Bounds = KeyHolder | Set[str] | None
 """The key that asks, or only its scopes; None: a person asks, and nothing is bound."""
 _LISTS = ("allowed_tiers", "allowed_workers")
-_RATES = ("requests_per_minute", "tokens_per_minute")
+RATES = ("requests_per_minute", "tokens_per_minute")
+"""Of a key, and of its team for all keys together."""
 
 
 def require_within(values: Mapping[str, Any], within: Bounds) -> None:
@@ -31,6 +37,40 @@ def require_within(values: Mapping[str, Any], within: Bounds) -> None:
         _require_rates(values, within)
 
 
+def require_rates_kept(
+    before: Mapping[str, Any], after: Mapping[str, Any], within: KeyHolder | None
+) -> None:
+    """Raise NotAllowed if a key would raise or lift a rate of its team.
+
+    Both mappings hold the same rates; None is no limit.
+    """
+    if within is None:
+        return
+    for field, wanted in after.items():
+        present = before[field]
+        if present is not None and (wanted is None or wanted > present):
+            raise NotAllowed(
+                f"{field} of the team binds this API key, so it cannot raise or lift "
+                f"it; sign in and do it yourself"
+            )
+
+
+def require_role_within(role: str, within: KeyHolder | None, team_id: UUID) -> None:
+    """Raise NotAllowed if a key would give a role that reaches beyond its maker's.
+
+    The maker's present role counts, so a key never gives back what its maker lost.
+    """
+    if within is None or within.created_by_id is None:
+        return
+    makers = Membership.objects.for_team(team_id).filter(user_id=within.created_by_id)
+    own = makers.values_list("role", flat=True).first()
+    if own is not None and not role_covers(own, role):
+        raise NotAllowed(
+            f"the maker of this API key is {own!r} in this team, so it cannot give the "
+            f"role {role!r}; sign in and do it yourself"
+        )
+
+
 def _require_lists(values: Mapping[str, Any], holder: KeyHolder) -> None:
     for field in _LISTS:
         own: frozenset[str] = getattr(holder, field)
@@ -43,7 +83,7 @@ def _require_lists(values: Mapping[str, Any], holder: KeyHolder) -> None:
 
 
 def _require_rates(values: Mapping[str, Any], holder: KeyHolder) -> None:
-    for field in _RATES:
+    for field in RATES:
         own: int | None = getattr(holder, field)
         wanted = values.get(field, own)
         if own is not None and (wanted is None or wanted > own):

@@ -17,8 +17,10 @@ from django.db.models import Q
 
 from apps.accounts import keys
 from apps.accounts.digests import API_KEY, digests_of
+from apps.accounts.errors import UnknownKey
+from apps.accounts.guesses import guesses
 from apps.accounts.models import ApiKey
-from apps.accounts.types import KeyHolder
+from apps.accounts.types import KeyHolder, ProgressWord
 from apps.core.errors import NotAuthenticated
 from apps.core.recent import Recent
 
@@ -43,8 +45,8 @@ def api_key_peek(raw: str) -> KeyHolder | None:
 def api_key_resolve(raw: str, *, now: datetime) -> KeyHolder:
     """Return whom the key `raw` speaks for. Blocks on the database if it must.
 
-    Raises: NotAuthenticated, saying what to do, if the key is missing, malformed,
-    unknown, revoked or expired.
+    Raises: NotAuthenticated, saying what to do, if the key is missing, revoked or
+    expired; UnknownKey if it is malformed or unknown.
     """
     holder = api_key_peek(raw)
     if holder is not None and now < holder.expires_at:
@@ -53,23 +55,38 @@ def api_key_resolve(raw: str, *, now: datetime) -> KeyHolder:
     generation = _cache.generation
     api_key = _find(parsed)
     if api_key is None:
-        raise _refusal(raw, "is not known here; check the address and the key")
-    if api_key.revoked_at is not None:
-        raise _refusal(raw, "has been revoked; ask an admin of your team for a new one")
-    if now >= api_key.expires_at:
-        day = api_key.expires_at.date().isoformat()
-        raise _refusal(
-            raw, f"expired on {day}; ask an admin of your team for a new one"
-        )
-    maker = api_key.created_by
-    if maker is not None and not maker.is_active:
-        raise _refusal(raw, "was made by somebody whose account is switched off")
+        raise _unknown(raw, "is not known here; check the address and the key")
+    _require_valid(api_key, raw, now)
     holder = _holder(api_key)
     lifetime_s = (api_key.expires_at - now).total_seconds()
     digest = digests_of(raw, purpose=API_KEY)[0]
     _cache.put(digest, holder, lifetime_s=lifetime_s, generation=generation)
     _note_use(api_key, now)
     return holder
+
+
+def api_key_holder(
+    team_id: uuid.UUID, key_id: uuid.UUID | None, *, now: datetime
+) -> KeyHolder:
+    """Return whom a key speaks for that was checked when the work began.
+
+    For work in the background, before each part of it. Raises: NotAuthenticated if the
+    key is no longer valid.
+    """
+    keys_of_team = ApiKey.objects.for_team(team_id).select_related("team", "created_by")
+    api_key = keys_of_team.filter(id=key_id).first() if key_id else None
+    if api_key is None:
+        raise NotAuthenticated("the API key has been deleted")
+    _require_valid(api_key, f"cdk_{api_key.prefix}", now)
+    return _holder(api_key)
+
+
+def unknown_key_note(address: str) -> None:
+    """Count a key from an address that is none of this site. Never blocks.
+
+    Raises: TooManyGuesses.
+    """
+    guesses.note(address)
 
 
 def api_key_cache_clear() -> None:
@@ -99,14 +116,34 @@ def _parse(raw: str) -> keys.ParsedKey:
         )
     parsed = keys.key_parse(raw)
     if parsed is None:
-        raise _refusal(raw, "is not well formed; copy it again as a whole")
+        raise _unknown(raw, "is not well formed; copy it again as a whole")
     return parsed
 
 
+def _require_valid(api_key: ApiKey, raw: str, now: datetime) -> None:
+    """Raise NotAuthenticated if the key is revoked or expired, or its maker is off."""
+    if api_key.revoked_at is not None:
+        raise _refusal(raw, "has been revoked; ask an admin of your team for a new one")
+    if now >= api_key.expires_at:
+        day = api_key.expires_at.date().isoformat()
+        raise _refusal(
+            raw, f"expired on {day}; ask an admin of your team for a new one"
+        )
+    maker = api_key.created_by
+    if maker is not None and not maker.is_active:
+        raise _refusal(raw, "was made by somebody whose account is switched off")
+
+
 def _refusal(raw: str, complaint: str) -> NotAuthenticated:
-    return NotAuthenticated(
-        f"the API key that begins {raw[:ECHO_LENGTH]!r} {complaint}"
-    )
+    return NotAuthenticated(_words(raw, complaint))
+
+
+def _unknown(raw: str, complaint: str) -> UnknownKey:
+    return UnknownKey(_words(raw, complaint))
+
+
+def _words(raw: str, complaint: str) -> str:
+    return f"the API key that begins {raw[:ECHO_LENGTH]!r} {complaint}"
 
 
 def _find(parsed: keys.ParsedKey) -> ApiKey | None:
@@ -140,12 +177,20 @@ def _holder(api_key: ApiKey) -> KeyHolder:
         team_requests_per_minute=api_key.team.requests_per_minute,
         team_tokens_per_minute=api_key.team.tokens_per_minute,
         delivery=_delivery(api_key.delivery),
+        progress=_progress(api_key.progress),
     )
 
 
 def _delivery(word: str) -> Literal["live", "verified"] | None:
     match word:
         case "live" | "verified":
+            return word
+    return None
+
+
+def _progress(word: str) -> ProgressWord | None:
+    match word:
+        case "reasoning" | "events" | "off":
             return word
     return None
 

@@ -9,7 +9,9 @@ from apps.accounts.models import Invitation, Membership, Permission, Role, Team,
 from apps.accounts.selectors import require_permission
 from apps.accounts.services.api_keys import revoke_keys_of
 from apps.accounts.services.fields import clean_fields, clean_role
+from apps.accounts.services.key_bounds import require_role_within
 from apps.accounts.services.records import apply_changes, lock_team, record
+from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor, EntryDraft
 from apps.core.errors import Conflict, InvalidFields, NotAllowed, NotFound
 
@@ -48,8 +50,12 @@ def member_change_role(
     role: str,
     actor: Actor,
     acting_role: str | None = None,
+    within: KeyHolder | None = None,
 ) -> Membership:
     """Give a member another role. Only owners make, change or unmake owners.
+
+    `within` is the key that asks; None if a person does. It gives no role that reaches
+    beyond its maker's, so it raises its maker neither.
 
     The keys they made go on working, even if the new role may not run: a key speaks for
     the team. Whoever wants them gone revokes them.
@@ -59,6 +65,7 @@ def member_change_role(
     role = clean_fields({"role": role}, {"role": clean_role})["role"]
     membership = _locked_membership(team, user)
     require_manager(acting_role, membership.role, role)
+    require_role_within(role, within, team.id)
     if role != Role.OWNER:
         _keep_an_owner(membership)
     data = apply_changes(membership, {"role": role})

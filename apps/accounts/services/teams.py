@@ -20,9 +20,11 @@ from apps.accounts.services.fields import (
     clean_requests_rate,
     clean_tokens_rate,
 )
+from apps.accounts.services.key_bounds import RATES, require_rates_kept
 from apps.accounts.services.key_checks import forget_team
 from apps.accounts.services.members import member_add
 from apps.accounts.services.records import apply_changes, lock_team, record
+from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor, EntryDraft
 from apps.core.errors import InvalidFields
 
@@ -60,14 +62,19 @@ def team_create(
 
 
 @transaction.atomic
-def team_update(*, team: Team, actor: Actor, **changes: Any) -> Team:
+def team_update(
+    *, team: Team, actor: Actor, within: KeyHolder | None = None, **changes: Any
+) -> Team:
     """Change a team's name, requests_per_minute or tokens_per_minute.
 
     The team's keys follow new rates at once in this process, within `CACHE_SECONDS` in
-    others. Raises: InvalidFields, NotFound.
+    others. `within` is the key that asks, which may only tighten the rates; None if a
+    person does. Raises: InvalidFields, NotAllowed, NotFound.
     """
     cleaned = clean_fields(changes, _FIELDS)
     row = lock_team(team.id)
+    rates = {name: cleaned[name] for name in RATES if name in cleaned}
+    require_rates_kept({name: getattr(row, name) for name in rates}, rates, within)
     data = apply_changes(row, cleaned)
     if data is not None:
         record(row.id, EntryDraft("team.updated", "team", row.id, actor, data))

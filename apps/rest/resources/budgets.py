@@ -120,20 +120,25 @@ class OneBudget(RestView):
         example=EXAMPLE,
     )
     def patch(self, request: Request, budget_id: uuid.UUID) -> Response:
-        """Set another limit. Whom and how long it is for stays as it is."""
+        """Set another limit. Whom and how long it is for stays as it is.
+
+        A key cannot raise a budget that binds it: its own, its maker's or the team's.
+        """
         budget = budget_update(
             budget=access_budget(self.asker.team_id, budget_id),
             values=self.read(BudgetChangeInput),
             actor=self.asker.actor,
+            within=self.asker.key,
         )
         return Response(_output(budget))
 
     @operation("budget_delete", "Lift a budget")
     def delete(self, request: Request, budget_id: uuid.UUID) -> Response:
-        """Lift a budget at once."""
+        """Lift a budget at once. A key cannot lift a budget that binds it."""
         budget_delete(
             budget=access_budget(self.asker.team_id, budget_id),
             actor=self.asker.actor,
+            within=self.asker.key,
         )
         return Response(status=204)
 

@@ -44,7 +44,7 @@ TEMPERATURE = r"^[0-2](\.\d{1,2})?$"
 EXAMPLE: dict[str, Any] = {
     **ENDPOINT,
     "name": "planner",
-    "mode": "lists",
+    "mode": "json_schema",
     "shows_descriptions": False,
     "uses_prefill": False,
     "temperature": "0.7",
@@ -59,13 +59,15 @@ class ConductorInput(EndpointInput):
     mode = Word(
         choices=ConductorMode.choices,
         required=False,
-        help_text="How it is asked to write its plan.",
+        help_text="How it is asked to write its plan: `json_schema` for general "
+        "models, `lists` for models trained as conductors. Default: json_schema.",
     )
     shows_descriptions = Flag(
         required=False, help_text="False: workers are anonymous in its prompt."
     )
     uses_prefill = Flag(
-        required=False, help_text="True: its reasoning is started for it."
+        required=False,
+        help_text="True: its reasoning is started for it. For `lists` only.",
     )
     context_tokens = Whole(
         min_value=1,
@@ -113,7 +115,7 @@ class Conductors(RestView):
         body=ConductorInput,
         answer=ConductorOutput,
         status=201,
-        sent={**SENT, "name": "planner", "mode": "lists"},
+        sent={**SENT, "name": "planner", "mode": "json_schema"},
         example=EXAMPLE,
     )
     def post(self, request: Request) -> Response:
@@ -186,10 +188,12 @@ class ConductorTest(RestView):
 
         What goes wrong at the provider is in the answer.
         """
-        result = conductor_test(
-            team_id=self.asker.team_id,
-            conductor_id=conductor_id,
-            actor=self.asker.actor,
+        result = self.wait_for(
+            lambda: conductor_test(
+                team_id=self.asker.team_id,
+                conductor_id=conductor_id,
+                actor=self.asker.actor,
+            )
         )
         return Response(ModelTestOutput(result).data)
 

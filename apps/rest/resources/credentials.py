@@ -25,6 +25,7 @@ TAG = "Credentials"
 EXAMPLE: dict[str, Any] = {
     "id": "0199c0de-0000-7000-8000-000000000006",
     "name": "Mistral",
+    "scheme": "https",
     "host": "api.mistral.ai:443",
     "created_at": "2026-11-21T15:53:16.000000Z",
     "updated_at": "2026-11-21T15:53:16.000000Z",
@@ -32,14 +33,14 @@ EXAMPLE: dict[str, Any] = {
 
 
 class CredentialChangeInput(Input):
-    """What may change of a credential: never its host."""
+    """What may change of a credential: never where it is sent."""
 
     name = Text(max_length=100)
     secret = Text(max_length=4000, help_text="The provider's key. Write-only.")
 
 
 class CredentialInput(CredentialChangeInput):
-    """A new credential. Its base URL decides the host it is bound to for good."""
+    """A new credential. Its base URL decides where it is sent, for good."""
 
     base_url = Text(max_length=500)
 
@@ -49,6 +50,7 @@ class CredentialOutput(Output):
 
     id = serializers.UUIDField()
     name = serializers.CharField()
+    scheme = serializers.CharField(help_text="`https` or `http`: how it is sent.")
     host = serializers.CharField(help_text="The only one it is ever sent to.")
     created_at = Time()
     updated_at = Time()

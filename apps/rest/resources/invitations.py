@@ -101,6 +101,7 @@ class Invitations(RestView):
             actor=self.asker.actor,
             invited_by=self.asker.user,
             acting_role=self.asker.role,
+            within=self.asker.key,
             **self.read(InvitationInput),
         )
         place = reverse("rest:invitation", args=[invitation.id])

@@ -16,9 +16,11 @@ from apps.accounts.models import (
     DEFAULT_SCOPES,
     MAX_REQUESTS_PER_MINUTE,
     MAX_TOKENS_PER_MINUTE,
+    OFFERED_SCOPES,
     TIERS,
     ApiKey,
     Delivery,
+    ProgressForm,
     Scope,
     User,
 )
@@ -56,6 +58,7 @@ EXAMPLE: dict[str, Any] = {
     "tokens_per_minute": None,
     "always_include_usage": False,
     "delivery": None,
+    "progress": None,
     "state": "live",
     "created_by": "Alice",
     "created_at": "2026-11-21T15:53:16.000000Z",
@@ -72,7 +75,7 @@ class KeySettingsInput(Input):
 
     name = Text(max_length=100)
     scopes = serializers.ListField(
-        child=Word(choices=Scope.choices),
+        child=Word(choices=[(each.value, each.label) for each in OFFERED_SCOPES]),
         allow_empty=False,
         max_length=len(Scope.values),
         default=[str(scope) for scope in DEFAULT_SCOPES],
@@ -113,6 +116,13 @@ class KeySettingsInput(Input):
         help_text="How streamed answers go out unless the request says: word by word, "
         "or once they are complete. Null: as the tier says.",
     )
+    progress = Word(
+        choices=ProgressForm.choices,
+        allow_null=True,
+        default=None,
+        help_text="How streams tell what a run is doing unless the request says. Null: "
+        "as reasoning, before the answer begins.",
+    )
 
 
 class KeyInput(KeySettingsInput):
@@ -133,8 +143,8 @@ class KeyRotateInput(Input):
     )
 
 
-class DeliveryOutput(serializers.ChoiceField):
-    """A delivery, or null for none of its own."""
+class OwnWordOutput(serializers.ChoiceField):
+    """A word of the key's own, or null for none."""
 
     def to_representation(self, value: Any) -> Any:
         """Return the word or nothing."""
@@ -154,8 +164,11 @@ class KeyOutput(Output):
     requests_per_minute = serializers.IntegerField(allow_null=True)
     tokens_per_minute = serializers.IntegerField(allow_null=True)
     always_include_usage = serializers.BooleanField()
-    delivery = DeliveryOutput(
+    delivery = OwnWordOutput(
         choices=Delivery.choices, allow_null=True, help_text="Null: as the tier says."
+    )
+    progress = OwnWordOutput(
+        choices=ProgressForm.choices, allow_null=True, help_text="Null: as reasoning."
     )
     state = serializers.SerializerMethodField()
     created_by = serializers.SerializerMethodField(

@@ -89,6 +89,7 @@ class OneMember(RestView):
             role=values["role"],
             actor=self.asker.actor,
             acting_role=self.asker.role,
+            within=self.asker.key,
         )
         return Response(MemberOutput(changed).data)
 

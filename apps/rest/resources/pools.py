@@ -22,6 +22,7 @@ from apps.pools.models import Pool, Protocol, TierPlanner
 from apps.pools.selectors import (
     access_pool,
     access_pool_version,
+    planning_notices,
     pool_list,
     pool_values,
     pool_version_changes,
@@ -87,7 +88,9 @@ EXAMPLE: dict[str, Any] = {
     "worker_ids": ["0199c0de-0000-7000-8000-000000000007"],
     "fallback_id": "0199c0de-0000-7000-8000-000000000007",
     "no_substitute_ids": [],
+    "retries_refusals": False,
     "tiers": {"ultra": TIER},
+    "notices": [],
 }
 SENT = {key: EXAMPLE[key] for key in ("name", "worker_ids", "fallback_id")}
 
@@ -148,6 +151,11 @@ class PoolInput(Input):
         help_text="Those of `worker_ids` that take over for no other. The rest does, "
         "in order, when the fallback fails too.",
     )
+    retries_refusals = Flag(
+        required=False,
+        help_text="True: another worker is asked after one has refused the content. "
+        "Default: false, so that the refusal is the answer.",
+    )
     tiers = TiersInput(required=False)
 
 
@@ -176,6 +184,13 @@ class TierOutput(Output):
     is_hedged = serializers.BooleanField()
 
 
+class NoticeOutput(Output):
+    """One reason why a pool plans less than its settings suggest."""
+
+    path = serializers.CharField(help_text="The value that would have to change.")
+    message = serializers.CharField()
+
+
 class PoolOutput(Output):
     """A pool."""
 
@@ -189,7 +204,11 @@ class PoolOutput(Output):
     worker_ids = serializers.ListField(child=serializers.UUIDField())
     fallback_id = serializers.UUIDField()
     no_substitute_ids = serializers.ListField(child=serializers.UUIDField())
+    retries_refusals = serializers.BooleanField()
     tiers = serializers.DictField(child=TierOutput(), help_text="By name.")
+    notices = NoticeOutput(
+        many=True, help_text="Why a tier does not plan; empty: nothing to say."
+    )
 
 
 class PoolVersionOutput(Output):
@@ -232,6 +251,10 @@ class PresetOutput(Output):
     needs_key = serializers.BooleanField()
     hint = serializers.CharField()
     max_tokens_field = serializers.CharField()
+    extra_params = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Extra parameters that its models usually take.",
+    )
 
 
 # --- operations ----------------------------------------------------------------------
@@ -246,7 +269,8 @@ class Pools(RestView):
     @operation("pool_list", "List pools", page_of=PoolOutput, example=EXAMPLE)
     def get(self, request: Request) -> Response:
         """Return the pools by name."""
-        pools = pool_list(self.asker.team_id).prefetch_related("places")
+        pools = pool_list(self.asker.team_id).select_related("conductor", "fallback")
+        pools = pools.prefetch_related("places")
         page = page_by_place(pools, **self.read_page())
         told = [_told(pool) for pool in page.data]
         return self.paged(type(page)(told, page.next_cursor), PoolOutput)
@@ -404,7 +428,12 @@ class Presets(RestView):
 
 
 def _told(pool: Pool) -> dict[str, Any]:
-    return {"id": pool.id, "version": pool.version, **pool_values(pool)}
+    return {
+        "id": pool.id,
+        "version": pool.version,
+        **pool_values(pool),
+        "notices": planning_notices(pool),
+    }
 
 
 def _output(pool: Pool) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from apps.rest.throttles import pass_run
 from apps.rest.told import ToldRun, tell
 from apps.rest.views import RestView
 from apps.runs.models import Run, RunState, Source
-from apps.runs.resolution import DIRECT_PREFIX
+from apps.runs.resolution import is_direct
 from apps.runs.selectors import SEARCHED, access_run, run_estimate, run_list
 from apps.runs.services import (
     run_cancel,
@@ -101,8 +101,8 @@ class EstimateInput(Input):
 
     model = Text(
         max_length=200,
-        help_text="`conductor-mini`, `conductor-ultra`, `<pool>/mini`, `<pool>/ultra` "
-        "or `worker/<name>`.",
+        help_text="`conductor-mini`, `conductor-ultra`, `<pool>/mini`, `<pool>/ultra`, "
+        "`worker/<name>` or `<pool>/worker/<name>`.",
     )
     prompt = Text(trim_whitespace=False, help_text="What is to be done.")
 
@@ -338,7 +338,7 @@ class Runs(RestView):
         To wait for the answer, or to stream it, use the OpenAI-compatible `/v1`.
         """
         values = self.read(RunInput)
-        if values["model"].startswith(DIRECT_PREFIX):
+        if is_direct(values["model"]):
             self.asker.require(DIRECT)
         meter = pass_run(self, values["prompt"])
         submit = run_submit_aside if values.pop("background") else run_submit
@@ -398,7 +398,7 @@ class RunRerun(RestView):
         asker = self.asker
         run = access_run(team_id=asker.team_id, run_id=run_id)
         asker.require(READ_RUNS)
-        if run.model.startswith(DIRECT_PREFIX):
+        if is_direct(run.model):
             asker.require(DIRECT)
         meter = pass_run(self, tell(run).prompt)
         new_id = run_rerun(

@@ -84,14 +84,17 @@ class OneTeam(RestView):
         example=EXAMPLE,
     )
     def patch(self, request: Request) -> Response:
-        """Change the rates or, for owners, the name."""
+        """Change the rates or, for owners, the name. A key can only lower the rates."""
         values = self.read(TeamInput, is_partial=True)
         if "name" in values:
             self.asker.require(MANAGE_TEAM)
-        actor = self.asker.actor
-        return Response(
-            TeamOutput(team_update(team=self.asker.team, actor=actor, **values)).data
+        changed = team_update(
+            team=self.asker.team,
+            actor=self.asker.actor,
+            within=self.asker.key,
+            **values,
         )
+        return Response(TeamOutput(changed).data)
 
     @operation("team_delete", "Delete the team", query=TeamDeleteQuery)
     def delete(self, request: Request) -> Response:

@@ -10,7 +10,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.pools.models import Protocol, Worker
+from apps.llm.types import EXTRA_PARAMS
+from apps.pools.models import (
+    MAX_BUDGET_TOKENS,
+    Protocol,
+    ReasoningEffort,
+    Worker,
+    WorkerKind,
+)
 from apps.pools.selectors import (
     access_worker,
     worker_list,
@@ -45,11 +52,16 @@ TAG = "Workers"
 HEALTH_STATES = [(state.value, state.value) for state in HealthState]
 EXAMPLE: dict[str, Any] = {
     **ENDPOINT,
+    "kind": "chat",
     "description": "Good at prose.",
     "context_tokens": 128000,
     "accepts_images": False,
     "accepts_tools": True,
     "accepts_prefill": False,
+    "extra_params": ["frequency_penalty", "presence_penalty"],
+    "reasoning_effort": "",
+    "thinking_budget_tokens": None,
+    "extra_body": {},
     "tags": ["eu"],
     "is_enabled": True,
     "health": {"state": "healthy", "calls": 40, "failures": 1, "latency_ms": 2104},
@@ -59,6 +71,12 @@ EXAMPLE: dict[str, Any] = {
 class WorkerInput(EndpointInput):
     """A worker."""
 
+    kind = Word(
+        choices=WorkerKind.choices,
+        required=False,
+        help_text="`embedding`: it makes embeddings of texts and is in no plan; for "
+        "the protocols `openai` and `gemini`. Default: `chat`.",
+    )
     description = Text(
         required=False,
         allow_blank=True,
@@ -80,8 +98,37 @@ class WorkerInput(EndpointInput):
         help_text="True: it goes on from a partial answer that ends the messages, so "
         "it can take over in the middle of one. Default: false.",
     )
+    extra_params = serializers.ListField(
+        child=Word(choices=[(name, name) for name in EXTRA_PARAMS]),
+        required=False,
+        max_length=len(EXTRA_PARAMS),
+        help_text="Extra parameters of requests that are passed on to it. Means "
+        "something to the protocol `openai` alone. Default: none.",
+    )
+    reasoning_effort = Word(
+        choices=[("", ""), *ReasoningEffort.choices],
+        required=False,
+        allow_blank=True,
+        help_text="For requests that do not say. Empty: the server's own.",
+    )
+    thinking_budget_tokens = Whole(
+        min_value=1,
+        max_value=MAX_BUDGET_TOKENS,
+        required=False,
+        allow_null=True,
+        help_text="For requests that do not say how hard to think. Null: none is set.",
+    )
+    extra_body = serializers.DictField(
+        required=False,
+        help_text="Fields that go into the JSON body of each request as they are; what "
+        "the request itself says counts more. At most 8,000 bytes. Never put a secret "
+        "here: it is shown, recorded and kept.",
+    )
     tags = serializers.ListField(
-        child=Text(max_length=64), max_length=20, required=False
+        child=Text(max_length=64),
+        max_length=20,
+        required=False,
+        help_text="Notes for people's lists. Not enforced: no run is held to them.",
     )
     is_enabled = Flag(required=False)
 
@@ -114,11 +161,16 @@ class WorkerHealthOutput(Output):
 class WorkerOutput(EndpointOutput):
     """A worker."""
 
+    kind = serializers.ChoiceField(choices=WorkerKind.choices)
     description = serializers.CharField()
     context_tokens = serializers.IntegerField(allow_null=True)
     accepts_images = serializers.BooleanField()
     accepts_tools = serializers.BooleanField()
     accepts_prefill = serializers.BooleanField()
+    extra_params = serializers.ListField(child=serializers.CharField())
+    reasoning_effort = serializers.CharField(help_text="Empty: the server's own.")
+    thinking_budget_tokens = serializers.IntegerField(allow_null=True)
+    extra_body = serializers.DictField()
     tags = serializers.ListField(child=serializers.CharField())
     is_enabled = serializers.BooleanField()
     health = WorkerHealthOutput()
@@ -218,8 +270,10 @@ class WorkerTest(RestView):
         One that answers must show what it can do, too. What goes wrong at the provider
         is in the answer.
         """
-        result = worker_test(
-            team_id=self.asker.team_id, worker_id=worker_id, actor=self.asker.actor
+        result = self.wait_for(
+            lambda: worker_test(
+                team_id=self.asker.team_id, worker_id=worker_id, actor=self.asker.actor
+            )
         )
         return Response(ModelTestOutput(result).data)
 
@@ -241,7 +295,8 @@ class ProviderModels(RestView):
     )
     def post(self, request: Request) -> Response:
         """Ask a provider for the names of its models."""
-        names = models_fetch(team_id=self.asker.team_id, **self.read(ModelsInput))
+        given = self.read(ModelsInput)
+        names = self.wait_for(lambda: models_fetch(team_id=self.asker.team_id, **given))
         return Response({"models": names})
 
 
@@ -254,6 +309,7 @@ def _told(worker: Worker, health: WorkerHealth) -> dict[str, Any]:
     return {
         "id": worker.id,
         **worker_values(worker),
+        "extra_body": worker.extra_body,
         "list_price": listed(worker),
         "pools": sorted(pool.name for pool in worker.pools.all()),
         "last_test": health.last_test,

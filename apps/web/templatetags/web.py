@@ -10,6 +10,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from apps.core.plain_text import plain
 from apps.web import formats
 
 register = template.Library()
@@ -17,6 +18,12 @@ register.filter("money", formats.money)
 register.filter("cost", formats.cost)
 register.filter("count", formats.count)
 register.filter("duration", formats.duration)
+
+
+@register.filter("plain")
+def plain_text(text: object) -> str:
+    """Return a name for a place without elements: a title, an attribute, a notice."""
+    return plain(str(text))
 
 
 @register.filter

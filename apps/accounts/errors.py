@@ -1,0 +1,16 @@
+"""Why a request is not authenticated."""
+
+from __future__ import annotations
+
+from apps.core.errors import ConductorError, NotAuthenticated
+
+
+class UnknownKey(NotAuthenticated):
+    """The key that was sent is none of this site."""
+
+
+class TooManyGuesses(ConductorError):
+    """An address has sent too many keys that are none of this site."""
+
+    code = "too_many_unknown_keys"
+    http_status = 429

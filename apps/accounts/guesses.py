@@ -1,0 +1,76 @@
+"""How many unknown API keys one address may try before it is told to stop.
+
+Guarantees: only requests whose key is unknown or malformed are counted and refused
+here, so valid keys from the same address, behind a NAT or a proxy, work as ever. Memory
+is bounded: beyond MAX_ADDRESSES the one that began first is forgotten. Each process
+counts for itself.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+
+from django.conf import settings
+
+from apps.accounts.errors import TooManyGuesses
+
+WINDOW_S = 60.0
+MAX_ADDRESSES = 10_000
+
+
+class Guesses:
+    """Counts by address."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._windows: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        """By network: when its window began, and guesses since. Oldest first."""
+        self._lock = Lock()
+
+    def note(self, address: str) -> None:
+        """Count one unknown key. Raises: TooManyGuesses beyond the limit."""
+        limit = settings.UNKNOWN_KEYS_PER_MINUTE
+        network, now = _network(address), self._clock()
+        with self._lock:
+            began, count = self._windows.get(network, (now, 0))
+            if now - began >= WINDOW_S:
+                del self._windows[network]
+                began, count = now, 0
+            self._windows[network] = (began, count + 1)
+            if len(self._windows) > MAX_ADDRESSES:
+                self._windows.popitem(last=False)
+        if limit and count >= limit:
+            wait_s = math.ceil(began + WINDOW_S - now)
+            raise TooManyGuesses(
+                f"more than {limit} API keys that are not known here came from your "
+                f"address within a minute; check the key, then try again in {wait_s} s",
+                retry_after_s=wait_s,
+            )
+
+    def clear(self) -> None:
+        """Forget everything, as a restart would."""
+        with self._lock:
+            self._windows.clear()
+
+    def __len__(self) -> int:
+        return len(self._windows)
+
+
+def _network(address: str) -> str:
+    """Return what counts as one address: of IPv6 the /64 that one customer has."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return ""
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is None:
+        return str(ipaddress.ip_network((int(found), 64), strict=False))
+    return address
+
+
+guesses = Guesses()
+"""This process's."""
