@@ -19,17 +19,19 @@ from apps.pools.models import (
     TierName,
     TierPlanner,
     Worker,
+    WorkerKind,
 )
 from apps.pools.selectors import (
     conductor_list,
     conductor_values,
+    planning_notices,
     pool_list,
     pool_version_changes,
     pool_versions,
     worker_list,
     worker_values,
 )
-from apps.pools.types import Change, WorkerHealth
+from apps.pools.types import Change, PlanningNotice, WorkerHealth
 from apps.runs.selectors import worker_healths
 from apps.web import formats
 
@@ -95,6 +97,8 @@ class PoolCard:
     tiers: tuple[TierLine, ...]
     successors: str
     """Who takes over when a worker fails, in order."""
+    notices: tuple[PlanningNotice, ...]
+    """Why it plans less than one might think."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +163,7 @@ def pool_cards(team_id: uuid.UUID) -> list[PoolCard]:
             workers=tuple(rows[place.worker_id] for place in pool.places.all()),
             tiers=tuple(tier_line(pool, tier) for tier in pool.tiers.all()),
             successors=_successors(pool),
+            notices=tuple(planning_notices(pool)),
         )
         for pool in pools
     ]
@@ -241,6 +246,9 @@ def _served(model: Worker | Conductor) -> str:
 
 
 def _abilities(worker: Worker) -> Iterable[str]:
+    if worker.kind == WorkerKind.EMBEDDING:
+        yield "makes embeddings"
+        return
     if worker.accepts_images:
         yield "takes images"
     if not worker.accepts_tools:

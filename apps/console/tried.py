@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from apps.pools.models import Conductor, Worker
+from apps.engine.errors import PlanFault
+from apps.pools.models import Conductor, ConductorMode, Worker
 from apps.pools.selectors import last_test
 from apps.pools.types import TestResult
 
@@ -25,10 +26,19 @@ ADVICE = {
     "not_found": "No such model or path there. Check the address and the model.",
     "bad_request": "The provider refused the request. Another name for the output "
     "limit, under “More”, often helps.",
+    "content_filtered": "The provider refused the test for its content. Try again, or "
+    "ask the provider.",
     "context_length": "The model's context is too small for a test of a few words.",
 }
 """What to do, by the typed error of a test."""
-
+PLAN_ADVICE = {
+    ConductorMode.LISTS: "Few models write such lists unless they were trained to. "
+    "Choose JSON schema under “How it writes plans”, or another model.",
+    ConductorMode.JSON_SCHEMA: "Either the server does not support structured output, "
+    "or the model cannot plan. Choose another model, or three lists under “How it "
+    "writes plans”.",
+}
+"""What to do about an answer that is not a plan, by how plans are written."""
 
 WORDS = {
     "accepts_images": ("takes images", "takes no images"),
@@ -64,11 +74,20 @@ def test_line(model: Worker | Conductor) -> TestLine | None:
     shown = {n: result.abilities[n] for n in WORDS if n in result.abilities}
     return TestLine(
         result=result,
-        advice=ADVICE.get(result.error_code, ""),
+        advice=_advice(model, result),
         shown=", ".join(WORDS[name][not has] for name, has in shown.items()),
         unmarked=_list(n for n, has in shown.items() if has and not _is_set(model, n)),
         missing=_list(n for n, has in shown.items() if _is_set(model, n) and not has),
     )
+
+
+def _advice(model: Worker | Conductor, result: TestResult) -> str:
+    code = result.error_code
+    if code == PlanFault.TRUNCATED:
+        return "Allow a longer plan under “More”, or choose another model."
+    if isinstance(model, Conductor) and code in set(PlanFault):
+        return PLAN_ADVICE[ConductorMode(model.mode)]
+    return ADVICE.get(code, "")
 
 
 def _is_set(model: Worker | Conductor, ability: str) -> bool:

@@ -48,6 +48,11 @@ class RunBody:
     timeline: timeline.Timeline
 
     @property
+    def busy_ms(self) -> int:
+        """Return the time of all calls added up, of those in flight up to now."""
+        return sum(bar.duration_ms for bar in self.timeline.bars)
+
+    @property
     def parallel(self) -> int:
         """Return the most calls that were in flight at the same moment."""
         bars = self.timeline.bars

@@ -6,15 +6,14 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.pools.models import Pool, PoolWorker, Tier, TierName
+from apps.pools.models import Pool, PoolWorker, Tier, TierName, WorkerKind
 from apps.pools.selectors import pool_list
+from apps.runs.resolution import direct_model
 from apps.runs.selectors import run_list
 from apps.runs.types import RunFilters
 
 SIMULATED = "simulated"
 """Tag, or word in the description, of a worker that only pretends to be a model."""
-DIRECT = "worker/"
-"""Begins the model name of a run that asks one worker."""
 RECENT_RUNS = 500
 """Enough to meet each model a team uses; the filter stays quick in a long history."""
 EXPLANATIONS = {
@@ -40,8 +39,18 @@ class WorkerChoice:
     """A worker that can also be asked directly, without a plan."""
 
     name: str
+    model: str
+    """The model name that asks it directly."""
     description: str
     is_simulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DirectChoice:
+    """A worker by its name, and the model name that asks it directly."""
+
+    name: str
+    model: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +83,23 @@ def pool_choices(team_id: uuid.UUID) -> list[PoolChoice]:
     return sorted((_pool(p) for p in pools), key=lambda pool: not pool.is_default)
 
 
-def worker_choices(pools: Sequence[PoolChoice]) -> list[WorkerChoice]:
-    """Return the workers of all pools, each once, in the order of the pools."""
-    return list({w.name: w for pool in pools for w in pool.workers}.values())
+def direct_models(pools: Sequence[PoolChoice]) -> list[str]:
+    """Return the model names that ask one worker of these pools directly."""
+    return [worker.model for pool in pools for worker in pool.workers]
 
 
-def worker_names(team_id: uuid.UUID) -> list[str]:
-    """Return the names of the workers of all pools, ordered as by `worker_choices`."""
-    places = PoolWorker.objects.for_team(team_id)
+def direct_choices(team_id: uuid.UUID) -> list[DirectChoice]:
+    """Return the enabled workers of all pools, each once; the default pool is first."""
+    places = PoolWorker.objects.for_team(team_id).filter(
+        worker__is_enabled=True, worker__kind=WorkerKind.CHAT
+    )
     ordered = places.order_by("-pool__is_default", "pool__name", "position")
-    return list(dict.fromkeys(ordered.values_list("worker__name", flat=True)))
-
-
-def direct_model(worker: str) -> str:
-    """Return the model name that asks one worker, without a plan."""
-    return f"{DIRECT}{worker}"
-
-
-def direct_worker(model: str) -> str:
-    """Return the worker a model name asks directly; empty if it asks for a plan."""
-    return model.removeprefix(DIRECT) if model.startswith(DIRECT) else ""
+    found: dict[str, DirectChoice] = {}
+    columns = ("worker__name", "pool__name", "pool__is_default")
+    for worker, pool, is_default in ordered.values_list(*columns):
+        model = direct_model(worker, None if is_default else pool)
+        found.setdefault(worker, DirectChoice(worker, model))
+    return list(found.values())
 
 
 def recent_models(team_id: uuid.UUID) -> list[str]:
@@ -111,11 +117,12 @@ def _pool(pool: Pool) -> PoolChoice:
         workers=tuple(
             WorkerChoice(
                 worker.name,
+                direct_model(worker.name, None if pool.is_default else pool.name),
                 worker.description,
                 SIMULATED in worker.tags or SIMULATED in worker.description.lower(),
             )
             for worker in workers
-            if worker.is_enabled
+            if worker.is_enabled and worker.kind == WorkerKind.CHAT
         ),
     )
 

@@ -17,9 +17,9 @@ from apps.audit.types import Actor
 from apps.core.errors import InvalidInput
 from apps.engine.events import RunCreated
 from apps.playground.body import RunBody, compose
-from apps.playground.choices import direct_model, direct_worker
 from apps.playground.story import RunStory
 from apps.runs.models import Run
+from apps.runs.resolution import direct_worker
 from apps.runs.selectors import order_of, run_events
 from apps.runs.types import RunOrder
 from apps.web import formats
@@ -108,9 +108,9 @@ def _side(run: Run, place: str, now: datetime) -> Side:
 
 
 def order_for_worker(
-    run: Run, worker: str, *, actor: Actor, user_id: uuid.UUID
+    run: Run, model: str, *, actor: Actor, user_id: uuid.UUID
 ) -> RunOrder:
-    """Return the order that asks one worker what `run` was asked, settings included.
+    """Return the order that asks `model` what `run` was asked, settings included.
 
     Raises: InvalidInput if the prompt has been erased.
     """
@@ -119,7 +119,7 @@ def order_for_worker(
         raise InvalidInput("the prompt of this run has been erased", param="prompt")
     return replace(
         order_of(run, created),
-        model=direct_model(worker),
+        model=model,
         source="playground",
         actor=actor,
         user_id=user_id,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import orjson
 
-from apps.audit.selectors import PAGE, entry_list
+from apps.audit.selectors import PAGE, entry_list, with_previous_hashes
 from apps.audit.types import EntryView
 
 
@@ -21,12 +22,20 @@ class EntryRow:
     action: str
     recorded_at: datetime
     actor: str
+    outcome: str
+    fields: tuple[tuple[str, str], ...]
+    """What it says, by name; values that are no text as JSON."""
+    texts: tuple[tuple[str, int | None], ...]
+    """Texts that belong to it, with their characters; None: erased."""
     hash: str
+    previous_hash: str
     anchor: str
     """Id of the card the entry belongs to."""
+    place: str
+    """What that card is called."""
 
 
-def entry_rows(entries: Iterable[EntryView]) -> list[EntryRow]:
+def entry_rows(team_id: uuid.UUID, entries: list[EntryView]) -> list[EntryRow]:
     """Return entries of a run as the ledger pane shows them."""
     return [
         EntryRow(
@@ -34,10 +43,18 @@ def entry_rows(entries: Iterable[EntryView]) -> list[EntryRow]:
             action=entry.action,
             recorded_at=entry.recorded_at,
             actor=entry.actor.display,
+            outcome=entry.outcome,
+            fields=tuple((name, _words(value)) for name, value in entry.data.items()),
+            texts=tuple(
+                (name, None if text is None else len(text))
+                for name, text in entry.bodies.items()
+            ),
             hash=entry.hash,
+            previous_hash=entry.previous_hash or "",
             anchor=_anchor(entry),
+            place=_place(entry),
         )
-        for entry in entries
+        for entry in with_previous_hashes(team_id, entries)
     ]
 
 
@@ -55,6 +72,23 @@ def _all_entries(team_id: uuid.UUID, run_id: uuid.UUID) -> Iterator[EntryView]:
         if len(entries) < PAGE:
             return
         after_seq = entries[-1].seq
+
+
+def _words(value: Any) -> str:
+    return (
+        value if isinstance(value, str) else orjson.dumps(value, default=dict).decode()
+    )
+
+
+def _place(entry: EntryView) -> str:
+    kind = entry.action.partition(".")[0]
+    if kind == "step":
+        return f"step {entry.data['step'] + 1}"
+    return (
+        f"the plan of round {entry.data['round'] + 1}"
+        if kind == "plan"
+        else "the summary"
+    )
 
 
 def _anchor(entry: EntryView) -> str:

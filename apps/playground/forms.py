@@ -10,10 +10,11 @@ from django import forms
 from django.conf import settings
 from django.utils import timezone
 
-from apps.playground.choices import PoolChoice, direct_model, worker_choices
+from apps.playground.choices import PoolChoice, direct_models
 from apps.pools.models import TierName
 from apps.runs.models import RunState
 from apps.runs.types import RunFilters
+from apps.web.formats import size
 
 PERIODS = {
     "hour": ("Last hour", timedelta(hours=1)),
@@ -47,10 +48,11 @@ class RunForm(forms.Form):
         prompt: str = self.cleaned_data["prompt"].replace("\r\n", "\n")
         if not prompt.strip():
             raise forms.ValidationError("Write a prompt.")
-        size = len(prompt.encode())
-        if size > settings.MAX_PROMPT_BYTES:
+        length, limit = len(prompt.encode()), settings.MAX_PROMPT_BYTES
+        if length > limit:
+            found = size(length, rounds_up=True)
             raise forms.ValidationError(
-                f"The prompt has {size:,} bytes; {settings.MAX_PROMPT_BYTES:,} fit."
+                f"The prompt is too long: {found} (limit {size(limit)})."
             )
         return prompt
 
@@ -59,7 +61,7 @@ class RunForm(forms.Form):
         """Return the chosen model in the words of the API."""
         data = self.cleaned_data
         if data.get("worker"):
-            return direct_model(data["worker"])
+            return str(data["worker"])
         tier = data.get("tier") or TierName.ULTRA.value
         chosen = [pool for pool in self._pools if pool.name == data.get("pool")]
         return chosen[0].model(tier) if chosen else f"conductor-{tier}"
@@ -86,8 +88,9 @@ class CompareForm(forms.Form):
 
 
 def _worker_field(pools: Sequence[PoolChoice], *, required: bool) -> forms.ChoiceField:
+    """Return a choice of one worker, by the model name that asks it directly."""
     return forms.ChoiceField(
-        choices=[(worker.name, worker.name) for worker in worker_choices(pools)],
+        choices=[(model, model) for model in direct_models(pools)],
         required=required,
         error_messages={
             "required": "Choose a worker.",
@@ -131,6 +134,11 @@ class RunFilterForm(forms.Form):
     def is_active(self) -> bool:
         """Say whether any filter is set."""
         return any(self.cleaned_data.values())
+
+    @property
+    def has_other_filters(self) -> bool:
+        """Say whether any filter is set beside the search."""
+        return any(value for name, value in self.cleaned_data.items() if name != "q")
 
     @property
     def is_search(self) -> bool:

@@ -1,10 +1,17 @@
 """Model text as HTML. Model text is hostile: the sanitiser always has the last word.
 
 Guarantees that what comes out holds no script, no style, no image, no form and no
-address other than http, https or mailto, and that it loads nothing by itself.
+address other than http, https or mailto, that it loads nothing by itself, and that no
+text takes longer than its budget: `formattable` says in advance how much of it fits.
 """
 
 from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from hashlib import sha256
+from itertools import pairwise
+from threading import Lock
 
 import nh3
 from django.utils.safestring import SafeString, mark_safe
@@ -12,6 +19,7 @@ from markdown_it import MarkdownIt
 
 TAGS = frozenset(
     {
+        "div",
         *("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6"),
         *("strong", "em", "s", "code", "pre", "blockquote", "a"),
         *("ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td"),
@@ -21,15 +29,117 @@ _PARSER = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(
     ["table", "strikethrough"]
 )
 _PARSER.disable("image")
+_PARSER.add_render_rule("table_open", lambda *args: "<div><table>")
+_PARSER.add_render_rule("table_close", lambda *args: "</table></div>")
+_CELLS = frozenset({"td_open", "th_open"})
+SHORT_CELL = 24
+"""Characters of a cell up to which it stays on one line: figures, dates, names."""
+LONG_WORD = 40
+"""Characters of a word from which on it may be broken, even in a table."""
 _CLEANER = nh3.Cleaner(
     tags=set(TAGS),
-    attributes={"a": {"href"}, "ol": {"start"}, "code": {"class"}},
+    attributes={
+        "a": {"href"},
+        "ol": {"start"},
+        **{tag: {"class"} for tag in ("code", "td", "th")},
+    },
     url_schemes={"http", "https", "mailto"},
     url_relative="deny",
     link_rel="noopener noreferrer nofollow",
-    set_tag_attribute_values={"a": {"target": "_blank"}, "pre": {"tabindex": "0"}},
+    set_tag_attribute_values={
+        "a": {"target": "_blank"},
+        "pre": {"tabindex": "0", "dir": "ltr"},
+        # There is no other div than the one around a table: model text holds no HTML.
+        "div": {"class": "table-scroll", "tabindex": "0", "dir": "auto"},
+        **{tag: {"dir": "auto"} for tag in ("ul", "ol", "blockquote")},
+    },
     attribute_filter=lambda tag, name, value: _keep(tag, name, value),
 )
+KEPT_CHARACTERS = 8_000_000
+"""HTML that is kept in memory, over all texts: a live page asks for the same often."""
+
+# What parsing costs at most, in microseconds as measured: the work is linear in each of
+# these. Only in tables it is not, whose short lines are filled up to the full width.
+_PER_CHARACTER = 0.5
+_PER_DELIMITER = 11
+_PER_STOP = 2.5
+_PER_LINE = 30
+_PER_NUMBER = 12
+"""For what may be the number of a list inside of a list."""
+_PER_CELL = 14
+_DELIMITERS = "[]*_~`<>!\\&"
+_STOPS = '#$%+-:=@^{}"'
+"""At these the parser stops to look, in vain for the most part."""
+_TABLE_RULE = re.compile(r"[\s>*+|:-]*-[\s|:-]*$")
+"""A line under a table's head, perhaps inside of a quote or a list."""
+_FENCE = re.compile(r"[\s>]*(?:```|~~~)")
+
+
+def render(text: str) -> SafeString:
+    """Return Markdown as HTML that is safe to put on a page.
+
+    The time grows with the text: ask `formattable` first.
+    """
+    key = sha256(text.encode("utf-8", "surrogatepass")).digest()
+    html = _kept.get(key)
+    if html is None:
+        html = mark_safe(_CLEANER.clean(_html(text)))  # nosec B308 B703
+        _kept.put(key, html)
+    return html
+
+
+def _html(text: str) -> str:
+    tokens = _PARSER.parse(text)
+    for token, content in pairwise(tokens):
+        if token.type in _CELLS and (kind := _cell_kind(content.content)):
+            token.attrSet("class", kind)
+    return str(_PARSER.renderer.render(tokens, _PARSER.options, {}))
+
+
+def _cell_kind(text: str) -> str:
+    """Return how a cell wraps; empty: between words, which stay whole."""
+    if len(text) <= SHORT_CELL:
+        return "short"
+    longest = max(map(len, text.split()), default=0)
+    return "loose" if longest > LONG_WORD else ""
+
+
+def formattable(text: str, budget_us: int) -> int:
+    """Return how many characters of `text`, from its start, a budget can format.
+
+    The budget is in microseconds of an ordinary processor. A text that costs more is
+    cut at the end of a line, behind a paragraph and outside of code if possible.
+    """
+    spent = 0.0
+    start = columns = paragraph = 0
+    is_code = False
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        line = text[start:end]
+        columns = _columns(line, columns)
+        spent += _cost(line) + _PER_CELL * columns
+        if spent > budget_us:
+            return paragraph if paragraph > start // 2 else start
+        is_code ^= _FENCE.match(line) is not None
+        if not is_code and not line.strip():
+            paragraph = end
+        start = end
+    return len(text)
+
+
+def _cost(line: str) -> float:
+    delimiters = _PER_DELIMITER * sum(map(line.count, _DELIMITERS))
+    stops = _PER_STOP * sum(map(line.count, _STOPS))
+    numbers = _PER_NUMBER * line.count(". ")
+    return _PER_LINE + _PER_CHARACTER * len(line) + numbers + delimiters + stops
+
+
+def _columns(line: str, before: int) -> int:
+    """Return how many cells a line may have; `before`: those of the line above."""
+    if not line.strip(" \t\r\n>"):
+        return 0
+    bars = line.count("|")
+    return max(before, bars + 1) if bars and _TABLE_RULE.match(line) else before
 
 
 def _keep(tag: str, name: str, value: str) -> str | None:
@@ -38,6 +148,26 @@ def _keep(tag: str, name: str, value: str) -> str | None:
     return value
 
 
-def render(text: str) -> SafeString:
-    """Return Markdown as HTML that is safe to put on a page."""
-    return mark_safe(_CLEANER.clean(_PARSER.render(text)))  # nosec B308 B703
+class _Kept:
+    """HTML by the digest of its text, the latest used; safe for several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._html: OrderedDict[bytes, SafeString] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: bytes) -> SafeString | None:
+        with self._lock:
+            if key in self._html:
+                self._html.move_to_end(key)
+            return self._html.get(key)
+
+    def put(self, key: bytes, html: SafeString) -> None:
+        with self._lock:
+            self._size += len(html) - len(self._html.pop(key, ""))
+            self._html[key] = html
+            while self._size > KEPT_CHARACTERS:
+                self._size -= len(self._html.popitem(last=False)[1])
+
+
+_kept = _Kept()

@@ -132,6 +132,11 @@ class StepStory:
         return [call for call in self.calls if call.state in {"failed", "unknown"}]
 
     @property
+    def message_is_news(self) -> bool:
+        """Say whether no attempt that is shown has the step's message already."""
+        return self.message not in {call.message for call in self.failed_calls}
+
+    @property
     def beaten_calls(self) -> list[Call]:
         """Return the attempts that were closed because another one was quicker."""
         if self.state != "completed":
@@ -174,6 +179,11 @@ class RoundStory:
         return self.index + 1
 
     @property
+    def key(self) -> str:
+        """Return the round's name inside the page."""
+        return str(self.index)
+
+    @property
     def version(self) -> str:
         """Return a word that changes whenever the conductor's card must be redrawn."""
         return f"{self.touched}-{self.state}"
@@ -182,6 +192,11 @@ class RoundStory:
     def rejected(self) -> list[Call]:
         """Return the conductor's calls that led to no plan."""
         return [call for call in self.calls if call.fault]
+
+    @property
+    def why_rejected(self) -> str:
+        """Return why the conductor's last call led to no plan; empty if it did."""
+        return self.rejected[-1].message if self.rejected else ""
 
     @property
     def is_fallback(self) -> bool:
@@ -252,6 +267,23 @@ class RunStory:
         return finals[-1] if finals else None
 
     @property
+    def unplanned(self) -> RoundStory | None:
+        """Return the round whose fallback plan is in force: there was no usable one."""
+        planned = [round_ for round_ in self.rounds if round_.steps]
+        return planned[-1] if planned and planned[-1].is_fallback else None
+
+    @property
+    def steps_planned(self) -> list[StepStory]:
+        """Return the steps that were to be run."""
+        return [step for step in self.steps if step.state != "skipped"]
+
+    @property
+    def has_spent(self) -> bool:
+        """Say whether any call has ended, so that there are figures to show."""
+        calls = [*self.planning_calls, *(c for step in self.steps for c in step.calls)]
+        return self.is_over or any(call.state != "running" for call in calls)
+
+    @property
     def planning_calls(self) -> list[Call]:
         """Return every call to the conductor."""
         return [call for round_ in self.rounds for call in round_.calls]
@@ -265,12 +297,6 @@ class RunStory:
     def planning_cost(self) -> Cost:
         """Return the money the conductor used; it is part of the total."""
         return sum((call.cost for call in self.planning_calls), Cost())
-
-    @property
-    def busy_ms(self) -> int:
-        """Return the time of all calls added up, as if none had run in parallel."""
-        calls = [*self.planning_calls, *(c for s in self.steps for c in s.calls)]
-        return sum(call.latency_ms or 0 for call in calls)
 
 
 def part_cost(usage: Usage, micros: int | None) -> Cost:

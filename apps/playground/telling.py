@@ -242,7 +242,8 @@ class _Teller:
         calls = [c for step in self.story.steps for c in step.calls]
         for call in (*self.story.planning_calls, *calls):
             if call.state == "running":
-                call.state = state
+                # It was sent; what it used was never recorded.
+                call.state, call.cost = state, Cost(0, has_unknown=True)
 
     def _add(self, call: Call) -> None:
         self.story.usage += call.usage

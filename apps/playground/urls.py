@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.playground import views
+from apps.playground import part_views, views
 
 app_name = "playground"
 urlpatterns = [
@@ -25,12 +25,15 @@ urlpatterns = [
         views.compare_body,
         name="compare_body",
     ),
+    path("runs/<uuid:run_id>/texts/<slug:part>/", part_views.run_text, name="run_text"),
     path(
-        "runs/<uuid:run_id>/plans/<int:round>/", views.plan_context, name="plan_context"
+        "runs/<uuid:run_id>/plans/<int:round>/",
+        part_views.plan_context,
+        name="plan_context",
     ),
     path(
         "runs/<uuid:run_id>/steps/<int:round>/<int:step>/",
-        views.step_context,
+        part_views.step_context,
         name="step_context",
     ),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from apps.audit.rows import RowReport
 from apps.audit.verify import VerifyReport
 
 
@@ -16,8 +17,8 @@ class Verdict:
     detail: str = ""
 
 
-def verdict_of(report: VerifyReport) -> Verdict:
-    """Return what `report` says."""
+def verdict_of(report: VerifyReport, rows: RowReport) -> Verdict:
+    """Return what was found in the chain, and in the rows derived from it."""
     if report.fault is not None:
         kind = str(report.fault.kind).replace("_", " ")
         return Verdict(
@@ -27,6 +28,13 @@ def verdict_of(report: VerifyReport) -> Verdict:
         )
     if not report.entries:
         return Verdict(False, "The ledger holds no entry of this run")
+    if rows.faults:
+        row, column, stored, derived = rows.faults[0]
+        return Verdict(
+            is_intact=False,
+            words="The chain is intact, but a row says something else than its entries",
+            detail=f"{row}: {column}: stored {stored}, derived {derived}",
+        )
     noun = "entry" if report.entries == 1 else "entries"
     erased = f"{report.erased} erased on record." if report.erased else ""
     return Verdict(

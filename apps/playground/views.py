@@ -1,4 +1,7 @@
-"""The pages: playground, list of runs, one run. Parse, check access, ask, answer."""
+"""The pages: playground, list of runs, one run. Parse, check access, ask, answer.
+
+Pages of a part of a run are in `part_views`.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,11 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_POST, require_safe
 
-from apps.accounts.models import Permission
+from apps.accounts.models import Permission, Role
 from apps.accounts.selectors import role_allows
+from apps.audit.rows import verify_rows
 from apps.audit.verify import verify_subject
 from apps.budgets.rates import TokenMeter, admit_member
 from apps.core.errors import InvalidInput, NotFound
@@ -23,23 +27,23 @@ from apps.engine.usage import estimate_tokens
 from apps.governance.selectors import holds_of_run
 from apps.playground.body import RunBody, compose
 from apps.playground.choices import (
+    DirectChoice,
     PoolChoice,
+    direct_choices,
     pool_choices,
     recent_models,
-    worker_choices,
-    worker_names,
 )
 from apps.playground.comparison import Comparison, compare, order_for_worker
-from apps.playground.conversation import shown_messages
 from apps.playground.entries import entry_lines, entry_rows
 from apps.playground.estimate import estimate_text
 from apps.playground.forms import CompareForm, RunFilterForm, RunForm
 from apps.playground.pages import LongPaginator
+from apps.playground.part_views import part_or_page
 from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
-from apps.playground.story import Call, RunStory
+from apps.playground.story import RunStory
 from apps.playground.verdict import verdict_of
 from apps.pools.models import TierName
-from apps.runs.models import Run
+from apps.runs.models import TITLE_CHARACTERS
 from apps.runs.selectors import (
     SEARCHED,
     access_run,
@@ -66,10 +70,15 @@ TIERS = frozenset(TierName.values)
 """What is shown to a team without a pool."""
 
 
-@require_GET
+@require_safe
 @team_view
 def index(request: TeamRequest) -> HttpResponseBase:
-    """Show the playground, with a run in place if the address names one."""
+    """Show the playground, with a run in place if the address names one.
+
+    Reviewers start no runs: what they are here for is the list.
+    """
+    if request.membership.role == Role.REVIEWER and not request.GET:
+        return redirect("playground:run_list")
     pools = pool_choices(request.team.id)
     body = _body(request, _run_in_query(request, "run"))
     source = body or _body(request, _run_in_query(request, "from"))
@@ -83,7 +92,7 @@ def index(request: TeamRequest) -> HttpResponseBase:
         "prompt": source.story.prompt if source else _sample(request, samples),
         "body": body,
         "entries": None,
-        "workers": worker_choices(pools),
+        "workers": _workers(request, body),
     }
     return page(request, "playground/index.html", context)
 
@@ -157,6 +166,7 @@ def run_list_page(request: TeamRequest) -> HttpResponseBase:
         "section": "runs",
         "form": form,
         "runs": found,
+        "title_length": TITLE_CHARACTERS,
         "searched": SEARCHED if form.is_search else None,
         "query": query.urlencode(),
     }
@@ -174,7 +184,7 @@ def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
         "section": "runs",
         "run": run,
         "body": body,
-        "entries": entry_rows(entries),
+        "entries": entry_rows(request.team.id, entries),
         "workers": _workers(request, body),
         "holds": holds_of_run(request.team.id, run.id),
         "may_hold": role_allows(request.membership.role, Permission.MANAGE_HOLDS),
@@ -192,7 +202,7 @@ def run_body(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     body = compose(run.id, events_in(entries), timezone.now())
     context = {
         "body": body,
-        "entries": entry_rows(entries) if is_detail else None,
+        "entries": entry_rows(request.team.id, entries) if is_detail else None,
         "workers": _workers(request, body),
     }
     response = page(request, "playground/_run_body.html", context)
@@ -240,9 +250,9 @@ def run_compare(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     if not form.is_valid():
         field, reason = form.fault
         raise InvalidInput(reason, param=field)
-    worker = form.cleaned_data["worker"]
+    model = form.cleaned_data["worker"]
     actor, user_id = request.actor, request.user.id
-    order = order_for_worker(run, worker, actor=actor, user_id=user_id)
+    order = order_for_worker(run, model, actor=actor, user_id=user_id)
     order = replace(order, meter=_pass_rates(request, order.prompt))
     return redirect("playground:compare", run.id, run_submit(order))
 
@@ -277,10 +287,13 @@ def run_verify(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     context = {
         "section": "runs",
         "run": run,
-        "verdict": verdict_of(verify_subject(request.team.id, run.id)),
+        "verdict": verdict_of(
+            verify_subject(request.team.id, run.id),
+            verify_rows(request.team.id, run.id),
+        ),
         "verified_at": timezone.now(),
     }
-    return page(request, _part_or_page(request, "verification"), context)
+    return page(request, part_or_page(request, "verification"), context)
 
 
 @require_GET
@@ -294,62 +307,12 @@ def run_export(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     return response
 
 
-@require_GET
-@team_view
-def plan_context(
-    request: TeamRequest, run_id: uuid.UUID, round: int
-) -> HttpResponseBase:
-    """Show what the conductor was asked in a round, and what it wrote."""
-    run = access_run(team_id=request.team.id, run_id=run_id)
-    story = compose(run.id, run_events(run), timezone.now()).story
-    found = next((r for r in story.rounds if r.index == round), None)
-    if found is None:
-        raise NotFound(f"this run has no round {round + 1}")
-    title = f"Conductor, round {found.number}"
-    return _context_page(request, run, title, f"plan-{round}", found.calls)
-
-
-@require_GET
-@team_view
-def step_context(
-    request: TeamRequest, run_id: uuid.UUID, round: int, step: int
-) -> HttpResponseBase:
-    """Show exactly what the worker of a step was sent, attempt by attempt."""
-    run = access_run(team_id=request.team.id, run_id=run_id)
-    story = compose(run.id, run_events(run), timezone.now()).story
-    found = next((s for s in story.steps if (s.round, s.index) == (round, step)), None)
-    if found is None:
-        raise NotFound(f"this run has no step {step + 1} in round {round + 1}")
-    title = f"Step {found.number}, {found.worker}"
-    return _context_page(request, run, title, f"step-{found.key}", found.calls)
-
-
 def _pass_rates(request: TeamRequest, prompt: str) -> TokenMeter | None:
     """Count a run against the rates of the team. Raises: RateLimited."""
     tokens = estimate_tokens(prompt)
     admission = admit_member(request.team, prompt_tokens=tokens)
     admission.require()
     return admission.meter
-
-
-def _context_page(
-    request: TeamRequest, run: Run, title: str, anchor: str, calls: list[Call]
-) -> HttpResponse:
-    sent = [(call, shown_messages(call.messages)) for call in calls]
-    context = {
-        "section": "runs",
-        "run": run,
-        "title": title,
-        "anchor": anchor,
-        "sent": sent,
-    }
-    return page(request, _part_or_page(request, "context"), context)
-
-
-def _part_or_page(request: TeamRequest, name: str) -> str:
-    """Return the template for the page's script, or the page for a plain link."""
-    is_part = request.headers.get("X-Partial") == "true"
-    return f"playground/_{name}.html" if is_part else f"playground/{name}.html"
 
 
 def _run_in_query(request: TeamRequest, name: str) -> uuid.UUID | None:
@@ -379,11 +342,11 @@ def _pair(request: TeamRequest, left: uuid.UUID, right: uuid.UUID) -> Comparison
     return compare(left_run, right_run, timezone.now())
 
 
-def _workers(request: TeamRequest, body: RunBody) -> list[str]:
+def _workers(request: TeamRequest, body: RunBody | None) -> list[DirectChoice]:
     """Return whom the run can be compared with; nobody until it has ended."""
-    if not (body.story.is_over and request.can_run):
+    if body is None or not (body.story.is_over and request.can_run):
         return []
-    return worker_names(request.team.id)
+    return direct_choices(request.team.id)
 
 
 def _is_simulated(pools: list[PoolChoice]) -> bool:

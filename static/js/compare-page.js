@@ -1,6 +1,7 @@
 /** Two runs side by side: each side follows its own run, the server draws both again. */
 
 import { addCodeButtons } from "./copy.js";
+import { setUpFormatting } from "./formatted.js";
 import { LiveText } from "./live-text.js";
 import { fetchPart, remember, restore } from "./parts.js";
 import { Refresher } from "./refresher.js";
@@ -9,6 +10,7 @@ import { RunSocket } from "./socket.js";
 import { localiseTimes } from "./times.js";
 
 const root = document.querySelector("#comparison");
+setUpFormatting();
 const refresher = new Refresher(refresh);
 /** @type {Map<string, LiveText>} */
 const texts = new Map();

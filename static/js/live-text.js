@@ -6,12 +6,22 @@
  */
 
 const NEAR_BOTTOM_PX = 40;
+const SHOWN_CHARACTERS = 20_000;
+const UNBROKEN_CHARACTERS = 300;
+const OPEN = "<think>";
+const CLOSE = "</think>";
 
 /** @param {string} text @returns {string} what may be shown as an answer while it streams */
 export function visibleText(text) {
-  let shown = text.replace(/<think>[\s\S]*?<\/think>/g, "");
-  const open = shown.indexOf("<think>");
-  if (open >= 0) shown = shown.slice(0, open);
+  let shown = "";
+  let end = 0;
+  for (let open = text.indexOf(OPEN); open >= 0; open = text.indexOf(OPEN, end)) {
+    shown += text.slice(end, open);
+    end = text.indexOf(CLOSE, open);
+    // Thinking that has not ended hides all that follows.
+    end = end < 0 ? text.length : end + CLOSE.length;
+  }
+  shown += text.slice(end);
   return shown.replace(/<(?:t(?:h(?:i(?:n(?:k)?)?)?)?)?$/, "").trimStart();
 }
 
@@ -88,14 +98,16 @@ function fillArea(area, buffer) {
       thoughts.append(new Text(""));
       area.prepend(thoughts);
     }
-    setText(thoughts.firstChild, buffer.text ? `${buffer.reasoning}\n\n` : buffer.reasoning);
+    setText(thoughts.firstChild, buffer.text ? `${lastPart(buffer.reasoning)}\n\n` : lastPart(buffer.reasoning));
   }
   let text = area.lastChild;
   if (text?.nodeType !== Node.TEXT_NODE) {
     text = new Text("");
     if (buffer.text) area.append(text);
   }
-  setText(text, buffer.text);
+  const shown = lastPart(buffer.text);
+  area.classList.toggle("dense", isDense(shown) || isDense(buffer.reasoning));
+  setText(text, shown);
   if (isAtEnd) area.scrollTop = area.scrollHeight;
 }
 
@@ -104,8 +116,29 @@ function mirror(answer, text) {
   const area = answer.querySelector("[data-mirror]");
   if (!area || !text) return;
   answer.hidden = false;
+  const partial = area.closest("[data-partial]");
+  if (partial) partial.hidden = false;
   if (!area.firstChild) area.append(new Text(""));
-  setText(area.firstChild, text);
+  const shown = lastPart(text);
+  area.classList.toggle("dense", isDense(shown));
+  setText(area.firstChild, shown);
+}
+
+/**
+ * The end of a text, so that drawing a frame takes the same time however long it grows.
+ * The whole text follows from the server when the call has ended.
+ * @param {string} text
+ */
+function lastPart(text) {
+  if (text.length < 2 * SHOWN_CHARACTERS) return text;
+  // In whole steps: the start of what is shown, and a selection in it, stay for a while.
+  const cut = Math.floor((text.length - SHOWN_CHARACTERS) / SHOWN_CHARACTERS) * SHOWN_CHARACTERS;
+  return `[…]\n${text.slice(cut)}`;
+}
+
+/** Say whether lines have no good place to break; see `.dense` in run.css. @param {string} text */
+function isDense(text) {
+  return text.length > SHOWN_CHARACTERS || text.split(/[ \t\n]/).some((word) => word.length >= UNBROKEN_CHARACTERS);
 }
 
 /** Append where possible, so a selection inside the text survives. @param {Text} node @param {string} text */

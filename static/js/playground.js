@@ -4,6 +4,7 @@ import { codeSamples, setUpTabs } from "./code-samples.js";
 import { copyAndSay } from "./copy.js";
 import { setUpDrawer } from "./drawer.js";
 import { setUpEstimate } from "./estimate.js";
+import { setUpFormatting } from "./formatted.js";
 import { RunView } from "./run-view.js";
 
 const form = document.querySelector("#composer");
@@ -14,15 +15,16 @@ const error = document.querySelector("#composer-error");
 const mayRun = !start.disabled;
 const estimate = document.querySelector("#estimate");
 const askEstimate = estimate ? setUpEstimate(form, estimate) : () => {};
+const GOES_ON = "A run is in progress. Stop it, or wait until it ends, before you start another one.";
 let lastPrompt = prompt.value;
 let shown = location.search;
 const view = new RunView(document.querySelector("#run"), { onState: showButtons });
 
 function showButtons() {
-  const isLive = Boolean(view.body) && !view.isOver;
-  start.hidden = isLive;
-  stop.hidden = !isLive || !mayRun;
+  start.hidden = isLive();
+  stop.hidden = !isLive() || !mayRun;
   stop.disabled = false;
+  if (!isLive() && error.textContent === GOES_ON) showError("");
 }
 
 // --- Settings ---------------------------------------------------------------------
@@ -58,7 +60,7 @@ function showSettings() {
 
 function model() {
   const { tier, pool, worker } = chosen();
-  if (worker) return `worker/${worker}`;
+  if (worker) return worker;
   return document.querySelector(`[data-limits="${pool}/${tier}"]`)?.dataset.model ?? `conductor-${tier}`;
 }
 
@@ -83,7 +85,16 @@ function showError(message) {
   prompt.toggleAttribute("aria-invalid", Boolean(message));
 }
 
+/** @param {string} words @returns {string} the words of an API error as a page writes them */
+const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
+
+const isLive = () => Boolean(view.body) && !view.isOver;
+
 async function run() {
+  if (mayRun && isLive()) {
+    showError(GOES_ON);
+    return;
+  }
   if (!mayRun || start.disabled || !form.reportValidity()) return;
   showError("");
   start.disabled = true;
@@ -95,7 +106,7 @@ async function run() {
       headers: { Accept: "application/json" },
     });
     const answer = await response.json();
-    if (!response.ok) throw new Error(answer.error?.message ?? "The run could not be started.");
+    if (!response.ok) throw new Error(sentence(answer.error?.message ?? "the run could not be started."));
     await show(answer);
   } catch (reason) {
     const isOurs = reason instanceof Error && !(reason instanceof TypeError || reason instanceof SyntaxError);
@@ -118,7 +129,7 @@ async function show(created) {
 async function stopRun() {
   if (stop.hidden || stop.disabled) return;
   stop.disabled = true;
-  await view.stop().catch(() => { stop.disabled = false; });
+  stop.disabled = await view.stop();
 }
 
 form.addEventListener("submit", (event) => {
@@ -146,9 +157,16 @@ document.querySelector("#first-steps").addEventListener("click", (event) => {
   event.preventDefault();
   usePrompt(chip.dataset.prompt);
 });
-document.querySelector("#rerun").addEventListener("click", () => {
-  usePrompt(lastPrompt);
+function rerun() {
+  if (!isLive()) usePrompt(lastPrompt);
   run();
+}
+
+document.querySelector("#rerun").addEventListener("click", rerun);
+document.querySelector("#run").addEventListener("click", (event) => {
+  if (!event.target.closest("[data-retry]") || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  event.preventDefault();
+  rerun();
 });
 document.querySelector("#share").addEventListener("click", (event) => {
   copyAndSay(event.currentTarget, new URL(view.body.dataset.pageUrl, location.href).href);
@@ -177,6 +195,7 @@ dialog.addEventListener("click", (event) => { if (event.target === dialog) dialo
 viewCode.hidden = false;
 for (const keys of document.querySelectorAll("[data-keys]")) keys.hidden = false;
 if (/Mac|iPhone|iPad/.test(navigator.platform)) document.querySelector("[data-mod]")?.replaceChildren("⌘");
+setUpFormatting();
 setUpDrawer(document.querySelector("#drawer"));
 showSettings();
 grow();

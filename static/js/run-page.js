@@ -1,6 +1,7 @@
 /** One run's page: follows the run, verifies its entries in place. */
 
 import { setUpDrawer } from "./drawer.js";
+import { setUpFormatting } from "./formatted.js";
 import { RunView } from "./run-view.js";
 import { localiseTimes } from "./times.js";
 
@@ -9,6 +10,7 @@ const view = new RunView(document.querySelector("#run"), {
   onState: () => { if (cancelForm) cancelForm.hidden = view.isOver; },
 });
 view.follow();
+setUpFormatting();
 setUpDrawer(document.querySelector("#drawer"));
 
 cancelForm?.addEventListener("submit", (event) => {

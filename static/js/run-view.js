@@ -10,9 +10,13 @@ import { Refresher } from "./refresher.js";
 import { RunSocket } from "./socket.js";
 import { localiseTimes } from "./times.js";
 
+/** How often the server draws the times of a run again while it goes on. */
+const BEAT_MS = 1000;
 const OVER = new Set(["completed", "failed", "cancelled"]);
 const LINK_WORDS = {
   lost: "Connection lost, reconnecting. The run goes on and is on record.",
+  unreached: "The server could not be reached, so the run was not stopped and goes on. Try again.",
+  unstopped: "The run could not be stopped and goes on. Try again, or reload the page.",
   refused: "Live updates are not available any more. Reload the page to go on.",
 };
 
@@ -43,6 +47,10 @@ export class RunView {
       onEnd: () => this.refresher.soon(),
       onLink: (state) => showLink(this.slot.querySelector("#run-link"), state),
     });
+    this.beat = setInterval(() => {
+      if (this.isOver) clearInterval(this.beat);
+      else if (!document.hidden) this.refresher.soon();
+    }, BEAT_MS);
   }
 
   /** Fetch and show a run's body, then follow it. @param {string} bodyUrl */
@@ -58,16 +66,19 @@ export class RunView {
   /** Stop following. */
   leave() {
     this.socket?.close();
+    clearInterval(this.beat);
     this.refresher.stop();
   }
 
-  /** @returns {Promise<void>} */
+  /** Ask for the run to be stopped; if that fails, say so. @returns {Promise<boolean>} whether it was asked */
   async stop() {
     const token = document.querySelector("[name=csrfmiddlewaretoken]")?.value ?? "";
-    await fetch(this.body.dataset.cancelUrl, {
+    const response = await fetch(this.body.dataset.cancelUrl, {
       method: "POST",
       headers: { "X-CSRFToken": token, Accept: "application/json" },
-    });
+    }).catch(() => null);
+    if (!response?.ok) showLink(this.slot.querySelector("#run-link"), response ? "unstopped" : "unreached");
+    return Boolean(response?.ok);
   }
 
   async refresh() {
@@ -80,10 +91,12 @@ export class RunView {
     const before = this.state;
     if (Number(fresh.dataset.seq) < Number(this.body.dataset.seq)) return;
     const memory = remember(this.body);
-    for (const part of fresh.querySelectorAll("[data-swap]")) {
+    // Without a new entry only times have moved; text that is being read stays as it is.
+    const isNews = Number(fresh.dataset.seq) > Number(this.body.dataset.seq) || fresh.dataset.state !== before;
+    for (const part of fresh.querySelectorAll(isNews ? "[data-swap]" : "[data-moves]")) {
       this.body.querySelector(`#${part.id}`)?.replaceWith(part);
     }
-    mergeCards(this.body.querySelector("#run-cards"), fresh.querySelector("#run-cards"));
+    if (isNews) mergeCards(this.body.querySelector("#run-cards"), fresh.querySelector("#run-cards"));
     Object.assign(this.body.dataset, { state: fresh.dataset.state, seq: fresh.dataset.seq });
     restore(this.body, memory);
     this.dress();
@@ -105,7 +118,7 @@ export class RunView {
 
 }
 
-/** Say on a line of the page how the connection is. @param {HTMLElement | null} line @param {"open" | "lost" | "refused"} state */
+/** Say on a line of the page how the connection is. @param {HTMLElement | null} line @param {keyof typeof LINK_WORDS | "open"} state */
 export function showLink(line, state) {
   if (!line) return;
   line.hidden = state === "open";

@@ -11,7 +11,7 @@
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 10_000;
-const REFUSED = new Set([4401, 4404]);
+const REFUSED = new Set([4401, 4404, 4429]);
 
 export class RunSocket {
   /** @param {string} runId @param {number} seq last entry the page shows @param {Listener} listener */
@@ -22,14 +22,29 @@ export class RunSocket {
     this.delay = FIRST_DELAY_MS;
     this.isDone = false;
     this.connect();
+    // A lost network shows at once; the socket itself would notice only after a while.
+    this.listening = new AbortController();
+    const { signal } = this.listening;
+    addEventListener("offline", () => this.listener.onLink("lost"), { signal });
+    addEventListener("online", () => this.again(), { signal });
+  }
+
+  /** Connect anew: the old connection may be dead without knowing. */
+  again() {
+    if (this.isDone) return;
+    clearTimeout(this.timer);
+    const old = this.socket;
+    this.connect();
+    old.close();
   }
 
   connect() {
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     const address = `${scheme}://${location.host}/ws/runs/${this.runId}/?after=${this.seq}`;
-    this.socket = new WebSocket(address);
-    this.socket.addEventListener("message", (message) => this.take(JSON.parse(message.data)));
-    this.socket.addEventListener("close", (event) => this.lost(event.code));
+    const socket = new WebSocket(address);
+    this.socket = socket;
+    socket.addEventListener("message", (message) => this.take(JSON.parse(message.data)));
+    socket.addEventListener("close", (event) => { if (socket === this.socket) this.lost(event.code); });
   }
 
   /** @param {{type: string} & Record<string, any>} frame */
@@ -44,7 +59,7 @@ export class RunSocket {
     } else if (frame.type === "caught_up") {
       this.listener.onLink("open");
     } else if (frame.type === "end") {
-      this.isDone = true;
+      this.finish();
       this.listener.onLink("open");
       this.listener.onEnd();
     }
@@ -54,7 +69,7 @@ export class RunSocket {
   lost(code) {
     if (this.isDone) return;
     if (REFUSED.has(code)) {
-      this.isDone = true;
+      this.finish();
       this.listener.onLink("refused");
       return;
     }
@@ -64,9 +79,14 @@ export class RunSocket {
     this.delay = Math.min(this.delay * 2, LONGEST_DELAY_MS);
   }
 
-  close() {
+  finish() {
     this.isDone = true;
+    this.listening.abort();
     clearTimeout(this.timer);
+  }
+
+  close() {
+    this.finish();
     this.socket.close();
   }
 }

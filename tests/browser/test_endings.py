@@ -73,7 +73,9 @@ async def test_refused_prompt_is_explained_and_kept(visit, site, settings):
     page = seen.page
     await page.goto("/")
     await runs.start(page, "This prompt is longer than that.")
-    await expect(page.locator("#composer-error")).to_contain_text("20 fit")
+    await expect(page.locator("#composer-error")).to_have_text(
+        "The prompt is too long: 32 bytes (limit 20 bytes)."
+    )
     box = page.get_by_role("textbox", name="Prompt")
     await expect(box).to_have_value("This prompt is longer than that.")
 
@@ -88,3 +90,84 @@ async def test_rerun_starts_another_run_with_the_same_prompt(visit, site):
     await expect(page.locator(runs.RUN)).not_to_have_attribute("data-run-id", first)
     await runs.ends(page)
     await expect(page.locator("#run-answer .prose")).to_contain_text(ANSWERED)
+
+
+async def test_run_without_a_plan_says_so_in_yellow_at_the_top(visit, site):
+    await runs.in_database(lambda: site.set_conductor("sim-conductor-prose"))
+    page = (await visit(site.cast.alice)).page
+    await page.goto("/")
+    await runs.start(page, "What is the capital of Italy?")
+    await runs.ends(page)
+    badge = page.locator('#run-summary .badge[data-state="unplanned"]')
+    await expect(badge).to_have_text("No plan")
+    await expect(badge).to_be_in_viewport()
+    note = page.locator('#run-answer .fault[data-level="warn"]')
+    await expect(note).to_contain_text("Answered without a plan")
+
+
+async def test_p10_keys_start_no_second_run_while_one_goes_on(visit, site, hire):
+    await hire("delay-60000")
+    page = (await visit(site.cast.alice)).page
+    await runs.ask_worker(page, "delay-60000")
+    await expect(runs.card(page, 0, "running")).to_be_visible()
+    first = await page.locator(runs.RUN).get_attribute("data-run-id")
+    await page.get_by_role("textbox", name="Prompt").focus()
+    await page.keyboard.press("Control+Enter")
+    await expect(page.locator("#composer-error")).to_contain_text(
+        "A run is in progress"
+    )
+    assert await page.locator(runs.RUN).get_attribute("data-run-id") == first
+    assert str((await runs.only_run(site.cast.team)).id) == first
+    await page.keyboard.press("Escape")
+    await runs.ends(page, "cancelled")
+    await expect(page.locator("#composer-error")).to_be_hidden()
+
+
+async def test_p11_failed_run_keeps_what_was_received_and_offers_a_retry(
+    visit, site, hire
+):
+    await hire("tokens-2000-100")
+    page = (await visit(site.cast.alice)).page
+    await runs.ask_worker(page, "tokens-2000-100")
+    await expect(page.locator("#run-answer [data-mirror]")).to_contain_text("0 1 2 3")
+    await page.keyboard.press("Escape")
+    await runs.ends(page, "cancelled")
+    partial = page.locator("#run-answer [data-partial]")
+    await expect(partial).to_contain_text("0 1 2 3")
+    await expect(partial).to_contain_text("not on record")
+
+
+async def test_p11_retry_stands_beside_the_error(visit, site, hire):
+    await hire("fault-500")
+    page = (await visit(site.cast.alice)).page
+    await runs.ask_worker(page, "fault-500")
+    await runs.ends(page, "failed")
+    alert = page.get_by_role("alert").filter(has_text="Code:")
+    workers = alert.get_by_role("link", name="Check the workers")
+    await expect(workers).to_have_attribute("href", "/workers/")
+    first = await page.locator(runs.RUN).get_attribute("data-run-id")
+    await alert.get_by_role("link", name="Retry").click()
+    await expect(page.locator(runs.RUN)).not_to_have_attribute("data-run-id", first)
+    await runs.ends(page, "failed")
+
+
+async def test_p12_lost_network_and_a_stop_that_fails_are_said_at_once(
+    visit, site, hire
+):
+    await hire("delay-60000")
+    seen = await visit(site.cast.alice)
+    seen.guard.expect("ERR_INTERNET_DISCONNECTED")
+    page = seen.page
+    await runs.ask_worker(page, "delay-60000")
+    await expect(runs.card(page, 0, "running")).to_be_visible()
+    link = page.locator("#run-link")
+    await seen.context.set_offline(True)
+    await expect(link).to_contain_text("Connection lost", timeout=5_000)
+    stop = page.get_by_role("button", name="Stop")
+    await stop.click()
+    await expect(link).to_contain_text("the run was not stopped")
+    await expect(stop).to_be_enabled()
+    await seen.context.set_offline(False)
+    await expect(link).to_be_hidden()
+    await stop.click()
+    await runs.ends(page, "cancelled")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from time import monotonic
 
 import openai
@@ -128,3 +129,18 @@ async def test_run_of_a_client_can_be_watched(visit, site, hire):
     assert isinstance(end, RunCompleted)
     assert end.answer.endswith(text)
     await expect(page.locator("#run-answer .prose")).to_have_text(end.answer.strip())
+
+
+async def test_p9_time_line_moves_while_a_step_streams(visit, site, hire):
+    await hire("tokens-2000-100")
+    page = (await visit(site.cast.alice)).page
+    await runs.ask_worker(page, "tokens-2000-100")
+    row = page.locator('.timeline__row[data-state="running"]')
+    await expect(row.locator(".timeline__time")).to_have_text(
+        re.compile(r"^[1-9]\.\d s")
+    )
+    busy = page.locator("#run-summary .metrics__sub").first
+    await expect(busy).to_have_text(re.compile(r"^[2-9]\.\d s of model time"))
+    await expect(page.locator("#run-summary")).not_to_contain_text("$0.0000")
+    await page.keyboard.press("Escape")
+    await runs.ends(page, "cancelled")

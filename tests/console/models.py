@@ -31,6 +31,7 @@ def worker_input(**changes: Any) -> dict[str, Any]:
         "model": "small-model",
         "credential_id": "none",
         "max_tokens_field": "max_tokens",
+        "kind": "chat",
         "max_output_tokens": "1024",
         "accepts_tools": "on",
         "is_enabled": "on",

@@ -79,8 +79,8 @@ def test_conductor_is_changed_in_place(cast, alice, conductor):
 
 
 def test_save_and_test_shows_what_came_of_it(cast, alice, simulator_url):
-    sent = conductor_input(base_url=simulator_url, model="sim-delta", test="1")
-    assert "It answers." in alice.post(f"{URL}new/", sent, follow=True).content.decode()
+    sent = conductor_input(base_url=simulator_url, model="sim-conductor", test="1")
+    assert "Plan read:" in alice.post(f"{URL}new/", sent, follow=True).content.decode()
 
 
 def test_failing_test_is_told_in_words(alice, conductor):
@@ -135,3 +135,42 @@ def test_others_read_and_are_told_whom_to_ask(cast, conductor):
 
 def test_anonymous_signs_in_first(client, conductor):
     assert client.get(f"{URL}{conductor.id}/").status_code == 302
+
+
+def test_new_conductor_writes_json_unless_said(cast, alice):
+    """Promise O3: what most models can do is the default."""
+    form = alice.get(f"{URL}new/").context["form"]
+    assert form["mode"].value() == "json_schema"
+
+
+def test_conductor_of_before_keeps_its_format(alice, conductor):
+    """Promise O3 changes nothing that is there."""
+    assert conductor.mode == "lists"
+    form = alice.get(f"{URL}{conductor.id}/").context["form"]
+    assert form["mode"].value() == "lists"
+
+
+def test_test_of_a_conductor_tells_the_plan_it_read(alice, simulator_url):
+    """Promise O2, on the page."""
+    sent = conductor_input(base_url=simulator_url, model="sim-conductor", test="1")
+    page = alice.post(f"{URL}new/", sent, follow=True).content.decode()
+    assert "Plan read: 3 steps." in words(page)
+    assert "Plans" in words(alice.get(URL).content.decode())
+
+
+@pytest.mark.parametrize(
+    ("mode", "model", "remedy"),
+    [
+        ("lists", "sim-atlas", "JSON schema"),
+        ("json_schema", "sim-conductor-prose", "another model"),
+    ],
+)
+def test_model_that_cannot_plan_fails_with_a_remedy(
+    alice, simulator_url, mode, model, remedy
+):
+    """Promise O2, on the page: the answer 42 is no plan."""
+    sent = conductor_input(base_url=simulator_url, model=model, mode=mode, test="1")
+    page = words(alice.post(f"{URL}new/", sent, follow=True).content.decode())
+    assert "Its answer is not a plan" in page
+    assert remedy in page.split("Its answer is not a plan")[1][:600]
+    assert "It answers." not in page

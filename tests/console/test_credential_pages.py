@@ -39,7 +39,7 @@ def test_key_is_stored_for_the_host_of_its_address(cast, alice):
     page = alice.post(f"{URL}new/", sent, follow=True).content.decode()
     row = Credential.objects.for_team(cast.team.id).get()
     assert credential_open(row, base_url=BASE_URL) == SECRET
-    assert "The key Mine is stored for 127.0.0.1:9." in page
+    assert "The key Mine is stored for http://127.0.0.1:9." in page
     assert SECRET not in page
 
 

@@ -114,7 +114,7 @@ def test_another_team_does_not_find_it(mallory, cast, invited, what):
 def test_visitor_sees_the_offer_and_both_ways_in(client, cast, invited, settings):
     settings.SIGN_UP = "invite"
     page = text_of(client.get(invited[1]))
-    assert "Join Orchestra" in page
+    assert "Join <bdi>Orchestra</bdi>" in page
     assert "/accounts/login/?next=" in page
     assert "/accounts/signup/?next=" in page
 

@@ -245,7 +245,7 @@ def test_pages_hold_every_key_once_with_those_that_work_apart(alice, cast, monke
             text_of(alice.get(f"{LIST}?state={state}&page={number + 1}"))
             for number in range(pages)
         )
-        shown[state] = sorted(re.findall(r'entity"><strong>([^<]+)<', found))
+        shown[state] = sorted(re.findall(r'entity"><strong><bdi>([^<]+)<', found))
         assert found.count('Working <span class="hint">4') == pages
         assert found.count('Ended <span class="hint">6') == pages
     numbers = range(3)

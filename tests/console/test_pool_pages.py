@@ -142,7 +142,6 @@ def test_ultra_tier_can_be_taken_away(cast, alice, pool):
         ("tiers.mini.max_cost_usd", "-1"),
         ("tiers.mini.wall_time_s", "forever"),
         ("tiers.mini.delivery", "later"),
-        ("conductor_id", ""),
     ],
 )
 def test_fault_is_shown_beside_its_field_and_nothing_is_saved(
@@ -150,10 +149,7 @@ def test_fault_is_shown_beside_its_field_and_nothing_is_saved(
 ):
     response = alice.post(f"/pools/{pool.id}/", pool_input(pool, **{field: value}))
     page = response.content.decode()
-    told = {
-        "conductor_id": "tiers.mini.planner",
-        "tiers.ultra.max_steps": "tiers.ultra.max_",
-    }.get(field, field)
+    told = {"tiers.ultra.max_steps": "tiers.ultra.max_"}.get(field, field)
     assert response.status_code == 422
     assert f'id="id_{told}' in page
     assert 'field__error"' in page

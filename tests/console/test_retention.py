@@ -68,7 +68,7 @@ def test_run_is_put_on_hold_from_its_page(request, cast, actions, who):
     page = text_of(browser.post(NEW, sent, follow=True))
     assert "The legal hold is placed." in page
     assert "Matter 7" in page
-    assert "On legal hold: Matter 7" in text_of(browser.get(f"/runs/{run_id}/"))
+    assert "On legal hold: <bdi>Matter 7" in text_of(browser.get(f"/runs/{run_id}/"))
     assert "legal_hold.placed" in actions()
 
 

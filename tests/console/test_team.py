@@ -64,7 +64,7 @@ def test_newcomer_sees_invitations_to_a_confirmed_address_only(
     EmailAddress.objects.create(user=nell, email=nell.email, verified=is_confirmed)
     invitation_create(team=cast.team, email=nell.email, role="viewer", actor=ACTOR)
     page = text_of(stranger.get(NEW))
-    assert ("Orchestra</strong> invites you as viewer" in page) is is_confirmed
+    assert ("Orchestra</bdi></strong> invites you as viewer" in page) is is_confirmed
 
 
 def test_anonymous_signs_in_first(client, db):
@@ -110,7 +110,7 @@ def test_only_owners_rename_and_delete(request, cast, who, url):
 
 def test_admin_is_told_why_the_team_cannot_be_renamed(ada):
     page = text_of(ada.get("/team/settings/"))
-    assert "To rename or delete the team, ask an owner of Orchestra." in page
+    assert "To rename or delete the team, ask an owner of <bdi>Orchestra</bdi>." in page
 
 
 def test_team_is_not_deleted_without_its_words(alice, cast):

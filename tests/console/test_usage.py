@@ -55,8 +55,8 @@ def test_days_become_bars_with_their_figures(alice, runs):
 def test_members_are_told_apart(alice, runs):
     page = text_of(alice.get(URL))
     members = page[page.index('id="by-member"') :]
-    assert re.search(r"Alice</th>.*?\$1\.5000", members, re.S)
-    assert re.search(r"Bob</th>.*?\$0\.2500", members, re.S)
+    assert re.search(r"Alice</bdi></th>.*?\$1\.5000", members, re.S)
+    assert re.search(r"Bob</bdi></th>.*?\$0\.2500", members, re.S)
 
 
 def test_period_leaves_older_runs_out(alice, runs):
@@ -109,7 +109,7 @@ def test_long_table_shows_the_dearest_and_the_sum_of_the_others(
             user=UserFactory.create(name=f"Person {micros}"),
         )
     short = text_of(alice.get(URL))
-    assert re.search(r"2 others</th>.*?\$0\.0300", short, re.S)
+    assert re.search(r"2 others</bdi></th>.*?\$0\.0300", short, re.S)
     assert "Person 400000" in short and "Person 20000" not in short
     whole = text_of(alice.get(f"{URL}?all=1"))
     assert "Person 10000" in whole and "others" not in whole

@@ -84,6 +84,31 @@ def test_worker_has_a_protocol_and_abilities(cast, alice):
     assert "Takes images, no tools, continues answers" in text
 
 
+def test_worker_has_parameters_of_its_own(cast, alice):
+    sent = worker_input(
+        extra_params=["min_p", "top_k"],
+        reasoning_effort="low",
+        thinking_budget_tokens="2048",
+        extra_body='{"a": 0.5}',
+    )
+    assert alice.post(NEW, sent).status_code == 302
+    worker = the_worker(cast)
+    assert worker.extra_params == ["min_p", "top_k"]
+    assert (worker.reasoning_effort, worker.thinking_budget_tokens) == ("low", 2048)
+    assert worker.extra_body == {"a": 0.5}
+    page = alice.get(f"/workers/{worker.id}/").content.decode()
+    assert "{&quot;a&quot;:0.5}</textarea>" in page
+    assert '<option value="low" selected>' in page
+
+
+def test_a_wrong_extra_body_is_told_beside_its_open_field(cast, alice):
+    page = alice.post(NEW, worker_input(extra_body="[]")).content.decode()
+    assert 'id="id_extra_body_error"' in page
+    part = page.partition("Parameters: reasoning effort")[0]
+    assert part.rpartition("<details")[2].startswith(' class="more" open')
+    assert not Worker.objects.for_team(cast.team.id).exists()
+
+
 def test_unknown_preset_is_an_empty_form(alice):
     assert alice.get(f"{NEW}?preset=bogus").status_code == 200
 

@@ -182,6 +182,16 @@ def finished(*, unknown: bool = False) -> list[RecordedEvent]:
     return recording.at(7920, run_completed(unknown=unknown)).entries
 
 
+def answered(text: str, subtask: str = "") -> list[RecordedEvent]:
+    """One worker was asked directly and answered with `text`."""
+    plan = accepted((), workers=("gpt-5",), planner="direct")
+    if subtask:
+        plan = replace(plan, subtasks=(subtask,))
+    recording = Recording().at(0, created()).at(1, plan).at(2, started(0, "gpt-5"))
+    recording.at(3960, completed(0, "gpt-5", text))
+    return recording.at(3960, run_completed(text)).entries
+
+
 def rescued() -> list[RecordedEvent]:
     """A step was retried, then handed to the fallback worker, and ended well."""
     recording = Recording().at(0, created())

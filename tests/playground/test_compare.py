@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 import uuid
 from dataclasses import dataclass, replace
 
@@ -39,8 +41,8 @@ def orders(monkeypatch) -> list[RunOrder]:
 
 @pytest.fixture
 def worker(team) -> str:
-    """The name of a worker of the team's pool."""
-    return PoolFactory.create(team=team).fallback.name
+    """The model name that asks a worker of the team's pool directly."""
+    return f"worker/{PoolFactory.create(team=team).fallback.name}"
 
 
 @pytest.fixture
@@ -74,7 +76,7 @@ def test_member_is_led_to_both_runs(bob, run, worker, orders):
 def test_worker_is_asked_the_same_by_the_member(bob, run, worker, orders):
     bob.post(ask(run), {"worker": worker})
     (order,) = orders
-    assert (order.prompt, order.model) == (stories.PROMPT, f"worker/{worker}")
+    assert (order.prompt, order.model) == (stories.PROMPT, worker)
     assert (order.team_id, order.source) == (run.team_id, "playground")
     assert order.actor.id == bob.session["_auth_user_id"]
 
@@ -123,13 +125,41 @@ def test_asking_needs_a_post(bob, run):
     assert bob.get(ask(run)).status_code == 405
 
 
-@pytest.mark.parametrize("page", ["/?run={}", "/runs/{}/", "/runs/{}/body/"])
+PAGES_OF_A_RUN = ["/?run={}", "/runs/{}/", "/runs/{}/body/"]
+
+
+@pytest.mark.parametrize("page", PAGES_OF_A_RUN)
 def test_ended_run_offers_the_workers(bob, run, worker, page):
     assert ask(run) in bob.get(page.format(run.id)).content.decode()
 
 
-def test_viewer_is_not_offered_them(vera, run, worker):
-    assert ask(run) not in vera.get(f"/runs/{run.id}/").content.decode()
+@pytest.mark.parametrize("page", PAGES_OF_A_RUN)
+def test_each_button_of_the_menu_starts_the_comparison(bob, run, worker, orders, page):
+    shown = bob.get(page.format(run.id)).content.decode()
+    values = re.findall(r'name="worker" value="([^"]*)" class="menu__item"', shown)
+    assert values
+    for value in values:
+        response = bob.post(ask(run), {"worker": html.unescape(value)})
+        assert response["Location"] == f"/compare/{run.id}/{NEW_ID}/"
+
+
+def test_worker_of_another_pool_is_offered_through_its_own_pool(bob, run, worker, team):
+    names = ("delta", "echo")
+    other = PoolFactory.create(
+        team=team, name="research", is_default=False, workers=names
+    )
+    page = bob.get(f"/runs/{run.id}/").content.decode()
+    assert f'value="research/worker/{other.fallback.name}"' in page
+
+
+def test_disabled_worker_is_not_offered(bob, run, worker, team):
+    team.pools.get().workers.update(is_enabled=False)
+    assert ask(run) not in bob.get(f"/runs/{run.id}/").content.decode()
+
+
+@pytest.mark.parametrize("page", PAGES_OF_A_RUN)
+def test_viewer_is_offered_no_comparison_on_any_page(vera, run, worker, page):
+    assert ask(run) not in vera.get(page.format(run.id)).content.decode()
 
 
 def test_run_that_goes_on_does_not_offer_them(bob, team, worker):

@@ -41,3 +41,20 @@ def test_partly_unknown_cost_is_a_lower_bound():
 )
 def test_duration_uses_the_fitting_unit(milliseconds, words):
     assert formats.duration(milliseconds) == words
+
+
+@pytest.mark.parametrize(
+    ("byte_count", "found", "limit"),
+    [
+        (10, "10 bytes", "10 bytes"),
+        (999, "999 bytes", "999 bytes"),
+        (1_000_000, "1 MB", "1 MB"),
+        (1_000_001, "1.01 MB", "1 MB"),
+        (1_080_000, "1.08 MB", "1.08 MB"),
+        (65_536, "65.54 kB", "65.53 kB"),
+        (1_234_500_000, "1,234.5 MB", "1,234.5 MB"),
+    ],
+)
+def test_size_above_a_limit_never_reads_like_it(byte_count, found, limit):
+    assert formats.size(byte_count, rounds_up=True) == found
+    assert formats.size(byte_count) == limit

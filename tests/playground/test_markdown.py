@@ -1,5 +1,7 @@
 """Model text is inert on a page."""
 
+import re
+
 import pytest
 
 from apps.playground.markdown import render
@@ -71,3 +73,37 @@ def test_tables_code_and_emphasis_are_kept():
 
 def test_text_that_looks_like_html_is_shown_as_text():
     assert "&lt;b&gt;" in render("<b>bold</b>")
+
+
+def test_figures_and_names_in_a_table_stay_on_one_line():
+    html = render("| Duration | Note |\n|---|---|\n| 10,000.00 | " + "word " * 9 + "|")
+    assert '<td class="short">10,000.00</td>' in html
+    assert "<td>word word" in html
+    assert '<th class="short">Duration</th>' in html
+
+
+def test_word_of_a_table_is_broken_only_if_it_is_longer_than_words_are():
+    html = render(f"| a |\n|---|\n| {'x' * 41} |")
+    assert f'<td class="loose">{"x" * 41}</td>' in html
+
+
+def test_table_scrolls_in_a_box_that_the_keyboard_reaches():
+    html = render("| a |\n|---|\n| b |")
+    assert re.search(r'<div [^>]*class="table-scroll"[^>]*><table>', html)
+    assert re.search(r'<div [^>]*tabindex="0"', html)
+
+
+@pytest.mark.parametrize("text", ["- واحد", "1. واحد", "> واحد"])
+def test_p8_lists_and_quotes_have_the_direction_of_their_text(text):
+    assert re.search(r'<(ul|ol|blockquote)[^>]* dir="auto"', render(text))
+
+
+def test_code_is_always_left_to_right():
+    assert re.search(r'<pre[^>]* dir="ltr"', render("```\nx = 1\n```"))
+
+
+@pytest.mark.parametrize(
+    "text", ['<div class="topbar">x</div>', "| a |\n|---|\n| <td class=topbar> |"]
+)
+def test_model_text_cannot_choose_a_class(text):
+    assert not re.search(r"<[^>]*topbar", render(text))

@@ -123,9 +123,24 @@ def test_order_names_who_asks_and_from_where(bob, team, orders):
 
 def test_direct_worker_becomes_the_model(bob, team, orders):
     pool = PoolFactory.create(team=team)
-    worker = pool.fallback.name
-    bob.post(CREATE, {"prompt": "Hi", "worker": worker})
-    assert orders[0].model == f"worker/{worker}"
+    page = bob.get("/").content.decode()
+    model = f"worker/{pool.fallback.name}"
+    assert f'<option value="{model}">{pool.fallback.name}</option>' in page
+    bob.post(CREATE, {"prompt": "Hi", "worker": model})
+    assert orders[0].model == model
+
+
+def test_worker_of_another_pool_is_asked_through_its_own_pool(bob, team, orders):
+    PoolFactory.create(team=team)
+    names = ("delta", "echo")
+    other = PoolFactory.create(
+        team=team, name="research", is_default=False, workers=names
+    )
+    page = bob.get("/").content.decode()
+    model = f"research/worker/{other.fallback.name}"
+    assert f'<option value="{model}">{other.fallback.name}</option>' in page
+    bob.post(CREATE, {"prompt": "Hi", "worker": model})
+    assert orders[0].model == model
 
 
 @pytest.mark.parametrize("prompt", ["", "  \n "])
@@ -136,9 +151,12 @@ def test_blank_prompt_is_refused(bob, orders, prompt):
 
 
 def test_too_long_prompt_is_refused(bob, orders, settings):
-    settings.MAX_PROMPT_BYTES = 10
-    response = bob.post(CREATE, {"prompt": "é" * 6}, headers=JSON)
-    assert "12 bytes" in response.json()["error"]["message"]
+    settings.MAX_PROMPT_BYTES = 1_000_000
+    response = bob.post(CREATE, {"prompt": "é" * 540_000}, headers=JSON)
+    assert response.status_code == 400
+    message = response.json()["error"]["message"]
+    assert message == "The prompt is too long: 1.08 MB (limit 1 MB)."
+    assert orders == []
 
 
 def test_viewer_cannot_start_a_run(vera, orders):

@@ -24,8 +24,7 @@ def test_anonymous_signs_in_first(client, db):
 
 
 @pytest.mark.parametrize(
-    "query",
-    ["state=failed", "q=unheard", "model=other", "who=Zoe", "period=hour"],
+    "query", ["state=failed", "model=other", "who=Zoe", "period=hour"]
 )
 def test_filter_that_fits_nothing_says_so(bob, run, query):
     page = bob.get(f"{URL}?{query}").content.decode()
@@ -146,3 +145,35 @@ def test_query_budget_does_not_grow_with_the_runs(
         record_run(team, stories.planning())
     with django_assert_max_num_queries(8):
         bob.get(URL)
+
+
+def test_r1_search_says_that_it_searches_titles_alone(bob, run):
+    page = bob.get(URL).content.decode()
+    assert (
+        "The search looks at titles: the first 120 characters of each prompt." in page
+    )
+    assert (
+        "Whole prompts and answers are stored encrypted and are not searched." in page
+    )
+
+
+def test_r1_search_without_a_result_does_not_say_that_there_is_none(bob, run):
+    page = bob.get(f"{URL}?q=unheard&state=completed").content.decode()
+    assert "No title contains “<bdi>unheard</bdi>”" in page
+    assert "Only titles were searched" in page
+    assert "that match the other filters" in page
+    assert "may still stand later in a prompt, or in an answer" in page
+    assert "No run matches" not in page
+
+
+@pytest.mark.parametrize("name", ["run_list", "run_detail"])
+def test_r2_list_and_page_count_the_same_steps_of_a_failed_run(bob, team, name):
+    states = ["completed", "failed", "skipped", "skipped"]
+    plan = [{"worker": "gpt-5", "access": [], "state": state} for state in states]
+    fields = {"plan": plan, "steps_total": 2, "steps_done": 2, "state": RunState.FAILED}
+    run = record_run(team, stories.failed(), **fields)
+    if name == "run_list":
+        assert 'data-label="Steps">1 of 2<' in bob.get(URL).content.decode()
+    else:
+        page = bob.get(f"{URL}{run.id}/").content.decode()
+        assert '<dd>1<span class="metrics__of"> of 2</span></dd>' in page

@@ -9,11 +9,14 @@ from django.db import connection
 from django.urls import reverse
 
 from apps.core.ids import new_id
-from apps.engine.events import RunCancelled, RunCreated
+from apps.engine.events import RunCancelled, RunCreated, RunResumed, StepFailed
 from apps.engine.usage import Usage
+from apps.runs.models import Run
+from apps.runs.selectors import run_entries
 from tests.audit.tampering import checkpoint, cut_tail
 from tests.playground import stories
 from tests.playground.conftest import record_run
+from tests.runs.recording import record, told
 
 PAGES = ["run_detail", "run_body", "run_export"]
 
@@ -127,9 +130,19 @@ def test_export_holds_one_entry_a_line(bob, run):
     assert len(lines) == 11
 
 
-def test_verification_of_an_untouched_run(bob, run):
+def test_verification_of_an_untouched_run(bob, team):
+    run = record(team, told(stories.finished))
     page = bob.post(address("run_verify", run)).content.decode()
     assert "11 entries verified, chain intact" in page
+
+
+def test_verification_names_a_row_that_was_changed(bob, team):
+    """T12: nothing but the row was touched, so the chain holds."""
+    run = record(team, told(stories.finished))
+    Run.objects.for_team(team.id).filter(id=run.id).update(cost_micros=1)
+    page = bob.post(address("run_verify", run)).content.decode()
+    assert "a row says something else than its entries" in page
+    assert f"cost_micros: stored 1, derived {run.cost_micros}" in page
 
 
 def test_verification_names_the_altered_entry(bob, run):
@@ -226,3 +239,73 @@ def test_graph_has_a_colour_for_stopped_steps(bob, team):
     run = record_run(team, stories.cancelled())
     page = bob.get(address("run_detail", run)).content.decode()
     assert '<li data-state="cancelled">cancelled</li>' in page
+
+
+@pytest.fixture
+def unplanned(team):
+    """A run whose plans were all refused, answered by the fallback worker."""
+    recording = stories.Recording()
+    recording.entries = stories.rejected()[:4]
+    plan = stories.accepted((), workers=("gpt-5",), planner="fallback")
+    recording.at(1510, plan).at(1515, stories.started(0, "gpt-5"))
+    recording.at(1900, stories.completed(0, "gpt-5", "Rome."))
+    return record_run(team, recording.at(1910, stories.run_completed("Rome.")).entries)
+
+
+def test_p14_run_without_a_plan_says_so_and_why_beside_its_answer(bob, unplanned):
+    page = bob.get(address("run_detail", unplanned)).content.decode()
+    assert 'data-state="unplanned">No plan</span>' in page
+    assert "Answered without a plan" in page
+    assert "The last attempt: Step 1 names worker 9 of 3." in page
+
+
+def test_planned_run_does_not_say_that_it_has_no_plan(bob, run):
+    page = bob.get(address("run_detail", run)).content.decode()
+    assert "unplanned" not in page
+
+
+def test_p11_message_of_a_failed_step_stands_once_in_its_card(bob, team):
+    recorded = stories.Recording().at(0, stories.created())
+    recorded.at(5, stories.accepted((), workers=("gpt-5",)))
+    recorded.at(10, stories.started(0, "gpt-5"))
+    failure = stories.attempt_failed(0, "gpt-5")
+    recorded.at(900, failure)
+    message = failure.message
+    recorded.at(901, StepFailed(0, 0, "rate_limited", message))
+    run = record_run(team, recorded.entries)
+    page = bob.get(address("run_detail", run)).content.decode()
+    assert page.count(escape(message)) == 1
+
+
+def test_r5_entry_opens_with_its_fields_its_hashes_and_its_step(bob, run):
+    page = bob.get(address("run_detail", run)).content.decode()
+    first, second = run_entries(run)[:2]
+    entry = page.split(f'<details id="entry-{second.seq}">')[1].split("</details>")[0]
+    assert f'<code id="entry-{second.seq}-hash">{second.hash}</code>' in entry
+    assert f'<code id="entry-{second.seq}-previous">{first.hash}</code>' in entry
+    assert f'data-copy="#entry-{second.seq}-hash"' in entry
+    assert f'data-copy="#entry-{second.seq}-previous"' in entry
+    assert '<dt>round</dt><dd dir="auto">0</dd>' in entry
+    assert "<dt>messages</dt><dd>Text of" in entry
+    assert '<a href="#plan-0">Go to the plan of round 1</a>' in entry
+
+
+def test_r5_entry_of_a_step_leads_to_its_card(bob, run):
+    page = bob.get(address("run_detail", run)).content.decode()
+    assert '<a href="#step-0-2">Go to step 3</a>' in page
+
+
+def test_c5_cost_of_a_call_that_nobody_recorded_is_unknown(bob, team):
+    recording = stories.Recording()
+    recording.entries = stories.parallel()
+    run = record_run(team, recording.at(9000, RunResumed(2)).entries)
+    page = bob.get(address("run_detail", run)).content.decode()
+    assert "outcome unknown</strong>" in page
+    assert "$0.0000" not in page
+
+
+def test_c5_run_without_an_ended_call_has_no_cost_yet(bob, team):
+    run = record_run(team, stories.planning())
+    page = bob.get(address("run_detail", run)).content.decode()
+    assert "<dt>Cost so far</dt><dd>–</dd>" in page
+    assert "$0.0000" not in page

@@ -29,14 +29,17 @@ class CredentialForm(PathForm):
     base_url = forms.CharField(
         label="Address",
         max_length=500,
-        help_text="Of the provider. The key goes to this host and no other.",
+        help_text=(
+            "Of the provider. The key goes to this host and port alone, over https or "
+            "http as written here. To change that, store the key again."
+        ),
         widget=forms.URLInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
     )
     secret = _secret(required=True, hint="Stored encrypted and never shown again.")
 
 
 class CredentialChangeForm(PathForm):
-    """Another name or another secret for a key. Its host stays what it is."""
+    """Another name or another secret for a key. Where it is sent stays as it is."""
 
     name = forms.CharField(label="Name", max_length=100)
     secret = _secret(

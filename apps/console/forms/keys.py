@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
 from django import forms
 
-from apps.accounts.models import DEFAULT_SCOPES, ApiKey, Scope
+from apps.accounts.models import (
+    DEFAULT_SCOPES,
+    OFFERED_SCOPES,
+    ApiKey,
+    ProgressForm,
+    Scope,
+)
 from apps.console.forms import numbers
 from apps.console.forms.base import ConsoleForm
 from apps.console.forms.deliveries import DELIVERIES, HINT
@@ -39,7 +45,7 @@ class KeyForm(ConsoleForm):
     )
     scopes = forms.MultipleChoiceField(
         label="What it may do",
-        choices=Scope.choices,
+        choices=[(scope.value, scope.label) for scope in OFFERED_SCOPES],
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Choose at least one."},
     )
@@ -71,10 +77,23 @@ class KeyForm(ConsoleForm):
         help_text=HINT,
     )
 
+    progress = forms.ChoiceField(
+        label="Progress in streams",
+        required=False,
+        choices=[
+            ("", "As reasoning, before the answer begins"),
+            (ProgressForm.EVENTS.value, "As named events"),
+            (ProgressForm.OFF.value, "None"),
+        ],
+        help_text="What plans and steps are doing. Clients that write whatever comes "
+        "into files want none; some clients crash on named events.",
+    )
+
     def __init__(
         self, data: Any, workers: Sequence[str], api_key: ApiKey | None = None
     ) -> None:
         super().__init__(data, initial=_initial(api_key))
+        self._keep_scopes(api_key.scopes if api_key else ())
         kept = api_key.allowed_workers if api_key else ()
         # A worker that has gone since stays to be seen, and to be taken off.
         names = list(dict.fromkeys([*workers, *kept]))
@@ -84,6 +103,14 @@ class KeyForm(ConsoleForm):
             field.choices = [(name, name) for name in names]
         else:
             del self.fields["allowed_workers"]
+
+    def _keep_scopes(self, kept: Iterable[str]) -> None:
+        """Let a key keep what no new key is offered."""
+        field = self.fields["scopes"]
+        assert isinstance(field, forms.MultipleChoiceField)
+        offered = {scope.value: scope.label for scope in OFFERED_SCOPES}
+        others = {each: Scope(each).label for each in kept}
+        field.choices = list({**offered, **others}.items())
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -100,6 +127,7 @@ KEY_SETTINGS = {
     "tokens_per_minute",
     "always_include_usage",
     "delivery",
+    "progress",
 }
 
 

@@ -16,6 +16,7 @@ from apps.console.forms.paths import (
     name_field,
     whole_number,
 )
+from apps.llm.types import EXTRA_PARAMS
 from apps.pools.models import (
     Conductor,
     ConductorMode,
@@ -23,7 +24,9 @@ from apps.pools.models import (
     MaxTokensField,
     Pool,
     Protocol,
+    ReasoningEffort,
     Worker,
+    WorkerKind,
 )
 from apps.pools.selectors import conductor_values, worker_values
 
@@ -38,11 +41,18 @@ TAGS = {
     ),
 }
 """Suggestions by field. Tags are words for people's lists; any other may be typed."""
+TAG_HINTS = {
+    "tags_data": "Not enforced yet: a note for your team. Any run of a pool with this "
+    "worker may send it any data."
+}
+"""What must be known of suggestions that look like rules."""
 ABILITIES = ("accepts_images", "accepts_tools", "accepts_prefill")
+PARAMS = ("extra_params", "reasoning_effort", "thinking_budget_tokens", "extra_body")
 _SUGGESTED = {tag for _, tags in TAGS.values() for tag in tags}
 _TIMEOUTS = {
     "connect_s": "Connect",
-    "first_byte_s": "First word",
+    "first_byte_s": "First byte",
+    "first_token_s": "First word",  # nosec B105
     "idle_s": "Silence in between",
     "total_s": "The whole answer",
 }
@@ -105,7 +115,7 @@ class ModelForm(PathForm):
         assert isinstance(choice, forms.ChoiceField)
         choice.choices = [
             (NO_KEY, "No key needed"),
-            *((str(row.id), f"{row.name} · {row.host}") for row in credentials),
+            *((str(row.id), f"{row.name} · {row.origin}") for row in credentials),
             (NEW_KEY, "A new key…"),
         ]
         for field in self.fields.values():
@@ -169,6 +179,15 @@ class WorkerForm(ModelForm):
     error_names = {"tags": "more_tags"}
 
     name = name_field("How plans, prices and callers name it.")
+    kind = forms.ChoiceField(
+        label="What it makes",
+        choices=[
+            (WorkerKind.CHAT, "Answers, for plans and prompts"),
+            (WorkerKind.EMBEDDING, "Embeddings of texts, for /v1/embeddings alone"),
+        ],
+        widget=forms.RadioSelect,
+        initial=WorkerKind.CHAT,
+    )
     description = forms.CharField(
         label="What it is good at",
         required=False,
@@ -198,6 +217,32 @@ class WorkerForm(ModelForm):
         help_text="Takes over in the middle of an answer and goes on from there. "
         "Servers of vLLM can; many providers refuse.",
     )
+    extra_params = forms.MultipleChoiceField(
+        label="Parameters it takes from requests",
+        required=False,
+        choices=[(name, name) for name in EXTRA_PARAMS],
+        help_text="Those not ticked are left out, and the answer names them. Calls of "
+        "this worker by its own name pass all of them.",
+        widget=forms.CheckboxSelectMultiple,
+    )
+    reasoning_effort = forms.ChoiceField(
+        label="Reasoning effort",
+        required=False,
+        choices=[("", "The server’s own"), *ReasoningEffort.choices],
+        help_text="For requests that do not set one.",
+    )
+    thinking_budget_tokens = whole_number(
+        "Thinking budget", unit="tokens", hint="For requests that do not set one."
+    )
+    extra_body = forms.CharField(
+        label="Extra body",
+        required=False,
+        max_length=8000,
+        help_text="A JSON object whose fields go into each request as they are, for "
+        'example {"enable_thinking": false}. Never put a secret here: this text is '
+        "shown, recorded and kept.",
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+    )
     more_tags = forms.CharField(
         label="Other tags",
         required=False,
@@ -216,6 +261,7 @@ class WorkerForm(ModelForm):
                 required=False,
                 choices=[(tag, tag) for tag in tags],
                 widget=forms.CheckboxSelectMultiple,
+                help_text=TAG_HINTS.get(name, ""),
             )
         if self.is_bound_to_row:
             return
@@ -236,6 +282,11 @@ class WorkerForm(ModelForm):
     def ability_fields(self) -> list[BoundField]:
         """Return what it can and cannot do."""
         return [self[name] for name in ABILITIES]
+
+    @property
+    def has_fault_in_params(self) -> bool:
+        """Say whether the folded part with the parameters must be open."""
+        return not self.errors.keys().isdisjoint(PARAMS)
 
     @property
     def places(self) -> BoundField | None:
@@ -264,11 +315,11 @@ class ConductorForm(ModelForm):
     mode = forms.ChoiceField(
         label="How it writes plans",
         choices=[
-            (ConductorMode.LISTS, "Three lists, as trained conductors do"),
             (ConductorMode.JSON_SCHEMA, "JSON schema, for general models"),
+            (ConductorMode.LISTS, "Three lists, as trained conductors do"),
         ],
         widget=forms.RadioSelect,
-        initial=ConductorMode.LISTS,
+        initial=ConductorMode.JSON_SCHEMA,
     )
     shows_descriptions = forms.BooleanField(
         label="Tell it what each worker is good at",
@@ -279,7 +330,7 @@ class ConductorForm(ModelForm):
     uses_prefill = forms.BooleanField(
         label="Begin its reasoning for it",
         required=False,
-        help_text="Not every server allows that; the test tells.",
+        help_text="For three lists only. Not every server allows that; the test tells.",
     )
     temperature = forms.CharField(
         label="Temperature",

@@ -25,12 +25,12 @@ from apps.pools.selectors import pool_values
 
 _PLANNERS = {
     TierName.MINI: [
-        (TierPlanner.CONDUCTOR, "The conductor picks the worker"),
-        (TierPlanner.SINGLE_WORKER, "Nobody: the fallback worker answers"),
+        (TierPlanner.CONDUCTOR, "The conductor, if the pool has one"),
+        (TierPlanner.SINGLE_WORKER, "Always the fallback worker"),
     ],
     TierName.ULTRA: [
-        (TierPlanner.CONDUCTOR, "The conductor"),
-        (TierPlanner.SINGLE_WORKER, "Nobody: the fallback worker answers"),
+        (TierPlanner.CONDUCTOR, "The conductor, if the pool has one"),
+        (TierPlanner.SINGLE_WORKER, "No plan: the fallback worker answers"),
     ],
 }
 HEDGED, SPARED = "is_hedged", "no_substitute_ids"
@@ -67,6 +67,12 @@ class PoolForm(PathForm):
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
+    retries_refusals = forms.BooleanField(
+        label="Ask another worker after a refusal",
+        required=False,
+        help_text="When a worker's provider refuses the content. Off: the refusal is "
+        "the answer.",
+    )
     has_ultra = forms.BooleanField(label="Offer the ultra tier", required=False)
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
@@ -82,7 +88,8 @@ class PoolForm(PathForm):
         named = [(key, worker.name) for key, worker in self._workers.items()]
         self._choices("worker_ids", named)
         self._choices("substitute_ids", named)
-        self._choices("fallback_id", named)
+        no_choice = [] if self.initial.get("fallback_id") else [("", "Choose a worker")]
+        self._choices("fallback_id", [*no_choice, *named])
         self._choices(
             "conductor_id",
             [
@@ -138,6 +145,8 @@ class PoolForm(PathForm):
         values["conductor_id"] = UUID(chosen) if chosen else None
         for tier in values["tiers"].values():
             tier["max_cost_usd"] = tier["max_cost_usd"] or None
+            if values["conductor_id"] is None:
+                tier["planner"] = TierPlanner.SINGLE_WORKER
         if not self.cleaned_data["has_ultra"]:
             values["tiers"][TierName.ULTRA] = None
         return values
@@ -175,8 +184,12 @@ def pool_initial(pool: Pool, workers: Iterable[Worker]) -> dict[str, Any]:
     values = pool_values(pool)
     ids = (str(worker.id) for worker in workers)
     has_ultra = TierName.ULTRA.value in values["tiers"]
+    if pool.conductor_id is None:
+        # Nobody chose this: a conductor that is added in the form shall plan.
+        for tier in values["tiers"].values():
+            tier["planner"] = TierPlanner.CONDUCTOR.value
     return {
-        **_usual_tiers(has_conductor=pool.conductor_id is not None),
+        **_usual_tiers(),
         **flattened(values),
         "conductor_id": values["conductor_id"] or "",
         "substitute_ids": [key for key in ids if key not in values[SPARED]],
@@ -188,7 +201,10 @@ def pool_initial(pool: Pool, workers: Iterable[Worker]) -> dict[str, Any]:
 def new_pool_initial(
     workers: Sequence[Worker], conductors: Sequence[Conductor], *, is_first: bool
 ) -> dict[str, Any]:
-    """Return what a new pool begins with: everything the team has."""
+    """Return what a new pool begins with: `workers`, those that are known to answer.
+
+    The first of them is the fallback. Without any the person chooses.
+    """
     return {
         "name": "main" if is_first else "",
         "is_default": is_first,
@@ -197,7 +213,7 @@ def new_pool_initial(
         "substitute_ids": [str(worker.id) for worker in workers],
         "fallback_id": str(workers[0].id) if workers else "",
         "has_ultra": bool(conductors),
-        **_usual_tiers(has_conductor=bool(conductors)),
+        **_usual_tiers(),
     }
 
 
@@ -258,10 +274,9 @@ def _tier_fields(tier: TierName) -> Iterator[tuple[str, forms.Field]]:
     )
 
 
-def _usual_tiers(*, has_conductor: bool) -> dict[str, Any]:
-    usual = TierPlanner.CONDUCTOR if has_conductor else TierPlanner.SINGLE_WORKER
+def _usual_tiers() -> dict[str, Any]:
     tiers = {
-        name.value: {"planner": usual.value, **limits}
+        name.value: {"planner": TierPlanner.CONDUCTOR.value, **limits}
         for name, limits in TIER_LIMITS.items()
     }
     return flattened({"tiers": tiers})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -17,7 +18,7 @@ from django.views.decorators.http import (
 )
 
 from apps.accounts.models import Permission
-from apps.console.asking import is_part, models_found, new_key
+from apps.console.asking import after_test, is_part, models_found, new_key
 from apps.console.forms.models import ConductorForm, conductor_initial
 from apps.console.frame import change_and_tell, console_page, require, try_change
 from apps.console.hiring import save_with_key
@@ -35,6 +36,7 @@ from apps.pools.services import (
     conductor_update,
 )
 from apps.web.access import TeamRequest, team_view
+from apps.web.waiting import Work, wait_for
 
 TAB = "conductors"
 INVALID = 422
@@ -80,7 +82,7 @@ def conductor_test_view(
     require(request, Permission.MANAGE_POOLS)
     team_id = request.team.id
     conductor = access_conductor(team_id, conductor_id)
-    conductor_test(team_id=team_id, conductor_id=conductor.id, actor=request.actor)
+    wait_for(request, _testing(request, conductor))
     if is_part(request):
         tested = access_conductor(team_id, conductor_id)
         context = {"test": test_line(tested)}
@@ -94,7 +96,10 @@ def conductor_server(request: TeamRequest, conductor_id: uuid.UUID) -> HttpRespo
     """Show how the conductor's server is doing just now."""
     require(request, Permission.READ_TEAM)
     conductor = access_conductor(request.team.id, conductor_id)
-    look = conductor_look(team_id=request.team.id, conductor_id=conductor.id)
+    team_id = request.team.id
+    look = wait_for(
+        request, lambda: conductor_look(team_id=team_id, conductor_id=conductor.id)
+    )
     context = {"conductor": conductor, "server": server_line(look)}
     part, page = "console/_conductor_server.html", "console/conductor_server.html"
     template = part if is_part(request) else page
@@ -139,11 +144,20 @@ def _save(request: TeamRequest, old: Conductor | None = None) -> HttpResponse:
         fresh = None if old is None else access_conductor(request.team.id, old.id)
         return _form_page(request, form, fresh, status=INVALID)
     messages.success(request, f"The conductor {saved.name} is saved.")
+    response = redirect("console:conductor", saved.id)
     if "test" in request.POST:
-        conductor_test(
-            team_id=request.team.id, conductor_id=saved.id, actor=request.actor
-        )
-    return redirect("console:conductor", saved.id)
+        return after_test(request, response, _testing(request, saved))
+    return response
+
+
+def _testing(request: TeamRequest, conductor: Conductor) -> Work:
+    """Return the work of testing a conductor."""
+    return partial(
+        conductor_test,
+        team_id=request.team.id,
+        conductor_id=conductor.id,
+        actor=request.actor,
+    )
 
 
 def _change(
@@ -168,7 +182,7 @@ def _with_models(request: TeamRequest, old: Conductor | None) -> HttpResponse:
 
     For the page's script, the models alone.
     """
-    found = models_found(request.team.id, request.POST)
+    found = models_found(request)
     if is_part(request):
         context = {"found": found}
         return console_page(request, "console/_worker_models.html", context, tab=TAB)

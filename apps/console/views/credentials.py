@@ -50,7 +50,9 @@ def credential_new(request: TeamRequest) -> HttpResponseBase:
             ),
         )
         if made is not None:
-            messages.success(request, f"The key {made.name} is stored for {made.host}.")
+            messages.success(
+                request, f"The key {made.name} is stored for {made.origin}."
+            )
             return redirect("console:credential_list")
     context = {
         "title": "New credential",
@@ -69,7 +71,7 @@ def credential_page(request: TeamRequest, credential_id: uuid.UUID) -> HttpRespo
     """Rename a key or replace its secret."""
     require(request, Permission.MANAGE_POOLS)
     credential = access_credential(request.team.id, credential_id)
-    host, name = credential.host, credential.name
+    address, name = credential.origin, credential.name
     data = request.POST if request.method == "POST" else None
     form = CredentialChangeForm(data, initial={"name": name})
     if form.is_bound and form.is_valid():
@@ -86,7 +88,7 @@ def credential_page(request: TeamRequest, credential_id: uuid.UUID) -> HttpRespo
             return redirect("console:credential_list")
     context = {
         "title": f"Change {name}",
-        "lead": f"For {host}. The stored secret cannot be shown, only replaced.",
+        "lead": f"For {address}. The stored secret cannot be shown, only replaced.",
         "form": form,
         "label": "Save",
         "back": reverse("console:credential_list"),
@@ -113,8 +115,8 @@ def credential_remove(
     context = {
         "title": f"Delete the key {credential.name}?",
         "points": [
-            f"The stored secret for {credential.host} is erased. It cannot be brought "
-            "back; the provider can issue another.",
+            f"The stored secret for {credential.origin} is erased. It cannot be "
+            "brought back; the provider can issue another.",
         ],
         "label": "Delete key",
         "back": reverse("console:credential_list"),

@@ -30,13 +30,22 @@ from apps.console.pool_rows import (
     worker_rows,
 )
 from apps.core.errors import VersionConflict
-from apps.pools.models import Pool
-from apps.pools.selectors import access_pool, conductor_list, pool_list, worker_list
+from apps.pools.models import Pool, Worker
+from apps.pools.selectors import (
+    access_pool,
+    conductor_list,
+    planning_notices,
+    pool_list,
+    worker_list,
+)
 from apps.pools.services import pool_create, pool_delete, pool_update
+from apps.pools.types import HealthState
+from apps.runs.selectors import worker_healths
 from apps.web.access import TeamRequest, team_view
 
 TAB = "pools"
 INVALID, OUTDATED = 422, 412
+ANSWERING = {HealthState.HEALTHY, HealthState.DEGRADED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +203,9 @@ def _form(
     workers, conductors = list(worker_list(team_id)), list(conductor_list(team_id))
     if pool is None:
         is_first = not pool_list(team_id).exists()
-        initial = new_pool_initial(workers, conductors, is_first=is_first)
+        initial = new_pool_initial(
+            _answering(team_id, workers), conductors, is_first=is_first
+        )
     else:
         initial = pool_initial(pool, workers)
     return PoolForm(
@@ -203,6 +214,12 @@ def _form(
         workers=workers,
         conductors=conductors,
     )
+
+
+def _answering(team_id: uuid.UUID, workers: list[Worker]) -> list[Worker]:
+    """Return the workers whose last calls, or else whose last test, went well."""
+    healths = worker_healths(team_id, workers)
+    return [each for each in workers if healths[each.id].state in ANSWERING]
 
 
 def _form_page(
@@ -220,6 +237,7 @@ def _form_page(
         "rows": {row.worker.id: row for row in worker_rows(request.team.id)},
         "theirs": theirs,
         "models": [] if pool is None else model_names(pool),
+        "notices": [] if pool is None else planning_notices(pool),
         **more,
     }
     template = "console/pool_form.html"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -18,6 +19,7 @@ from django.views.decorators.http import (
 
 from apps.accounts.models import Permission
 from apps.console.asking import (
+    after_test,
     is_part,
     models_found,
     new_key,
@@ -46,6 +48,7 @@ from apps.pools.selectors import (
 )
 from apps.pools.services import worker_delete, worker_test, worker_update
 from apps.web.access import TeamRequest, team_view
+from apps.web.waiting import Work, wait_for
 
 TAB = "workers"
 INVALID = 422
@@ -95,7 +98,7 @@ def worker_test_view(request: TeamRequest, worker_id: uuid.UUID) -> HttpResponse
     """Ask the worker something short and show what it says."""
     require(request, Permission.MANAGE_POOLS)
     worker = access_worker(request.team.id, worker_id)
-    worker_test(team_id=request.team.id, worker_id=worker.id, actor=request.actor)
+    wait_for(request, _testing(request, worker))
     if is_part(request):
         row = worker_row(access_worker(request.team.id, worker_id))
         context = {"row": row, "test": row.test}
@@ -200,9 +203,17 @@ def _update(request: TeamRequest, worker: Worker) -> HttpResponse:
 
 def _saved(request: TeamRequest, worker: Worker, words: str) -> HttpResponse:
     messages.success(request, words)
+    response = redirect("console:worker", worker.id)
     if "test" in request.POST:
-        worker_test(team_id=request.team.id, worker_id=worker.id, actor=request.actor)
-    return redirect("console:worker", worker.id)
+        return after_test(request, response, _testing(request, worker))
+    return response
+
+
+def _testing(request: TeamRequest, worker: Worker) -> Work:
+    """Return the work of testing a worker."""
+    return partial(
+        worker_test, team_id=request.team.id, worker_id=worker.id, actor=request.actor
+    )
 
 
 def _with_models(request: TeamRequest, worker: Worker | None = None) -> HttpResponse:
@@ -210,7 +221,7 @@ def _with_models(request: TeamRequest, worker: Worker | None = None) -> HttpResp
 
     For the page's script, the models alone.
     """
-    found = models_found(request.team.id, request.POST)
+    found = models_found(request)
     if is_part(request):
         context = {"found": found}
         return console_page(request, "console/_worker_models.html", context, tab=TAB)

@@ -11,17 +11,16 @@ from typing import Any, NamedTuple
 import orjson
 from django import template
 from django.template.loader import render_to_string
-from django.utils.html import format_html
+from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from apps.engine.usage import Cost
-from apps.playground import graph, markdown
+from apps.playground import graph, model_text, numbering
 from apps.web import formats
 
 ROWS_KEPT = 5_000
 """Rows of runs that are remembered, of a kilobyte each."""
 register = template.Library()
-register.filter("markdown", markdown.render)
 
 STATE_WORDS = {
     "queued": "Queued",
@@ -45,6 +44,9 @@ STATE_WORDS = {
 def state_word(state: str) -> str:
     """Return a state as people read it."""
     return STATE_WORDS.get(state, state)
+
+
+register.filter("models_of", numbering.models_of)
 
 
 @register.filter
@@ -94,8 +96,14 @@ class _Row(NamedTuple):
 
 @register.simple_tag
 def run_row(run: Any) -> SafeString:
-    """Return a run's row in the list. Most runs have ended, and their rows stay."""
+    """Return a run's row in the list. Most runs have ended, and their rows stay.
+
+    The row in the database counts failed steps as done, since they have ended; people
+    read "done" as "answered", and so does the run's own page.
+    """
     values = {name: getattr(run, name) for name in _Row._fields}
+    failed = sum(step.get("state") == "failed" for step in run.plan)
+    values["steps_done"] -= min(failed, run.steps_done)
     return _row(_Row(**{**values, "plan": orjson.dumps(run.plan)}))
 
 
@@ -103,6 +111,24 @@ def run_row(run: Any) -> SafeString:
 def _row(row: _Row) -> SafeString:
     shown = {**row._asdict(), "plan": orjson.loads(row.plan)}
     return render_to_string("playground/_run_row.html", {"run": shown})
+
+
+@register.inclusion_tag("playground/_model_text.html", name="model_text")
+def drawn_text(text: str, run_id: uuid.UUID, part: str) -> dict[str, Any]:
+    """Return a text of a model, formatted or with a link to its formatted form.
+
+    `part` says which text of the run it is: `answer`, `step-0-1` or `plan-0`.
+    """
+    return {"text": model_text.draw_at_once(text), "run_id": run_id, "part": part}
+
+
+@register.filter
+def plain_text(text: str) -> SafeString:
+    """Return a text as it is; a long one in pieces, so that the browser stays quick."""
+    if not model_text.is_dense(text):
+        return conditional_escape(text)
+    pieces = ((piece,) for piece in model_text.in_pieces(text))
+    return format_html_join("", '<span class="piece">{}</span>', pieces)
 
 
 @register.inclusion_tag("playground/_mini_graph.html")

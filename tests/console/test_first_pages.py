@@ -1,0 +1,65 @@
+"""Where people come to, and what they are told where they may not go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import Role, Scope
+from tests.console.conftest import browser_of, text_of
+from tests.console.models import words
+from tests.factories import MembershipFactory, UserFactory, issue_key
+
+
+@pytest.fixture
+def rita(cast: Any) -> Client:
+    """A reviewer."""
+    user = UserFactory.create(email="rita@example.org", name="Rita")
+    MembershipFactory.create(team=cast.team, user=user, role=Role.REVIEWER)
+    return browser_of(user)
+
+
+def test_reviewer_lands_on_the_runs(rita: Client):
+    """Promise C3: not on a playground whose button does nothing."""
+    page = rita.get("/", follow=True)
+    assert page.redirect_chain == [("/runs/", 302)]
+    assert ">Playground<" not in text_of(page)
+    assert "Start the first run" not in text_of(page)
+
+
+def test_others_land_on_the_playground(bob: Client, vera: Client):
+    for browser in (bob, vera):
+        assert browser.get("/").status_code == 200
+
+
+def test_administration_says_whose_it_is(alice: Client):
+    """Promise C12: a role in a team has nothing to do with it."""
+    page = alice.get("/admin/", follow=True)
+    assert page.status_code == 403
+    text = words(text_of(page))
+    assert "The administration is for the operators of this site" in text
+    assert "Your role in this team does not allow it" not in text
+
+
+def test_data_tags_say_that_they_are_not_enforced(alice: Client):
+    """Promise C4: nothing reads them when a run is planned."""
+    page = words(text_of(alice.get("/workers/new/?preset=openai")))
+    where = page.index("Data it may see")
+    assert "Not enforced yet" in page[where : where + 120]
+
+
+def test_scope_that_does_nothing_is_not_offered(cast: Any, alice: Client):
+    assert "audit:export" not in text_of(alice.get("/keys/new/"))
+    assert "audit:read" in text_of(alice.get("/keys/new/"))
+
+
+def test_key_of_before_keeps_the_scope_that_is_not_offered(cast: Any, alice: Client):
+    scopes = [Scope.READ, Scope.AUDIT_EXPORT]
+    row = issue_key(cast.team, name="Old", scopes=scopes).row
+    url = f"/keys/{row.id}/"
+    assert "audit:export" in text_of(alice.get(url))
+    alice.post(url, {"name": "Renamed", "scopes": ["runs:read", "audit:export"]})
+    row.refresh_from_db()
+    assert (row.name, row.scopes) == ("Renamed", ["audit:export", "runs:read"])
