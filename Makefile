@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet --require-hashes
 
-.PHONY: demo test test-services test-js check format lock bench clean-demo
+.PHONY: demo test test-services test-js test-clients check format lock bench clean-demo
 .DEFAULT_GOAL := help
 
 help:
@@ -14,7 +14,8 @@ help:
 	@echo "make test-vllm  plans of a real vLLM (installs it: 2.5 GB)"
 	@echo "make test-faults  the site's processes killed, frozen and cut off"
 	@echo "make test-services  all tests on PostgreSQL and Redis, which they start themselves"
-	@echo "make test-js the JavaScript client alone (needs Node)"
+	@echo "make test-js the clients from npm (needs Node)"
+	@echo "make test-clients  the Python clients with environments of their own (CLIENTS=aider installs one)"
 	@echo "make check   format, lint, types, import contracts, migrations"
 	@echo "make bench   measure, and write bench/RESULTS.md"
 	@echo "make bench-load  many at once, long lists, workers; make bench-soak: an hour"
@@ -39,9 +40,20 @@ test-services: $(VENV)/.installed-dev ## the same tests on PostgreSQL and Redis
 	@sh deploy/need_chromium.sh
 	$(BIN)/python -m pytest -n 2 -p tests.on_services $(ARGS)
 
-test-js: $(VENV)/.installed-dev ## the JavaScript client; needs Node
-	npm ci --silent --no-fund --no-audit --prefix tests/gateway/conformance/javascript
-	$(BIN)/python -m pytest tests/gateway/conformance -k javascript $(ARGS)
+CONFORMANCE := tests/gateway/conformance
+CLIENTS ?= $(basename $(notdir $(wildcard $(CONFORMANCE)/clients/*.txt)))
+
+test-js: $(VENV)/.installed-dev ## the clients from npm; needs Node
+	npm ci --silent --no-fund --no-audit --prefix $(CONFORMANCE)/javascript
+	$(BIN)/python -m pytest $(CONFORMANCE) -k test-js $(ARGS)
+
+.venv-client-%/.installed: $(CONFORMANCE)/clients/%.txt
+	$(PYTHON) -m venv .venv-client-$*
+	.venv-client-$*/bin/pip --disable-pip-version-check install --quiet --require-hashes -r $<
+	@touch $@
+
+test-clients: $(VENV)/.installed-dev $(CLIENTS:%=.venv-client-%/.installed) ## docs/clients
+	$(BIN)/python -m pytest $(CONFORMANCE) -k "test-clients or test_edits" $(ARGS)
 
 FAULT_RUNS ?= 90
 
@@ -87,6 +99,9 @@ lock: ## needs uv
 		--no-header --no-annotate requirements/dev.in -o requirements/dev.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate requirements/gpu-serve.in -o requirements/gpu-serve.txt
+	for client in $(CONFORMANCE)/clients/*.in; do \
+		uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+			--no-header --no-annotate $$client -o $${client%.in}.txt; done
 
 bench: $(VENV)/.installed-dev ## about five minutes on 2 cores
 	$(BIN)/python -m bench.ledger
@@ -100,6 +115,7 @@ bench-load: $(VENV)/.installed-dev ## about twenty minutes on 2 cores
 	$(BIN)/python -m bench.load
 	$(BIN)/python -m bench.background
 	$(BIN)/python -m bench.lists
+	$(BIN)/python -m bench.fairness
 	$(BIN)/python -m bench.report
 
 SOAK_MINUTES ?= 60

@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.figures import kept
 from bench.markdown import section, target
-from bench.report_load import background, load, soak
+from bench.report_load import background, fairness, load, soak
 from bench.servers import PEERS, ROOT
 
 RESULTS = ROOT / "bench" / "RESULTS.md"
@@ -39,6 +39,7 @@ def main() -> None:
         _lists(),
         load(),
         background(),
+        fairness(),
         soak(),
         _how(),
     ]

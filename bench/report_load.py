@@ -109,6 +109,25 @@ def background() -> str:
     return section("Background runs", about, rows, targets, found)
 
 
+def fairness() -> str:
+    """Return the section of what one team's flood costs another."""
+    found = kept("fairness")
+    if found is None:
+        return ""
+    rows = [["what the calm team asks", "alone", "beside the flood", "ratio"]]
+    targets = []
+    for kind, seen in found["kinds"].items():
+        times = (f"{seen['calm_ms']:.1f} ms", f"{seen['flooded_ms']:.1f} ms")
+        rows.append([kind, *times, f"{seen['ratio']:.2f}"])
+        targets.append(target(f"{kind}: ratio", seen["ratio"], 2, at_most=True))
+    about = (
+        "One process, SQLite, two teams: one asks one thing after the other, the "
+        f"other one keeps {found['at_once']} requests of the same kind open. Medians "
+        "of the calm team; a run calls a model that answers after 100 ms. "
+    )
+    return section("Fairness between teams", about, rows, targets, found)
+
+
 def soak() -> str:
     """Return the section of the soaks."""
     every = [found for name in ("soak", "soak-embedded") if (found := kept(name))]

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.core.management import call_command
 
 from apps.engine import events as ev
@@ -151,14 +152,15 @@ def test_adapter_is_another_version_of_the_conductor(stage: Stage, hold_to):
 def test_page_of_the_conductor_shows_its_server(stage: Stage, monkeypatch):
     team = stage.site.cast.team
     monkeypatch.setattr("apps.pools.services.looking.LOOK_LIMITS", Timeouts())
-    look = conductor_look(team_id=team.id, conductor_id=stage.conductor.id)
+    looked = async_to_sync(conductor_look)
+    look = looked(team_id=team.id, conductor_id=stage.conductor.id)
     assert look.is_reachable and look.serves_model
     assert look.load is not None
     assert (look.load.running, look.load.waiting) == (0, 0)
     assert look.load.cache_use is not None
     assert look.load.prefix_queries is not None
     stage.set_conductor(model="another")
-    look = conductor_look(team_id=team.id, conductor_id=stage.conductor.id)
+    look = looked(team_id=team.id, conductor_id=stage.conductor.id)
     assert look.is_reachable and look.serves_model is False
 
 
