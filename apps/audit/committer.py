@@ -183,7 +183,7 @@ def _transaction(connection: BaseDatabaseWrapper) -> Iterator[Any]:
         c.execute("BEGIN IMMEDIATE" if connection.vendor == "sqlite" else "BEGIN")
         try:
             yield c
-            connection.commit()
+            connection.connection.commit()
         except BaseException:
             with suppress(DatabaseError, InterfaceError):
                 connection.rollback()

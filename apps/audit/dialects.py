@@ -67,7 +67,9 @@ def _naive_text(value: datetime) -> str:
 
 
 def _own_time(_: Any) -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # Half the time of strftime.
+    now = datetime.now(UTC).replace(tzinfo=None)
+    return now.isoformat(timespec="microseconds") + "Z"
 
 
 def _server_time(cursor: Any) -> str:

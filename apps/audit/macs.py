@@ -42,22 +42,29 @@ DETAILS: Mapping[FaultKind, str] = {
 _ENTRY = b"\x02"
 _OF_HEAD = b"\x03"
 _HEAD = Struct(">c16sq32sq")
+_BLOCK_BYTES = 64
+"""Of SHA-256; no derived key is longer."""
 
 
 class MacKey:
     """A key that makes and checks codes."""
 
-    __slots__ = ("_template", "id")
+    __slots__ = ("_inner", "_outer", "id")
 
     def __init__(self, secret: bytes) -> None:
+        # Both hashes begin with a block that depends on the key alone, so it is hashed
+        # once (RFC 2104, section 4): a third of the time of the `hmac` module.
+        block = secret.ljust(_BLOCK_BYTES, b"\0")
         self.id = sha256(secret).digest()[:KEY_ID_BYTES]
-        self._template = hmac.new(secret, digestmod="sha256")
+        self._inner = sha256(bytes(byte ^ 0x36 for byte in block))
+        self._outer = sha256(bytes(byte ^ 0x5C for byte in block))
 
     def mac(self, message: bytes) -> bytes:
         """Return the code of a message."""
-        code = self._template.copy()  # half the time of `hmac.digest`
-        code.update(message)
-        return self.id + code.digest()
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(message)
+        outer.update(inner.digest())
+        return self.id + outer.digest()
 
     def entry_mac(self, entry_hash: bytes) -> bytes:
         """Return the code of an entry."""
