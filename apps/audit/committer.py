@@ -183,11 +183,15 @@ def _transaction(connection: BaseDatabaseWrapper) -> Iterator[Any]:
         c.execute("BEGIN IMMEDIATE" if connection.vendor == "sqlite" else "BEGIN")
         try:
             yield c
-            connection.connection.commit()
+            _commit(connection)
         except BaseException:
             with suppress(DatabaseError, InterfaceError):
                 connection.rollback()
             raise
+
+
+def _commit(connection: BaseDatabaseWrapper) -> None:
+    connection.connection.commit()  # Django's own way takes 10 µs more
 
 
 def _is_outage(exc: Exception) -> bool:

@@ -12,6 +12,7 @@ from django.db import IntegrityError, OperationalError, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import DatabaseError
 
+from apps.audit import committer
 from apps.audit import writer as writer_module
 from apps.audit.committer import Result
 from apps.audit.errors import LedgerUnavailable, NotCanonical, StaleWrite
@@ -75,18 +76,19 @@ def fail_commits(
     monkeypatch: pytest.MonkeyPatch, times: int, *, is_done: bool = False
 ) -> None:
     """Break the writer's connection in its next commits, before or after they count."""
-    commit = BaseDatabaseWrapper._commit  # type: ignore[attr-defined]
+    commit = committer._commit
     left = [times]
 
-    def broken(self: BaseDatabaseWrapper) -> Any:
+    def broken(connection: BaseDatabaseWrapper) -> None:
         if threading.current_thread().name != "ledger-writer" or not left[0]:
-            return commit(self)
+            commit(connection)
+            return
         left[0] -= 1
         if is_done:
-            commit(self)
+            commit(connection)
         raise OperationalError("the connection was lost")
 
-    monkeypatch.setattr(BaseDatabaseWrapper, "_commit", broken)
+    monkeypatch.setattr(committer, "_commit", broken)
 
 
 def test_write_returns_the_seqs(writer: LedgerWriter, team: uuid.UUID) -> None:
