@@ -16,10 +16,12 @@ from typing import Any
 from django.db import transaction
 
 from apps.accounts.models import Team
+from apps.accounts.types import KeyHolder
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import NotFound
 from apps.pools.models import Conductor, Credential, Pool, Worker
+from apps.pools.price_floor import price_floor
 from apps.pools.selectors import snapshots_forget
 from apps.pools.versions import versions_advance, versions_begin
 
@@ -72,8 +74,14 @@ class PoolChange:
 
 
 @contextmanager
-def pool_change(team_id: uuid.UUID, actor: Actor) -> Iterator[PoolChange]:
-    """Open a transaction in which nobody else changes the team's pools."""
+def pool_change(
+    team_id: uuid.UUID, actor: Actor, *, within: KeyHolder | None = None
+) -> Iterator[PoolChange]:
+    """Open a transaction in which nobody else changes the team's pools.
+
+    `within` is the key that makes the change, if it may concern prices; None if a
+    person does. Raises: NotAllowed for what `price_floor` forbids a key.
+    """
     with transaction.atomic():
         # Two at once would each miss the rows the other one is creating. No key: rows
         # that merely name the team need not wait.
@@ -81,8 +89,11 @@ def pool_change(team_id: uuid.UUID, actor: Actor) -> Iterator[PoolChange]:
         if team is None:
             raise NotFound("this team is gone")
         versions_begin(team_id)
+        floor = price_floor(team_id, within)
         change = PoolChange(team, actor)
         yield change
+        if floor is not None:
+            floor.check()
         change.end()
 
 

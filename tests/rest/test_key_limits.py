@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 from django.utils import timezone
 
@@ -168,3 +170,68 @@ def test_a_rotated_key_is_bound_as_the_one_before_it(cast, own):
     assert own.row.is_live(timezone.now())
     _, secret = api_key_rotate(api_key=own.row, actor=ACTOR)
     fault(program(secret).patch(f"budgets/{row.id}/", {"limit_usd": "11.00"}), 403)
+
+
+# --- lifetimes -----------------------------------------------------------------------
+
+DAYS_LEFT = 30
+KEY_WORD = {"name": "Next", "scopes": ["keys:write"]}
+
+
+@pytest.fixture
+def brief(cast):
+    """A key that may manage keys and lives for thirty days."""
+    lifetime = dt.timedelta(days=DAYS_LEFT)
+    return issue_key(cast.team, scopes=[Scope.KEYS_WRITE], lifetime=lifetime)
+
+
+def end_of(team, told):
+    return ApiKey.objects.for_team(team.id).get(id=told["id"]).expires_at
+
+
+def test_a_key_makes_no_key_that_outlives_it(cast, alice, brief):
+    before = actions(cast.team)
+    sent = {**KEY_WORD, "lifetime_days": DAYS_LEFT}
+    message = fault(program(brief.secret).post("keys/", sent), 403)["message"]
+    assert brief.row.expires_at.date().isoformat() in message
+    assert actions(cast.team) == before
+    sent["lifetime_days"] = DAYS_LEFT - 1
+    assert program(brief.secret).post("keys/", sent).status_code == 201
+    sent["lifetime_days"] = DAYS_LEFT + 1
+    assert alice.post("keys/", sent).status_code == 201
+
+
+def test_a_key_that_names_no_lifetime_makes_one_that_ends_with_it(cast, brief):
+    told = program(brief.secret).post("keys/", KEY_WORD).json()
+    assert end_of(cast.team, told) == brief.row.expires_at
+
+
+def test_a_key_that_lives_long_makes_keys_of_ninety_days(cast):
+    lifetime = dt.timedelta(days=900)
+    long = issue_key(cast.team, scopes=[Scope.KEYS_WRITE], lifetime=lifetime)
+    told = program(long.secret).post("keys/", KEY_WORD).json()
+    left = end_of(cast.team, told) - timezone.now()
+    assert dt.timedelta(days=89) < left <= dt.timedelta(days=90)
+
+
+@pytest.mark.parametrize("which", ["itself", "another"])
+def test_a_key_rotates_to_none_that_outlives_it(cast, brief, which):
+    row = brief.row
+    if which == "another":
+        row = issue_key(cast.team, scopes=[Scope.KEYS_WRITE]).row
+    answer = program(brief.secret).post(f"keys/{row.id}/rotate/")
+    assert answer.status_code == 201
+    assert end_of(cast.team, answer.json()) == brief.row.expires_at
+
+
+def test_a_key_rotates_a_briefer_one_to_the_same_lifetime(cast, brief):
+    lifetime = dt.timedelta(days=7)
+    row = issue_key(cast.team, scopes=[Scope.KEYS_WRITE], lifetime=lifetime).row
+    told = program(brief.secret).post(f"keys/{row.id}/rotate/").json()
+    left = end_of(cast.team, told) - timezone.now()
+    assert dt.timedelta(days=6) < left <= dt.timedelta(days=7)
+
+
+def test_a_person_rotates_to_the_full_lifetime(cast, alice, brief):
+    told = alice.post(f"keys/{brief.row.id}/rotate/").json()
+    assert end_of(cast.team, told) > brief.row.expires_at

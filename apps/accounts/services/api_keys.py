@@ -31,7 +31,12 @@ from apps.accounts.services.fields import (
     clean_tokens_rate,
     clean_workers,
 )
-from apps.accounts.services.key_bounds import Bounds, require_within
+from apps.accounts.services.key_bounds import (
+    Bounds,
+    last_end,
+    require_ends_within,
+    require_within,
+)
 from apps.accounts.services.key_checks import forget_keys
 from apps.accounts.services.records import apply_changes, record, to_seconds
 from apps.audit.types import Actor, EntryDraft
@@ -74,7 +79,7 @@ def api_key_issue(
     actor: Actor,
     created_by: User | None = None,
     scopes: Iterable[str] = DEFAULT_SCOPES,
-    lifetime: timedelta = KEY_LIFETIME,
+    lifetime: timedelta | None = None,
     always_include_usage: bool = False,
     delivery: str | None = None,
     progress: str | None = None,
@@ -86,8 +91,9 @@ def api_key_issue(
 ) -> tuple[ApiKey, str]:
     """Create a key; return its row and the key itself, which nobody can read again.
 
-    `within` is the key that asks for it, or its scopes; None if a person does.
-    Raises: InvalidFields; NotAllowed for what reaches beyond `within`.
+    `lifetime` of None: `KEY_LIFETIME`, but no longer than `within` lives. `within` is
+    the key that asks for it, or its scopes; None if a person does. Raises:
+    InvalidFields; NotAllowed for what reaches beyond `within`, in time too.
     """
     values = {
         "name": name,
@@ -99,11 +105,14 @@ def api_key_issue(
         "always_include_usage": always_include_usage,
         "delivery": delivery,
         "progress": progress,
-        "lifetime": lifetime,
+        "lifetime": KEY_LIFETIME if lifetime is None else lifetime,
     }
     cleaned = clean_fields(values, {**_SETTINGS, "lifetime": _clean_lifetime})
     require_within(cleaned, within)
     expires_at = timezone.now() + cleaned.pop("lifetime")
+    if lifetime is None:
+        expires_at = _no_later(expires_at, within)
+    require_ends_within(expires_at, within)
     api_key, secret = _make(team.id, created_by, expires_at, cleaned)
     record(team.id, _issued(api_key, actor))
     return api_key, secret
@@ -151,7 +160,8 @@ def api_key_rotate(
 
     The old one works for the overlap, but never longer than it would have. The new one
     is made by `created_by`, or else by who made the old one. `within` is the key that
-    asks for it, or its scopes: the new key is in its hands, so it may reach no further.
+    asks for it, or its scopes: the new key is in its hands, so it reaches no further
+    and ends no later.
     Raises: Conflict if the key works no more or was rotated before; InvalidFields for a
     negative overlap; NotAllowed; NotFound.
     """
@@ -163,7 +173,7 @@ def api_key_rotate(
         raise Conflict("this key has been rotated already; rotate the one after it")
     kept = {name: getattr(old, name) for name in _SETTINGS}
     require_within(kept, within)
-    expires_at = now + (old.expires_at - old.created_at)
+    expires_at = _no_later(now + (old.expires_at - old.created_at), within)
     new, secret = _make(old.team_id, created_by or old.created_by, expires_at, kept)
     before = old.expires_at
     if overlap < before - now:
@@ -206,6 +216,12 @@ def revoke_keys_of(*, team_id: uuid.UUID, user: User, actor: Actor) -> list[Entr
     ApiKey.objects.for_team(team_id).filter(id__in=ids).update(revoked_at=now)
     forget_keys(ids)
     return [_revoked(row, actor, reason="its maker left the team") for row in rows]
+
+
+def _no_later(expires_at: datetime, within: Bounds) -> datetime:
+    """Return the end of a key, brought forward to that of the key that makes it."""
+    last = last_end(within)
+    return expires_at if last is None else min(expires_at, last)
 
 
 def _locked(api_key: ApiKey, *, now: datetime) -> ApiKey:

@@ -9,6 +9,7 @@ bound by budgets.
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -35,6 +36,21 @@ def require_within(values: Mapping[str, Any], within: Bounds) -> None:
     if isinstance(within, KeyHolder):
         _require_lists(values, within)
         _require_rates(values, within)
+
+
+def last_end(within: Bounds) -> datetime | None:
+    """Return when a key that `within` makes must have ended; None: no such bound."""
+    return within.expires_at if isinstance(within, KeyHolder) else None
+
+
+def require_ends_within(expires_at: datetime, within: Bounds) -> None:
+    """Raise NotAllowed if a new key would outlive the key that makes it."""
+    last = last_end(within)
+    if last is not None and expires_at > last:
+        raise NotAllowed(
+            f"this API key ends on {last.date().isoformat()}, so it cannot make one "
+            f"that lives longer"
+        )
 
 
 def require_rates_kept(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.accounts.models import Team
+from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
 from apps.core.errors import Conflict
 from apps.pools.changes import differences, pool_change
@@ -17,25 +18,39 @@ from apps.pools.values import conductor_values, recorded_values
 
 
 def conductor_create(
-    *, team: Team, values: Mapping[str, Any], actor: Actor
+    *,
+    team: Team,
+    values: Mapping[str, Any],
+    actor: Actor,
+    within: KeyHolder | None = None,
 ) -> Conductor:
-    """Create a conductor. It plans for no pool yet. Raises: InvalidFields."""
-    with pool_change(team.id, actor) as change:
+    """Create a conductor. It plans for no pool yet.
+
+    `within` is the key that makes the change; None if a person does. Raises:
+    InvalidFields; NotAllowed for a price that `within` cannot set.
+    """
+    with pool_change(team.id, actor, within=within) as change:
         row = endpoint_create(Conductor, ConductorInput, team, values)
         change.record("conductor.created", row, after=recorded_values(row))
     return access_conductor(team.id, row.id)
 
 
 def conductor_update(
-    *, conductor: Conductor, values: Mapping[str, Any], actor: Actor
+    *,
+    conductor: Conductor,
+    values: Mapping[str, Any],
+    actor: Actor,
+    within: KeyHolder | None = None,
 ) -> Conductor:
     """Change the given values of a conductor, in every pool it plans for.
 
     A price without a day is in force from today; null makes it unknown. Changes for
-    runs that begin afterwards. Raises: InvalidFields, NotFound.
+    runs that begin afterwards. `within` is the key that makes the change; None if a
+    person does. Raises: InvalidFields; NotAllowed for a price that `within` cannot set;
+    NotFound.
     """
     team_id = conductor.team_id
-    with pool_change(team_id, actor) as change:
+    with pool_change(team_id, actor, within=within) as change:
         row = access_conductor(team_id, conductor.id)
         before = recorded_values(row)
         endpoint_update(row, ConductorInput, conductor_values(row), values)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.accounts.models import Team
+from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
 from apps.core.errors import Conflict
 from apps.pools.changes import differences, pool_change
@@ -17,23 +18,41 @@ from apps.pools.services.endpoints import endpoint_create, endpoint_update
 from apps.pools.values import recorded_values, worker_values
 
 
-def worker_create(*, team: Team, values: Mapping[str, Any], actor: Actor) -> Worker:
-    """Create a worker. It works for no pool yet. Raises: InvalidFields."""
-    with pool_change(team.id, actor) as change:
+def worker_create(
+    *,
+    team: Team,
+    values: Mapping[str, Any],
+    actor: Actor,
+    within: KeyHolder | None = None,
+) -> Worker:
+    """Create a worker. It works for no pool yet.
+
+    `within` is the key that makes the change; None if a person does. Raises:
+    InvalidFields; NotAllowed for a price that `within` cannot set.
+    """
+    with pool_change(team.id, actor, within=within) as change:
         row = endpoint_create(Worker, WorkerInput, team, values)
         _check_kind(row)
         change.record("worker.created", row, after=recorded_values(row))
     return access_worker(team.id, row.id)
 
 
-def worker_update(*, worker: Worker, values: Mapping[str, Any], actor: Actor) -> Worker:
+def worker_update(
+    *,
+    worker: Worker,
+    values: Mapping[str, Any],
+    actor: Actor,
+    within: KeyHolder | None = None,
+) -> Worker:
     """Change the given values of a worker, in every pool it works for.
 
     A price without a day is in force from today; null makes it unknown. Changes for
-    runs that begin afterwards. Raises: InvalidFields, NotFound.
+    runs that begin afterwards. `within` is the key that makes the change; None if a
+    person does. Raises: InvalidFields; NotAllowed for a price that `within` cannot set;
+    NotFound.
     """
     team_id = worker.team_id
-    with pool_change(team_id, actor) as change:
+    with pool_change(team_id, actor, within=within) as change:
         row = access_worker(team_id, worker.id)
         before = recorded_values(row)
         endpoint_update(row, WorkerInput, worker_values(row), values)

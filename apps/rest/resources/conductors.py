@@ -119,11 +119,15 @@ class Conductors(RestView):
         example=EXAMPLE,
     )
     def post(self, request: Request) -> Response:
-        """Add a conductor. It plans for no pool yet."""
+        """Add a conductor. It plans for no pool yet.
+
+        A key that a budget binds cannot set its price.
+        """
         conductor = conductor_create(
             team=self.asker.team,
             values=self.read(ConductorInput),
             actor=self.asker.actor,
+            within=self.asker.key,
         )
         place = reverse("rest:conductor", args=[conductor.id])
         return self.created(ConductorOutput(_told(conductor)).data, place)
@@ -153,11 +157,16 @@ class OneConductor(RestView):
         example={**EXAMPLE, "temperature": "0.2"},
     )
     def patch(self, request: Request, conductor_id: uuid.UUID) -> Response:
-        """Change a conductor in every pool it plans for, for runs that begin later."""
+        """Change a conductor in every pool it plans for, for runs that begin later.
+
+        A key that a budget binds cannot lower its price, or point it elsewhere while
+        its price is known.
+        """
         conductor = conductor_update(
             conductor=access_conductor(self.asker.team_id, conductor_id),
             values=self.read(ConductorInput, is_partial=True),
             actor=self.asker.actor,
+            within=self.asker.key,
         )
         return Response(ConductorOutput(_told(conductor)).data)
 

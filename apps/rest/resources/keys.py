@@ -129,7 +129,11 @@ class KeyInput(KeySettingsInput):
     """A key to make."""
 
     lifetime_days = Whole(
-        min_value=1, max_value=MAX_KEY_LIFETIME.days, default=KEY_LIFETIME.days
+        min_value=1,
+        max_value=MAX_KEY_LIFETIME.days,
+        required=False,
+        help_text=f"Default: {KEY_LIFETIME.days}, or as long as the key lives that "
+        "makes it, if that is less.",
     )
 
 
@@ -224,16 +228,16 @@ class Keys(RestView):
     def post(self, request: Request) -> Response:
         """Make a key. Its secret is in this answer and nowhere else.
 
-        A key can give no scope that it lacks itself.
+        A key can give no scope that it lacks itself, and makes none that outlives it.
         """
         values = self.read(KeyInput)
         _keep_capped(self.asker)
-        lifetime = timedelta(days=values.pop("lifetime_days"))
+        days = values.pop("lifetime_days", None)
         api_key, secret = api_key_issue(
             team=self.asker.team,
             actor=self.asker.actor,
             created_by=_maker(self.asker),
-            lifetime=lifetime,
+            lifetime=None if days is None else timedelta(days=days),
             within=self.asker.grantable,
             **values,
         )
@@ -289,7 +293,10 @@ class KeyRotate(RestView):
         example={**EXAMPLE, "secret": f"cdk_8fK2mQ4x{HIDDEN}9aZ1"},
     )
     def post(self, request: Request, key_id: uuid.UUID) -> Response:
-        """Make a new key like an old one, which ends after an overlap."""
+        """Make a new key like an old one, which ends after an overlap.
+
+        A key that rotates itself or another gets one that ends no later than itself.
+        """
         values = self.read(KeyRotateInput)
         _keep_capped(self.asker, key_id)
         api_key, secret = api_key_rotate(

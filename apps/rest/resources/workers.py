@@ -206,11 +206,15 @@ class Workers(RestView):
         example=EXAMPLE,
     )
     def post(self, request: Request) -> Response:
-        """Add a worker. It works for no pool yet."""
+        """Add a worker. It works for no pool yet.
+
+        A key that a budget binds cannot set its price.
+        """
         worker = worker_create(
             team=self.asker.team,
             values=self.read(WorkerInput),
             actor=self.asker.actor,
+            within=self.asker.key,
         )
         place = reverse("rest:worker", args=[worker.id])
         return self.created(_output(worker), place)
@@ -237,11 +241,16 @@ class OneWorker(RestView):
         example={**EXAMPLE, "is_enabled": False},
     )
     def patch(self, request: Request, worker_id: uuid.UUID) -> Response:
-        """Change a worker in every pool it works for, for runs that begin later."""
+        """Change a worker in every pool it works for, for runs that begin later.
+
+        A key that a budget binds cannot lower its price, or point it elsewhere while
+        its price is known.
+        """
         worker = worker_update(
             worker=access_worker(self.asker.team_id, worker_id),
             values=self.read(WorkerInput, is_partial=True),
             actor=self.asker.actor,
+            within=self.asker.key,
         )
         return Response(_output(worker))
 
