@@ -48,14 +48,17 @@ def read_choice(name: str, choices: tuple[str, ...]) -> str:
     return text
 
 
-def read_int(name: str, default: int) -> int:
-    """Return the variable as a whole number of zero or more."""
+def read_int(name: str, default: int, *, highest: int | None = None) -> int:
+    """Return the variable as a whole number from zero to `highest`."""
     text = read_text(name).strip()
     if not text:
         return default
     if not text.isdecimal():
         raise ImproperlyConfigured(f"{name}={text!r}: expected a whole number")
-    return int(text)
+    number = int(text)
+    if highest is not None and number > highest:
+        raise ImproperlyConfigured(f"{name}={number}: expected at most {highest}")
+    return number
 
 
 def read_days(name: str, lowest: int, highest: int) -> int:

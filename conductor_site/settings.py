@@ -310,8 +310,9 @@ REQUEST_BODY_TIMEOUT_S = read_int("REQUEST_BODY_TIMEOUT_S", 120)
 """A connection whose request body is not complete by then is closed."""
 MAX_FILE_BYTES = read_int("MAX_FILE_BYTES", 32_000_000)
 """Largest file that can be uploaded for a batch."""
-FILE_DAYS = read_int("FILE_DAYS", 30)
-"""How long files of requests and results are kept."""
+FILE_DAYS = read_int("FILE_DAYS", 30, highest=MIN_DAYS)
+"""How long files of requests and results are kept. They hold texts of runs, so for no
+longer than a team may choose for those."""
 MAX_BATCH_REQUESTS = read_int("MAX_BATCH_REQUESTS", 10_000)
 """Requests in one batch."""
 BATCH_PARALLEL_RUNS = read_int("BATCH_PARALLEL_RUNS", 8)

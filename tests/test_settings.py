@@ -86,6 +86,7 @@ def test_unsafe_production_is_refused_by_name(tmp_path, change, complaint):
         ({"PRICE_LIST_URL": "https://a:x"}, "PRICE_LIST_URL: not an address like"),
         ({"CONDUCTOR_ENCRYPTION_KEYS": "k1:aGk="}, "CONDUCTOR_ENCRYPTION_KEYS: key 1"),
         ({"RETENTION_DAYS": "30"}, "RETENTION_DAYS=30: expected 183 to 2557 days"),
+        ({"FILE_DAYS": "184"}, "FILE_DAYS=184: expected at most 183"),
     ],
 )
 def test_a_bad_value_is_named(tmp_path, change, complaint):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from django.db.models import Count, Q
 
@@ -40,6 +40,16 @@ def file_list(
     """Return the complete files of a team, the newest first; None: of all its keys."""
     files = StoredFile.objects.for_team(team_id).filter(is_complete=True)
     return files if api_key_id is None else files.filter(api_key_id=api_key_id)
+
+
+def files_of_runs(team_id: uuid.UUID, run_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
+    """Return the files that hold requests or results of batches with these runs."""
+    if not run_ids:
+        return set()
+    batches = RequestBatch.objects.for_team(team_id).filter(lines__run_id__in=run_ids)
+    columns = ("input_file_id", "output_file_id", "error_file_id")
+    found = batches.values_list(*columns).order_by().distinct()
+    return {file_id for row in found for file_id in row if file_id is not None}
 
 
 def file_content(file: StoredFile) -> Iterator[bytes]:

@@ -22,12 +22,13 @@ from apps.core.errors import Conflict, InvalidFields, NotFound
 from apps.governance.erasing import lock_retention, retention_erase
 from apps.governance.models import REASON_LENGTH, LegalHold, Retention
 from apps.governance.selectors import held, site_days
-from apps.governance.types import MAX_DAYS, MIN_DAYS
+from apps.governance.types import MAX_DAYS, MIN_DAYS, Held
 from apps.runs.models import Run
 
 __all__ = [
     "hold_place",
     "hold_release",
+    "holds_lock",
     "retention_erase",
     "retention_set",
     "team_delete_check",
@@ -99,13 +100,21 @@ def hold_release(*, hold: LegalHold, actor: Actor) -> LegalHold:
     return row
 
 
+def holds_lock(team_id: uuid.UUID) -> Held:
+    """Return what of a team must not be deleted, now and while the transaction is open.
+
+    A hold that is being placed is waited for; a new one waits for the transaction.
+    """
+    lock_retention(team_id)
+    return held(team_id)
+
+
 def team_delete_check(team_id: uuid.UUID) -> None:
     """Refuse to let a team be deleted while something of it is on hold.
 
     Call it in the transaction that deletes. Raises: Conflict.
     """
-    lock_retention(team_id)
-    on_hold = held(team_id)
+    on_hold = holds_lock(team_id)
     if on_hold.is_all or on_hold.run_ids:
         raise Conflict("a legal hold keeps this team's records; release it first")
 

@@ -1,7 +1,9 @@
 """Storing and deleting files.
 
 Content is encrypted in parts, each in a transaction of its own: a long file must not
-keep others from writing. A file is there for others once it is complete.
+keep others from writing. A file is there for others once it is complete. What is on
+legal hold is neither deleted nor does it expire: a hold on the team keeps all its
+files, one on a run keeps those of its batch.
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
-from apps.batches.errors import FileInUse
+from apps.batches.errors import FileInUse, FileOnHold
 from apps.batches.models import (
     MAX_NAME,
     FilePart,
@@ -26,8 +29,11 @@ from apps.batches.models import (
     RequestBatch,
     StoredFile,
 )
-from apps.batches.selectors import PART_BYTES, part_context
+from apps.batches.selectors import PART_BYTES, files_of_runs, part_context
 from apps.core.keyring import seal
+from apps.core.scoping import TeamQuerySet
+from apps.governance.services import holds_lock
+from apps.governance.types import Held
 
 SERVICE = Actor("service", "batches", "Batches")
 UNFINISHED_FOR = timedelta(hours=1)
@@ -76,15 +82,15 @@ def file_store(
 def file_delete(*, file: StoredFile, actor: Actor) -> None:
     """Delete a file and its content, and record it.
 
-    Raises: FileInUse if a batch that has not ended reads it.
+    Raises: FileInUse if a batch that has not ended reads it; FileOnHold.
     """
     with transaction.atomic():
-        readers = RequestBatch.objects.for_team(file.team_id).filter(input_file=file)
-        if readers.filter(ended_at=None).exists():
-            raise FileInUse("a batch that has not ended reads this file; cancel it")
-        _record(file, "file.deleted", actor, {"bytes": file.size})
-        readers.delete()
-        file.delete()
+        if _kept(file.team_id, holds_lock(file.team_id)).filter(id=file.id).exists():
+            raise FileOnHold(
+                "a legal hold keeps this file; it can be deleted once the hold has "
+                "been released"
+            )
+        _delete(file, actor)
 
 
 def results_discard(batch: RequestBatch) -> None:
@@ -93,7 +99,8 @@ def results_discard(batch: RequestBatch) -> None:
         purpose=FilePurpose.OUTPUT, filename__startswith=f"batch_{batch.id.hex}_"
     )
     for file in written:
-        file_delete(file=file, actor=SERVICE)
+        with transaction.atomic():
+            _delete(file, SERVICE)
 
 
 def files_expire(now: datetime | None = None) -> Iterator[int]:
@@ -102,17 +109,41 @@ def files_expire(now: datetime | None = None) -> Iterator[int]:
     A batch goes with its file of requests. Yields how many files each step deleted.
     """
     moment = now or timezone.now()
-    over = StoredFile.objects.across_teams().filter(expires_at__lte=moment)
-    torn = StoredFile.objects.across_teams().filter(
-        is_complete=False, created_at__lte=moment - UNFINISHED_FOR
-    )
-    for files in (over, torn):
-        while ids := list(files.values_list("id", flat=True)[:DELETED_AT_ONCE]):
-            with transaction.atomic():
-                batches = RequestBatch.objects.across_teams()
-                batches.filter(input_file__in=ids).delete()
-                StoredFile.objects.across_teams().filter(id__in=ids).delete()
-            yield len(ids)
+    over = Q(expires_at__lte=moment)
+    torn = Q(is_complete=False, created_at__lte=moment - UNFINISHED_FOR)
+    for due in (over, torn):
+        files = StoredFile.objects.across_teams().filter(due).order_by("team_id")
+        for team_id in list(files.values_list("team_id", flat=True).distinct()):
+            while count := _expire(team_id, due):
+                yield count
+
+
+@transaction.atomic
+def _expire(team_id: uuid.UUID, due: Q) -> int:
+    """Delete some files of a team that are due and not on hold; return how many."""
+    kept = _kept(team_id, holds_lock(team_id))
+    files = StoredFile.objects.for_team(team_id).filter(due).exclude(id__in=kept)
+    ids = list(files.values_list("id", flat=True)[:DELETED_AT_ONCE])
+    RequestBatch.objects.for_team(team_id).filter(input_file__in=ids).delete()
+    StoredFile.objects.for_team(team_id).filter(id__in=ids).delete()
+    return len(ids)
+
+
+def _kept(team_id: uuid.UUID, on_hold: Held) -> TeamQuerySet[StoredFile]:
+    """Return the files of a team that are on hold."""
+    files = StoredFile.objects.for_team(team_id)
+    if on_hold.is_all:
+        return files
+    return files.filter(id__in=files_of_runs(team_id, on_hold.run_ids))
+
+
+def _delete(file: StoredFile, actor: Actor) -> None:
+    readers = RequestBatch.objects.for_team(file.team_id).filter(input_file=file)
+    if readers.filter(ended_at=None).exists():
+        raise FileInUse("a batch that has not ended reads this file; cancel it")
+    _record(file, "file.deleted", actor, {"bytes": file.size})
+    readers.delete()
+    file.delete()
 
 
 def _parts(content: Iterable[bytes]) -> Iterator[bytes]:

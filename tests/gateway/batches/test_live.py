@@ -26,9 +26,10 @@ from apps.batches.models import (
     StoredFile,
 )
 from apps.batches.services import files_expire
+from apps.governance.services import hold_place, hold_release
 from apps.runs.models import Run, RunState
 from tests.conftest import Site
-from tests.factories import issue_key
+from tests.factories import ACTOR, issue_key
 
 CHAT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 PATIENCE_S = 60
@@ -306,6 +307,19 @@ def test_file_of_an_unfinished_batch_stays(client: openai.OpenAI, site: Site) ->
     with pytest.raises(openai.BadRequestError, match="has not ended"):
         client.files.delete(batch.input_file_id)
     ended(client, client.batches.cancel(batch.id))
+    assert client.files.delete(batch.input_file_id).deleted
+
+
+def test_file_on_legal_hold_is_not_deleted(client: openai.OpenAI, site: Site) -> None:
+    batch = ended(client, start(client, question("a", "What is 6 * 7?")))
+    hold = hold_place(team=site.cast.team, run_id=None, reason="Matter 7", actor=ACTOR)
+    for file_id in (batch.input_file_id, str(batch.output_file_id)):
+        with pytest.raises(openai.PermissionDeniedError, match="hold") as caught:
+            client.files.delete(file_id)
+        assert caught.value.code == "legal_hold"
+        assert caught.value.response.headers["x-should-retry"] == "false"
+        assert client.files.content(file_id).text
+    hold_release(hold=hold, actor=ACTOR)
     assert client.files.delete(batch.input_file_id).deleted
 
 
