@@ -232,6 +232,7 @@ class Attempts:
             attempt.latency_ms,
             attempt.first_token_ms,
             tool_calls_json(attempt.tool_calls),
+            attempt.stop_sequence,
         )
         if self._place.is_last:
             self._run.journal.note(completed)  # rides with run.completed
@@ -242,6 +243,7 @@ class Attempts:
             strip_thinking(attempt.text) if said is None else said,
             attempt.finish_reason,
             tool_calls=completed.tool_calls,
+            stop_sequence=attempt.stop_sequence,
         )
 
 

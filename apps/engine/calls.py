@@ -42,6 +42,8 @@ class Attempt:
     text: str = ""
     reasoning: str = ""
     finish_reason: str = ""
+    stop_sequence: str = ""
+    """Which of the call's stop sequences ended the text, if the provider says so."""
     model: str = ""
     usage: Usage = field(default_factory=Usage)
     cost: Cost = field(default_factory=Cost)
@@ -169,6 +171,8 @@ class Caller:
             raise CallFailed(CallFault.INCOMPLETE, "the stream ended without its end")
         attempt.tool_calls = answer.calls.finish()
         attempt.finish_reason = _finish_reason(end, attempt)
+        if end.stop_sequence in call.params.stop:
+            attempt.stop_sequence = end.stop_sequence
         attempt.model = end.model
         return end.usage
 

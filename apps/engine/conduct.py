@@ -145,7 +145,11 @@ class _Conductor:
         if not answer.tool_calls and answer.finish_reason != CONTENT_FILTER:
             text = delivered(text, self._run.task.params.response_format)
         return RunCompleted(
-            text, answer.finish_reason, *self._sums(), answer.tool_calls
+            text,
+            answer.finish_reason,
+            *self._sums(),
+            answer.tool_calls,
+            answer.stop_sequence,
         )
 
     def _worker_failed(self) -> RunFailed:

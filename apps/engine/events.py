@@ -183,6 +183,8 @@ class StepCompleted:
     first_token_ms: int | None
     tool_calls: Json = ""
     """The calls of the caller's tools, as a JSON array of `ToolCallPart`."""
+    stop_sequence: Body = ""
+    """Which of the caller's stop sequences ended it; empty: none that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +224,8 @@ class RunCompleted:
     """Time in which no model was being waited for."""
     tool_calls: Json = ""
     """What the answer wants called, as a JSON array of `ToolCallPart`."""
+    stop_sequence: Body = ""
+    """Which of the caller's stop sequences ended it; empty: none that is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,6 +223,8 @@ class CallEnd:
     """stop, length, tool_calls or content_filter."""
     model: str = ""
     """The model the provider says it used."""
+    stop_sequence: str = ""
+    """Which of `CallParams.stop` ended the answer, if the provider says so."""
 
 
 class WorkerCaller(Protocol):

@@ -33,6 +33,8 @@ class StepResult:
     fault: str = ""
     tool_calls: str = ""
     """What the response wants called, as a JSON array; empty: nothing."""
+    stop_sequence: str = ""
+    """Which stop sequence ended the response; empty: none that is known."""
 
     @property
     def told(self) -> str:
@@ -222,6 +224,7 @@ class _Reader:
                     text,
                     event.finish_reason,
                     tool_calls=event.tool_calls,
+                    stop_sequence=event.stop_sequence,
                 )
             case ev.StepFailed():
                 now.results[event.step] = StepResult(

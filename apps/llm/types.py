@@ -167,3 +167,5 @@ class Finish:
     """The model that answered, as the provider names it."""
     usage: TokenUsage | None
     """None: the provider gave none."""
+    stop_sequence: str = ""
+    """Which stop sequence ended the answer, if one did and the provider says so."""

@@ -247,6 +247,7 @@ def _end(finish: wire.Finish) -> CallEnd:
         ),
         finish.finish_reason,
         finish.model,
+        finish.stop_sequence,
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -20,7 +21,9 @@ NAMED = Delta(tool_calls=(ToolCallDelta(0, "x", "add"),))
 HALF = Delta(tool_calls=(ToolCallDelta(0, arguments='{"a":'),))
 
 
-def called(deltas: Iterable[Delta], end: CallEnd | CallFailed | None, **limits):
+def called(
+    deltas: Iterable[Delta], end: CallEnd | CallFailed | None, call=CALL, **limits
+):
     """Return the attempt, or what it raised, and the deltas that were passed on."""
     answer = Answer(tuple(deltas), end)
     shown: list[Delta] = []
@@ -32,7 +35,7 @@ def called(deltas: Iterable[Delta], end: CallEnd | CallFailed | None, **limits):
         bounds = Limits(**limits)
         caller = Caller(ScriptedCaller(lambda c, n: answer), bounds, Meter(bounds))
         target = Target(Price(1_000_000, 2_000_000), 100)
-        return await caller.call(CALL, target, announce, shown.append)
+        return await caller.call(call, target, announce, shown.append)
 
     return run_virtual(main()), shown
 
@@ -91,3 +94,10 @@ def test_a_cancelled_call_goes_on_as_a_cancellation():
     failure = CallFailed(CallFault.CANCELLED, "closed")
     reason = AttemptFailed(failure, Attempt()).reason()
     assert isinstance(reason, asyncio.CancelledError)
+
+
+@pytest.mark.parametrize(("told", "kept"), [("END", "END"), ("OTHER", ""), ("", "")])
+def test_a_stop_sequence_counts_only_if_the_call_has_it(told: str, kept: str):
+    call = replace(CALL, params=CallParams(stop=("END",)))
+    attempt, _ = called([Delta("a")], CallEnd(stop_sequence=told), call=call)
+    assert attempt.stop_sequence == kept

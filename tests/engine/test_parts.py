@@ -139,10 +139,14 @@ EXAMPLES: list[ev.Event] = [
     ev.StepCompleted(
         0, 0, 1, "a", "", "", "tool_calls", "m", Usage(1, 1), 2, 3, 4, tool_calls="[{}]"
     ),
+    ev.StepCompleted(
+        0, 0, 1, "a", "t", "", "stop", "m", Usage(1, 1), 2, 3, 4, stop_sequence="END"
+    ),
     ev.StepFailed(0, 0, "empty", "m"),
     ev.StepSkipped(0, 1, "why"),
     ev.RunCompleted("a", "stop", Usage(1, 1), 2, False, 3, 4),
     ev.RunCompleted("", "tool_calls", Usage(1, 1), 2, False, 3, 4, tool_calls="[{}]"),
+    ev.RunCompleted("a", "stop", Usage(1, 1), 2, False, 3, 4, stop_sequence="END"),
     ev.RunFailed("limit_cost", "m", "best", Usage(1, 1), 2, True, 3, 4),
     ev.RunFailed("worker_failed", "m", "", Usage(1, 1), 2, True, 3, 4, True),
     ev.RunCancelled("user", Usage(1, 1), 2, True, 3, 4),

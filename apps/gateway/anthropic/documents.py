@@ -41,7 +41,7 @@ def message_document(
     return {
         **message_head(summary.run_id, model),
         "content": _content(summary, end, shows_thinking=shows_thinking),
-        "stop_reason": stop_reason(end),
+        **stop_document(end),
         "usage": usage_document(end.usage),
         "conductor": conductor_document(summary),
     }
@@ -60,9 +60,12 @@ def message_head(run_id: uuid.UUID, model: str) -> Document:
     }
 
 
-def stop_reason(end: RunCompleted) -> str:
+def stop_document(end: RunCompleted) -> Document:
     """Return why an answer ended, in the protocol's words."""
-    return STOP_REASONS[finish_reason(end)]
+    reason = finish_reason(end)
+    if reason == "stop" and end.stop_sequence:
+        return {"stop_reason": "stop_sequence", "stop_sequence": end.stop_sequence}
+    return {"stop_reason": STOP_REASONS[reason], "stop_sequence": None}
 
 
 def usage_document(usage: Usage) -> Document:

@@ -17,7 +17,7 @@ from apps.gateway.anthropic.content_stream import (
 from apps.gateway.anthropic.documents import (
     Document,
     message_head,
-    stop_reason,
+    stop_document,
     usage_document,
 )
 from apps.gateway.anthropic.errors import ANTHROPIC_ERRORS
@@ -72,7 +72,7 @@ class MessageTeller(ItemTeller[StreamedBlock]):
     def _completed(self, summary: RunSummary, end: RunCompleted) -> bytes:
         closing = write_event(
             "message_delta",
-            delta={"stop_reason": stop_reason(end), "stop_sequence": None},
+            delta=stop_document(end),
             usage=usage_document(end.usage),
             conductor=conductor_document(summary),
         )

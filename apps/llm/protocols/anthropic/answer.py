@@ -64,7 +64,8 @@ def read_answer(endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
     )
     reason = _finish_reason(endpoint, text_in(answer.get("stop_reason")), tools)
     model = text_in(answer.get("model")) or endpoint.model
-    return delta, Finish(reason, model, _usage(object_in(answer, "usage")))
+    usage = _usage(object_in(answer, "usage"))
+    return delta, Finish(reason, model, usage, text_in(answer.get("stop_sequence")))
 
 
 class AnthropicReader:
@@ -77,6 +78,7 @@ class AnthropicReader:
         "_handlers",
         "_model",
         "_reason",
+        "_stop_sequence",
         "_tools",
         "_usage",
     )
@@ -85,6 +87,7 @@ class AnthropicReader:
         self._endpoint = endpoint
         self._model = ""
         self._reason = ""
+        self._stop_sequence = ""
         self._usage: dict[str, int] = {}
         self._tools = ToolCalls(endpoint)
         self._calls: dict[int, tuple[ToolCall, str]] = {}  # by the block's index
@@ -166,14 +169,16 @@ class AnthropicReader:
 
     def _message_delta(self, event: dict[str, Any]) -> Delta | None:
         self._count(object_in(event, "usage"))
-        self._reason = text_in(object_in(event, "delta").get("stop_reason"))
+        delta = object_in(event, "delta")
+        self._reason = text_in(delta.get("stop_reason"))
+        self._stop_sequence = text_in(delta.get("stop_sequence"))
         calls = self._tools.close()
         return Delta(tool_calls=calls) if calls else None
 
     def _stop(self, event: dict[str, Any]) -> Finish:
         reason = _finish_reason(self._endpoint, self._reason, self._tools)
         model = self._model or self._endpoint.model
-        return Finish(reason, model, _usage(self._usage))
+        return Finish(reason, model, _usage(self._usage), self._stop_sequence)
 
     def _count(self, usage: dict[str, Any]) -> None:
         """Keep the last word on every number."""
