@@ -1,4 +1,4 @@
-"""Two runs side by side: how to ask for a fair second one, and the difference in words.
+"""Two runs side by side, and how they differ, in words.
 
 Every ratio comes from the exact whole numbers on record and is rounded once, for
 reading. What is unknown or not finished yet is said to be so, never estimated.
@@ -6,22 +6,17 @@ reading. What is unknown or not finished yet is said to be so, never estimated.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from apps.audit.types import Actor
-from apps.core.errors import InvalidInput
-from apps.engine.events import RunCreated
 from apps.playground.body import RunBody, compose
 from apps.playground.story import RunStory
 from apps.runs.models import Run
 from apps.runs.resolution import direct_worker
-from apps.runs.selectors import order_of, run_events
-from apps.runs.types import RunOrder
+from apps.runs.selectors import run_events
 from apps.web import formats
 
 ENDINGS = {"failed": "failed", "cancelled": "was stopped"}
@@ -105,26 +100,6 @@ def compare(left: Run, right: Run, now: datetime) -> Comparison:
 
 def _side(run: Run, place: str, now: datetime) -> Side:
     return Side(run, compose(run.id, run_events(run), now), place)
-
-
-def order_for_worker(
-    run: Run, model: str, *, actor: Actor, user_id: uuid.UUID
-) -> RunOrder:
-    """Return the order that asks `model` what `run` was asked, settings included.
-
-    Raises: InvalidInput if the prompt has been erased.
-    """
-    created = next((entry.event for entry in run_events(run)), None)
-    if not isinstance(created, RunCreated) or not created.prompt:
-        raise InvalidInput("the prompt of this run has been erased", param="prompt")
-    return replace(
-        order_of(run, created),
-        model=model,
-        source="playground",
-        actor=actor,
-        user_id=user_id,
-        api_key_id=None,
-    )
 
 
 def difference(left: Named, right: Named) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from django.http import HttpResponse, JsonResponse
@@ -33,7 +32,7 @@ from apps.playground.choices import (
     pool_choices,
     recent_models,
 )
-from apps.playground.comparison import Comparison, compare, order_for_worker
+from apps.playground.comparison import Comparison, compare
 from apps.playground.entries import entry_lines, entry_rows
 from apps.playground.estimate import estimate_text
 from apps.playground.forms import CompareForm, RunFilterForm, RunForm
@@ -252,9 +251,9 @@ def run_compare(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
         raise InvalidInput(reason, param=field)
     model = form.cleaned_data["worker"]
     actor, user_id = request.actor, request.user.id
-    order = order_for_worker(run, model, actor=actor, user_id=user_id)
-    order = replace(order, meter=_pass_rates(request, order.prompt))
-    return redirect("playground:compare", run.id, run_submit(order))
+    meter = _pass_rates(request, run_record(request.team.id, run.id).prompt)
+    new_id = run_rerun(run, actor, user_id, model=model, meter=meter)
+    return redirect("playground:compare", run.id, new_id)
 
 
 @require_GET

@@ -132,6 +132,7 @@ def run_rerun(
     actor: Actor,
     user_id: uuid.UUID | None,
     *,
+    model: str | None = None,
     source: str = Source.PLAYGROUND,
     api_key_id: uuid.UUID | None = None,
     allowed_tiers: frozenset[str] = frozenset(),
@@ -141,17 +142,24 @@ def run_rerun(
 ) -> uuid.UUID:
     """Ask the same again, with the pool as it is now; return the new run's id.
 
-    What the first asker gave away stays given away; what their key might use is of no
-    concern to another's. Blocks; not for the loop. Raises: as `run_submit`; NotFound
-    if the run's first entry is not there, InvalidInput if its prompt has been erased.
+    `model`: ask this one instead of the recorded one. The limits of the first run's API
+    key never apply: those given here do. The limits that its caller set for that run
+    stay, except, with another `model`, the list of workers. Blocks; not for the loop.
+    Raises: as `run_submit`; NotFound if the run's first entry is not there,
+    InvalidInput if its prompt has been erased.
     """
-    first = next((recorded.event for recorded in run_events(run)), None)
+    first = next((entry.event for entry in run_events(run)), None)
     if not isinstance(first, ev.RunCreated):
         raise NotFound(f"run {str(run.id)!r} has no record of what was asked")
     if not first.prompt:
         raise InvalidInput("the prompt of this run has been erased", param="prompt")
+    recorded = order_of(run, first)
     order = replace(
-        order_of(run, first),
+        recorded,
+        model=model or recorded.model,
+        narrowing=(
+            replace(recorded.narrowing, workers=()) if model else recorded.narrowing
+        ),
         actor=actor,
         user_id=user_id,
         source=str(source),

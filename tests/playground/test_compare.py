@@ -13,9 +13,9 @@ from django.urls import reverse
 from apps.engine.events import RunCompleted
 from apps.engine.ports import CallParams
 from apps.engine.usage import Cost, Usage
-from apps.playground import views
 from apps.playground.comparison import difference
 from apps.playground.story import RunStory
+from apps.runs import services
 from apps.runs.models import Run, RunState
 from apps.runs.types import RunOrder
 from tests.factories import PoolFactory
@@ -35,7 +35,7 @@ def orders(monkeypatch) -> list[RunOrder]:
         taken.append(order)
         return NEW_ID
 
-    monkeypatch.setattr(views, "run_submit", submit)
+    monkeypatch.setattr(services, "run_submit", submit)
     return taken
 
 
