@@ -8,6 +8,7 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,6 +18,8 @@ SOURCES = sorted(
     for path in (ROOT / folder).rglob("*.py")
     if "migrations" not in path.parts
 )
+NOT_IMPORTED = {"daphne"}
+"""Required packages that our code does not name: another server for the ASGI entry."""
 PURE = {"engine", "llm", "planners", "simulator"}
 OPEN_MODULES = {"services", "selectors", "models", "errors", "types"}
 """What an app that is not pure shows to the others."""
@@ -136,6 +139,22 @@ def test_requirements_are_locked_with_hashes():
         pins = [line for line in text.splitlines() if line and line[0].isalnum()]
         assert pins
         assert all("==" in pin and pin.endswith("\\") for pin in pins)
+
+
+def test_every_required_package_is_used():
+    modules: dict[str, set[str]] = {}
+    for module, packages in metadata.packages_distributions().items():
+        for package in packages:
+            modules.setdefault(package.lower().replace("_", "-"), set()).add(module)
+    code = "\n".join(
+        path.read_text("utf-8")
+        for folder in ("apps", "conductor_site")
+        for path in (ROOT / folder).rglob("*.py")
+    )
+    used = set(re.findall(r"(?:\b(?:import|from) |[\"'])(\w+)", code))
+    asked = (ROOT / "requirements/base.in").read_text("utf-8")
+    required = {name.lower() for name in re.findall(r"^[\w-]+", asked, re.M)}
+    assert {name for name in required if not modules[name] & used} == NOT_IMPORTED
 
 
 def test_no_tracked_file_names_a_package_registry():
