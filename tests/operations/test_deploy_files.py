@@ -137,12 +137,35 @@ def test_foreign_images_have_an_exact_version_and_may_be_pinned(name):
     )
 
 
+@pytest.mark.parametrize("name", ["inner", "models"])
+def test_closed_networks_lead_neither_out_nor_to_the_machine(name):
+    """T15: with a gateway the machine's own services could be reached by it."""
+    assert COMPOSE["networks"][name] == {
+        "internal": True,
+        "driver_opts": {"com.docker.network.bridge.gateway_mode_ipv4": "isolated"},
+    }
+
+
 def test_services_have_no_way_out():
     """T15: what holds the data cannot send it anywhere."""
-    assert COMPOSE["networks"]["inner"]["internal"] is True
-    for name in ("postgres", "redis", "vllm"):
+    for name in ("postgres", "redis", "beat", "migrate"):
         assert SERVICES[name]["networks"] == ["inner"]
         assert "ports" not in SERVICES[name]
+
+
+def test_vllm_reaches_neither_the_data_nor_anything_outside():
+    """T15: Redis asks for no password, and vLLM is much code of others."""
+    assert SERVICES["vllm"]["networks"] == ["models"]
+    assert "ports" not in SERVICES["vllm"]
+    for name in ("web-1", "web-2", "worker"):
+        assert SERVICES[name]["networks"] == ["inner", "models", "outer"]
+
+
+def test_the_proxy_alone_keeps_a_capability():
+    """T15: it listens below port 1024. PostgreSQL begins as its own user."""
+    kept = {n: s["cap_add"] for n, s in SERVICES.items() if "cap_add" in s}
+    assert kept == {"proxy": ["NET_BIND_SERVICE"]}
+    assert SERVICES["postgres"]["user"] == "70:70"
 
 
 def test_one_service_makes_the_image_before_the_others_start():
