@@ -111,7 +111,7 @@ async def _serve_socket(scope: Message, receive: Receive, send: Send) -> None:
     count_socket(1)
     try:
         async with AsyncExitStack() as turn:
-            # Until its first words a socket costs most: who asks, and may they.
+            # Most of a socket's cost comes before its first message: checks of access.
             await turn.enter_async_context(_openings.one(signature_of(scope)))
 
             async def send_and_let_others(message: Message) -> None:

@@ -42,8 +42,8 @@ logger = logging.getLogger(__name__)
 TELL_S = 1.0
 """Longest wait for a client to take the news that this process stops."""
 PAGE_PATIENCE_S = 0.1
-"""Pages are made one after the other, by turns of the teams; one that takes longer than
-this, because it waits for something, is not waited for."""
+"""Pages are made one after the other, by turns of the teams. If one takes longer than
+this, because it waits for something, the next one begins."""
 MAX_TEAMS = 10_000
 THREADS = 32
 """Pages at work at once. More wait for their turn."""

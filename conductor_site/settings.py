@@ -318,7 +318,7 @@ MAX_BATCH_REQUESTS = read_int("MAX_BATCH_REQUESTS", 10_000)
 BATCH_PARALLEL_RUNS = read_int("BATCH_PARALLEL_RUNS", 8)
 """Requests of one batch that are made at the same time."""
 UNKNOWN_KEYS_PER_MINUTE = read_int("UNKNOWN_KEYS_PER_MINUTE", 20)
-"""API keys that are none of this site that one address may send within a minute; more
+"""API keys unknown to this site that one address may send within a minute; further ones
 are answered with 429. 0: any number."""
 SOCKETS_PER_PERSON = read_int("SOCKETS_PER_PERSON", 50)
 """Websockets that one person may have open to one process."""

@@ -4,8 +4,8 @@ Short work in threads of one process is done soonest one after the other. Severa
 once only fight for the interpreter, with each other and with the event loop, and lose
 more to waking each other than they gain from waiting for the database side by side.
 
-Turns go round among those who ask (teams, mostly): one that asks for a hundred pages at
-once keeps another one waiting for one of them.
+Turns go round among the callers (teams, mostly): one that asks for a hundred pages at
+once keeps another one waiting for a single page of them.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class Turns:
         self._waiting: OrderedDict[Hashable, deque[asyncio.Future[None]]] = (
             OrderedDict()
         )
-        """By who asks. The first key is next."""
+        """By caller. The first key is next."""
 
     @asynccontextmanager
     async def one(self, key: Hashable = None) -> AsyncIterator[None]:
         """Wait for a turn; it ends with the block, or earlier if that takes long.
 
-        `key`: who asks.
+        `key`: the caller.
         """
         await self._take(key)
         turn = _Turn(self)

@@ -1,4 +1,4 @@
-"""How many unknown API keys one address may try before it is told to stop.
+"""How many unknown API keys one address may try before it is refused.
 
 Guarantees: only requests whose key is unknown or malformed are counted and refused
 here, so valid keys from the same address, behind a NAT or a proxy, work as ever. Memory

@@ -101,7 +101,7 @@ def _head_of(row: ChainHead) -> Head:
 
 
 def _first_authentic(team_id: UUID, using: str) -> int:
-    """Return the first entry with a right code: whoever moved `mac_from` is undone."""
+    """Return the first entry with a right code, wherever `mac_from` was moved."""
     entries = Entry.objects.using(using).for_team(team_id).exclude(mac=NO_MAC)
     rows = entries.order_by("seq").values_list("seq", "hash", "mac")
     return next(

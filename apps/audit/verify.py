@@ -168,7 +168,7 @@ def _subject_of(canonical: bytes) -> str | None:
     try:
         return str(orjson.loads(canonical)["targets"][0]["id"])
     except (ValueError, KeyError, TypeError, IndexError):
-        return None  # no entry: whoever walks the chain is told
+        return None  # no entry: a walk through the chain finds that
 
 
 def _report(tally: Tally, end: Position) -> VerifyReport:

@@ -22,7 +22,7 @@ DISRUPTIVE_NAME = (
     "A name holds no control characters, and none that turn the direction of text "
     "around."
 )
-"""What people are told of a name that is not plain."""
+"""The message about a name that is not plain."""
 
 
 def is_plain(text: str) -> bool:

@@ -135,7 +135,7 @@ class Attempts:
     def _keeps_refusals(self) -> bool:
         """Say whether a refusal is the answer: always once a part of it has gone out.
 
-        Nobody goes on from a text that its author broke off so.
+        No other worker goes on from a text that its author broke off like this.
         """
         has_spoken = self._voice is not None and bool(self._voice.said)
         return has_spoken or not self._run.pool.retries_refusals

@@ -140,7 +140,7 @@ class PoolWorker:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The workers a run may use, in the order the conductor is told of them."""
+    """The workers a run may use, in the order in which the conductor sees them."""
 
     workers: tuple[PoolWorker, ...]
     fallback: str

@@ -54,7 +54,7 @@ class Run:
         return round_.has_failure and self.may_replan and not self.keeps_refusal(round_)
 
     def keeps_refusal(self, round_: Round) -> bool:
-        """Say whether a provider has refused, and nobody else may be asked then."""
+        """Say whether a provider has refused and no other worker may be asked."""
         return round_.has_refusal and not self.pool.retries_refusals
 
     def streams_round(self, number: int) -> bool:

@@ -74,8 +74,8 @@ def strip_thinking(text: str) -> str:
 def without_fences(text: str) -> str:
     """Return what stands between Markdown fences if JSON fills all of `text` so.
 
-    Many models write JSON as a code block, whatever they are told. Any other text comes
-    back as it is.
+    Many models write JSON as a code block, whatever the instructions say. Any other
+    text is returned unchanged.
     """
     bare = text.strip()
     if len(bare) < 2 * len(FENCE) or not bare.startswith(FENCE):

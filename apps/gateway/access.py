@@ -23,7 +23,7 @@ MAX_KEY_BYTES = 200
 
 
 async def authenticate(exchange: Exchange, backend: Backend) -> KeyHolder:
-    """Return whom the request's API key speaks for.
+    """Return the holder of the request's API key.
 
     Raises: NotAuthenticated, TooManyGuesses.
     """

@@ -18,8 +18,8 @@ should do next. How a run that did not complete is answered:
 | run.cancelled, reason shutdown | 503 | overloaded | yes, with `Retry-After` |
 | run.cancelled, reason client_closed | 499 | client_closed | nobody is listening |
 
-Where clients should not retry they are told so by `x-should-retry: false`, whatever the
-status. 409 is never sent, because clients retry it.
+Where clients should not retry, `x-should-retry: false` says so, whatever the status.
+409 is never sent, because clients retry it.
 """
 
 from __future__ import annotations

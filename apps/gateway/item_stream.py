@@ -36,7 +36,7 @@ class ItemTeller(ABC, Generic[ItemT]):
         is_late: bool = False,
     ) -> None:
         self._is_late = is_late
-        """True: the beginning was missed, so the answer is told once it is whole."""
+        """True: the beginning was missed, so the answer is sent once it is whole."""
         self._output = OutputWriter(maker)
         self._lines = ProgressLines() if shows_progress else None
         self._pending: list[Piece] = []
@@ -51,7 +51,7 @@ class ItemTeller(ABC, Generic[ItemT]):
         """Return an event that changes nothing."""
 
     def hear(self, signal: Signal) -> bool:
-        """Take a signal; return True if it is told."""
+        """Take a signal; return True if clients see it."""
         if not isinstance(signal, Progress):
             line = self._lines.line(signal) if self._lines else ""
             if line:

@@ -103,7 +103,7 @@ def hold_release(*, hold: LegalHold, actor: Actor) -> LegalHold:
 def holds_lock(team_id: uuid.UUID) -> Held:
     """Return what of a team must not be deleted, now and while the transaction is open.
 
-    A hold that is being placed is waited for; a new one waits for the transaction.
+    It waits for a hold that is being placed; a new one waits for the transaction.
     """
     lock_retention(team_id)
     return held(team_id)

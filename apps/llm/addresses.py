@@ -61,7 +61,7 @@ class AddressPolicy:
         """Allow `allowed_networks` (CIDR) beside the public addresses.
 
         Inside of them only `allowed_ports`; none given: all but `SERVICE_PORTS`.
-        Raises: ValueError for a text that is no network or no number.
+        Raises: ValueError for a text that is not a network or not a number.
         """
         self._networks = tuple(ipaddress.ip_network(text) for text in allowed_networks)
         self._ports = frozenset(int(port) for port in allowed_ports)

@@ -1,7 +1,7 @@
 """What the numbers in a conductor's words stand for, in the names a page uses.
 
-The conductor is not told names: it writes "Model 0". Workers are told of earlier steps
-as "agent 0". What was sent stays as it was sent; beside it stands what it means.
+The conductor sees no names: it writes "Model 0". Workers see earlier steps as
+"agent 0". What was sent is shown unchanged, with its meaning beside it.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class PoolChange:
 def pool_change(
     team_id: uuid.UUID, actor: Actor, *, within: KeyHolder | None = None
 ) -> Iterator[PoolChange]:
-    """Open a transaction in which nobody else changes the team's pools.
+    """Open a transaction in which no other one changes the team's pools.
 
     `within` is the key that makes the change, if it may concern prices; None if a
     person does. Raises: NotAllowed for what `price_floor` forbids a key.

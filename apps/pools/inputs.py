@@ -227,7 +227,7 @@ class PoolInput(Part):
     is_default: bool = False
     conductor_id: UUID | None = None
     worker_ids: WorkerIds
-    """In the order the conductor is told of them."""
+    """In the order in which the conductor sees them."""
     fallback_id: UUID
     """One of `worker_ids`. The first to take over when another one fails."""
     no_substitute_ids: tuple[UUID, ...] = Field(default=(), max_length=MAX_WORKERS)

@@ -32,7 +32,7 @@ class _Priced:
 
     label: str
     target: tuple[Any, ...]
-    """What decides whom a call goes to, and what the provider asks for it."""
+    """What decides where a call goes, and what the provider charges for it."""
     prices: Mapping[dt.date, Amounts]
     """By the day from which each is in force."""
 

@@ -149,7 +149,7 @@ class PoolSnapshot:
     version: int
     """Grows with every change of the pool or of anything it is made of."""
     workers: tuple[WorkerSnapshot, ...]
-    """The enabled ones, in the order the conductor is told of them. Never empty."""
+    """The enabled ones, in the order in which the conductor sees them. Never empty."""
     fallback: str
     """Name of the worker that takes over when another one fails. Empty: none can."""
     conductor: ConductorSnapshot | None

@@ -90,7 +90,7 @@ class Broadcaster:
             self._looking = None
 
     async def _look_at_watchers(self) -> None:
-        """Send away, again and again, whoever may not watch any longer."""
+        """Close, again and again, the sockets that may no longer watch."""
         while True:
             await asyncio.sleep(watchers.CHECK_S)
             owners = {seat.owner for room in self._living for seat in room.seats}

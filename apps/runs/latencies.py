@@ -54,7 +54,7 @@ class Latencies:
             self.began(key, is_streamed=is_streamed, after_s=inf)
 
     def limit_s(self, key: Key) -> float | None:
-        """Return from when on a streamed answer is taken not to begin any more.
+        """Return after how long a streamed answer is taken not to begin at all.
 
         None: not known. So it is, too, if more than 5 % of the calls were given up: the
         endpoint may have become slower, and only waiting for it shows how slow.

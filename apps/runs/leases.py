@@ -35,7 +35,7 @@ LEASE_S = 10.0
 RENEW_S = 3.0
 """Two renewals may fail before others take over."""
 SWEEP_S = 3.0
-"""How often each process looks for runs that are nobody's."""
+"""How often each process looks for runs without an owner."""
 MAX_DEATHS = 3
 """A run that so many processes died with is not tried again."""
 QUEUE_S = 10.0
@@ -46,7 +46,7 @@ class Ownership(NamedTuple):
     """Whose a run is; every write of the run checks it."""
 
     owner_id: uuid.UUID | None
-    """A lease. None: nobody's."""
+    """A lease. None: no process owns it."""
     fence: int
 
 
@@ -134,7 +134,7 @@ def runs_claim(
     run_ids: Collection[uuid.UUID] | None = None,
     leaves_queue: bool = False,
 ) -> list[Run]:
-    """Take up to `limit` runs that are nobody's and return them.
+    """Take up to `limit` runs without an owner and return them.
 
     Each team's oldest first: a team that queued thousands is one team among others.
     `run_ids`: only these, even if the lease has them already. `leaves_queue`: those

@@ -35,7 +35,7 @@ CallEnded = ev.StepAttemptFailed | ev.StepCompleted | ev.PlanCallFailed | ev.Pla
 
 @dataclass(slots=True)
 class PrefillWatch:
-    """Finds out from the events of one run who refuses the beginning of an answer."""
+    """Finds in one run's events the models that refuse the beginning of an answer."""
 
     _suspects: set[Place] = field(default_factory=set)
 

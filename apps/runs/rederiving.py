@@ -2,7 +2,7 @@
 
 Rows are read in pages with the entries of their runs, so a team of any size needs no
 more memory than its days of usage have rows. It runs beside runs that execute: what
-differs is read again before it is told. Texts are compared and never quoted.
+differs is read again before it is reported. Texts are compared and never quoted.
 
 Not in the entries, so not compared: a run's source, the model as its caller named it,
 who owns it now. Times of rows come from a process's clock and those of entries from the
@@ -151,8 +151,9 @@ def _steps(
 def _stories(
     team_id: uuid.UUID, run_ids: Sequence[uuid.UUID]
 ) -> dict[uuid.UUID, _Story]:
-    """Read the entries of some runs; whoever verifies the chain is told what is wrong
-    with those that cannot be read.
+    """Read the entries of some runs.
+
+    What is wrong with those that cannot be read, the check of the chain says.
     """
     try:
         entries = entries_by_subject(team_id, run_ids, texts=TEXTS)

@@ -101,7 +101,7 @@ def check_days(team_id: uuid.UUID, days: DerivedDays, report: RowReport) -> None
 
 
 def _stored_slots(team_id: uuid.UUID, kept: Collection[date]) -> dict[Slot, Sums]:
-    """Return the kept sums; those of people and keys that are gone are nobody's now."""
+    """Return the kept sums; those of deleted people and keys have no owner now."""
     known = {
         "member": {id.hex for id in User.objects.values_list("id", flat=True)},
         "key": {

@@ -175,7 +175,7 @@ class Room:
         self._tell()
 
     def send_away(self, refused: Mapping[SocketOwner, int]) -> None:
-        """Close the seats of those who may not watch any longer."""
+        """Close the seats whose owners may no longer watch."""
         for seat in self.seats:
             seat.close_code = refused.get(seat.owner, seat.close_code)
         self._tell()

@@ -41,7 +41,7 @@ class VectorSink:
 
     vectors: tuple[bytes, ...] = ()
     """Each as 32-bit floating-point numbers, little endian. Empty until the call has
-    its answer, and for whoever did not start the run."""
+    its answer, and in every process but the one that started the run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Whether those who watch runs through this process may go on watching.
+"""Whether people who watch runs through this process may go on watching.
 
 A socket lives for longer than the request that opened it. So all sockets of a process
 are looked at together, now and then: the session that opened each one must still sign
@@ -22,7 +22,7 @@ SESSION_ENDED = 4419
 """The close code of a socket whose session has ended. A browser that was given another
 session, as by a changed password, connects again; any other is then not signed in."""
 NO_SUCH_RUN = 4404
-"""The close code for whoever must not know whether there is such a run."""
+"""The close code for people who must not know whether there is such a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class SocketOwner:
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
 def refusals(owners: Sequence[SocketOwner]) -> Mapping[SocketOwner, int]:
-    """Return the close codes of those who may not watch any longer.
+    """Return the close codes of the owners who may no longer watch.
 
     Two queries, however many there are.
     """

@@ -72,7 +72,7 @@ def team_view(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
 def operators_only(
     sign_in: Callable[..., HttpResponseBase],
 ) -> Callable[..., HttpResponseBase]:
-    """Tell people who are signed in and no operators whose pages the admin's are."""
+    """Say to people who are signed in that the admin's pages are for operators."""
 
     @wraps(sign_in)
     def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

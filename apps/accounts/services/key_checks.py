@@ -68,7 +68,7 @@ def api_key_resolve(raw: str, *, now: datetime) -> KeyHolder:
 def api_key_holder(
     team_id: uuid.UUID, key_id: uuid.UUID | None, *, now: datetime
 ) -> KeyHolder:
-    """Return whom a key speaks for that was checked when the work began.
+    """Return the holder of a key that was checked when the work began.
 
     For work in the background, before each part of it. Raises: NotAuthenticated if the
     key is no longer valid.
@@ -82,7 +82,7 @@ def api_key_holder(
 
 
 def unknown_key_note(address: str) -> None:
-    """Count a key from an address that is none of this site. Never blocks.
+    """Count a key, unknown to this site, from an address. Never blocks.
 
     Raises: TooManyGuesses.
     """

@@ -35,7 +35,7 @@ WINDOW = timedelta(hours=24)
 """The only completion window."""
 CLAIM_S = 15
 MAX_FAULTS = 100
-"""Of a file that cannot be used; more would help nobody."""
+"""Of a file that cannot be used; a longer list would be no help."""
 LINES_AT_ONCE = 500
 
 

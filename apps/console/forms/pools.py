@@ -185,7 +185,7 @@ def pool_initial(pool: Pool, workers: Iterable[Worker]) -> dict[str, Any]:
     ids = (str(worker.id) for worker in workers)
     has_ultra = TierName.ULTRA.value in values["tiers"]
     if pool.conductor_id is None:
-        # Nobody chose this: a conductor that is added in the form shall plan.
+        # A default, not a choice: a conductor added in the form is to plan.
         for tier in values["tiers"].values():
             tier["planner"] = TierPlanner.CONDUCTOR.value
     return {

@@ -29,11 +29,11 @@ from apps.gateway.messages import Conversation, read_id, settle
 Role = Literal["user", "assistant"]
 ROLES = ("user", "assistant", "system")
 LEFT_OUT = frozenset({"thinking", "redacted_thinking"})
-"""Blocks of an answer that are nobody's business but its writer's."""
+"""Blocks of an answer that mean something only to the model that wrote them."""
 ATTRIBUTION = "x-anthropic-billing-header:"
 """Begins a system block in which a client tells a provider's accounting who it is."""
 FAILED = "Error: "
-"""Put before the result of a tool that failed; models are told in words."""
+"""Put before the result of a tool that failed, so that models see the failure."""
 
 
 @dataclass(slots=True)

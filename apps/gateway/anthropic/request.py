@@ -64,7 +64,7 @@ class MessageRequest:
     """Tokens."""
 
     def shows_thinking_to(self, holder: KeyHolder) -> bool:
-        """Say whether what the run does is told as thoughts."""
+        """Say whether the run's progress is streamed as thoughts."""
         return self.wants_thinking and self.asked.progress_for(holder) == "reasoning"
 
 

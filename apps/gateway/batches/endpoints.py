@@ -1,7 +1,8 @@
 """`/v1/files` and `/v1/batches`.
 
 A file or batch belongs to the key that made it; other keys of the team need the scope
-`runs:read` to see it. Whatever a key may not see is not there.
+`runs:read` to see it. What a key may not see is
+answered with 404.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class EmbeddingsRequest:
     vectors: VectorSink
     """Where its vectors will be."""
     is_base64: bool
-    """True: vectors are told as base64 instead of numbers."""
+    """True: vectors are sent as base64 instead of numbers."""
 
 
 def parse_embeddings(raw: bytes, *, max_prompt_bytes: int) -> EmbeddingsRequest:

@@ -1,7 +1,7 @@
 """`POST /v1/responses/compact`: a long conversation becomes a summary to go on from.
 
 The summary is the answer of a run of its own, and stays there: the item that stands for
-it only names that run. So whoever may not read the run cannot use the item, and when
+it only names that run. So a key that may not read the run cannot use the item, and when
 the run's texts are erased, the summary is gone too.
 """
 

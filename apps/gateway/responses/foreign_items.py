@@ -1,6 +1,6 @@
 """Items of a conversation that tell of tools which are not functions of the caller.
 
-Clients keep them in their history, whoever ran the tool. Calls that have a result item
+Clients keep them in their history, wherever the tool ran. Calls that have a result item
 of their own become calls of a function of that name, so that the turns stay in order;
 what a provider ran by itself is left out, because its result is no part of the item.
 """

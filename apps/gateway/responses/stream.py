@@ -1,8 +1,8 @@
 """Tells a run as the typed events of a streamed response.
 
 Guarantees: `response.created` comes first and exactly one of `response.completed`,
-`response.incomplete` and `response.failed` ends the response. A failure is told twice,
-at last by an event `error` whose data has the field `error`: without it some clients
+`response.incomplete` and `response.failed` ends the response. A failure is sent twice,
+finally as an event `error` whose data has the field `error`: without it some clients
 would take what came for the whole answer.
 """
 

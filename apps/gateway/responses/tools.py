@@ -48,7 +48,7 @@ def read_tools(body: Mapping[str, Any]) -> Tools:
 def left_out_tools(body: Mapping[str, Any]) -> list[str]:
     """Return the tools that are no functions, by place and kind, for the ledger.
 
-    Nobody here could run them. Call it after `read_tools`, which checks them.
+    Nothing here could run them. Call it after `read_tools`, which checks them.
     """
     kinds = [tool["type"] for tool in tool_list(body)]
     return [

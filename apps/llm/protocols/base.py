@@ -37,7 +37,7 @@ class WireProtocol(Protocol):
         """Return the address that answers a conversation.
 
         A model's name is one percent-encoded segment of it, if it is in it at all.
-        Raises: BadRequest if the name is none that an address can hold.
+        Raises: BadRequest if an address cannot hold the name.
         """
         ...
 

@@ -120,7 +120,7 @@ class OneBudget(RestView):
         example=EXAMPLE,
     )
     def patch(self, request: Request, budget_id: uuid.UUID) -> Response:
-        """Set another limit. Whom and how long it is for stays as it is.
+        """Set another limit. The target and the period stay the same.
 
         A key cannot raise a budget that binds it: its own, its maker's or the team's.
         """

@@ -139,7 +139,7 @@ class PoolInput(Input):
         child=Id(),
         allow_empty=False,
         max_length=100,
-        help_text="In the order the conductor is told of them.",
+        help_text="In the order in which the conductor sees them.",
     )
     fallback_id = Id(
         help_text="One of `worker_ids`: the first to take over when another fails."

@@ -15,7 +15,7 @@ DOT_SEGMENTS = ("", ".", "..")
 def method_url(endpoint: Endpoint, method: str) -> str:
     """Return the address of a method of the endpoint's model.
 
-    Raises: BadRequest if the model's name is none that an address can hold.
+    Raises: BadRequest if an address cannot hold the model's name.
     """
     collection, name = _parts(endpoint.model)
     if name in DOT_SEGMENTS:  # no quoting keeps them from being resolved

@@ -68,7 +68,7 @@ class Gemini:
     def chat_url(self, endpoint: Endpoint, *, is_stream: bool) -> str:
         """Return the address of the model's method.
 
-        Raises: BadRequest if the model's name is none that an address can hold.
+        Raises: BadRequest if an address cannot hold the model's name.
         """
         method = "streamGenerateContent?alt=sse" if is_stream else "generateContent"
         return method_url(endpoint, method)

@@ -70,7 +70,7 @@ class OpenAi:
         return encode(with_extra_body(endpoint, fields))
 
     def extra_params(self, model: str) -> None:
-        """Return None: servers differ, so whoever keeps the endpoint must know."""
+        """Return None: servers differ, so the endpoint's own settings decide."""
 
     def read_answer(self, endpoint: Endpoint, body: bytes) -> tuple[Delta, Finish]:
         """Return the one JSON answer. Raises: LlmError."""
@@ -97,7 +97,7 @@ def _sampling(endpoint: Endpoint, request: ChatRequest) -> dict[str, float | Non
 
 
 def _own_words(extra: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the parameters as fields; marks on parts of messages are none."""
+    """Return the parameters as fields, without marks on parts of messages."""
     if extra.get(CACHE_CONTROL) is True:
         return {name: extra[name] for name in extra if name != CACHE_CONTROL}
     return extra
