@@ -98,7 +98,7 @@ class Run(models.Model):
     steps_total = models.PositiveIntegerField(default=0)
     """Steps of all plans, skipped ones left out."""
     steps_done = models.PositiveIntegerField(default=0)
-    """Steps that have ended, well or not."""
+    """Steps that have an answer."""
     prompt_tokens = models.PositiveBigIntegerField(default=0)
     completion_tokens = models.PositiveBigIntegerField(default=0)
     orchestration_prompt_tokens = models.PositiveBigIntegerField(default=0)

@@ -207,7 +207,7 @@ def run_columns(tally: RunTally) -> tuple[object, ...]:
         tally.planner,
         _plan_json(tally.newest_plan),
         sum(1 for s in steps if s.state != "skipped"),
-        sum(1 for s in steps if s.state in {"completed", "failed"}),
+        sum(1 for s in steps if s.state == "completed"),
         usage.prompt_tokens,
         usage.completion_tokens,
         tally.orchestration_usage.prompt_tokens,

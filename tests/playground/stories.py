@@ -227,6 +227,26 @@ def failed() -> list[RecordedEvent]:
     return recording.at(4560, end).entries
 
 
+def planned_again() -> list[RecordedEvent]:
+    """A step failed; a second plan led to the answer."""
+    recording = Recording().at(0, created())
+    recording.at(10, PlanRequested(0, 1, messages("Plan."))).at(700, replied(ms=680))
+    recording.at(705, accepted((), (), (0, 1)))
+    recording.at(710, started(0, "claude-sonnet-4"), started(1, "gpt-5"))
+    recording.at(1600, completed(0, "claude-sonnet-4", "- MVCC\n- Roles", ms=890))
+    recording.at(1920, attempt_failed(1, "gpt-5", 1, "connect"))
+    recording.at(1930, StepFailed(0, 1, "connect", "no connection within 5 s"))
+    recording.at(
+        1940, StepSkipped(0, 2, "another step failed, so the work is planned again")
+    )
+    recording.at(1950, PlanRequested(1, 1, messages("Plan again.")))
+    recording.at(2700, replied(round_=1, ms=740))
+    recording.at(2710, accepted((), workers=("gemini-2.5-pro",), round_=1))
+    recording.at(2720, started(0, "gemini-2.5-pro", round_=1))
+    recording.at(4400, completed(0, "gemini-2.5-pro", ANSWER, ms=1670, round_=1))
+    return recording.at(4410, run_completed()).entries
+
+
 def cancelled() -> list[RecordedEvent]:
     """Somebody stopped the run while two steps were running."""
     recording = Recording()
@@ -346,6 +366,7 @@ ALL = {
     "raced": raced,
     "put_right": put_right,
     "went_on": went_on,
+    "planned_again": planned_again,
     "planning": planning,
     "parallel": parallel,
     "finished": finished,

@@ -96,14 +96,8 @@ class _Row(NamedTuple):
 
 @register.simple_tag
 def run_row(run: Any) -> SafeString:
-    """Return a run's row in the list. Most runs have ended, and their rows stay.
-
-    The row in the database counts failed steps as done, since they have ended; people
-    read "done" as "answered", and so does the run's own page.
-    """
+    """Return a run's row in the list. Most runs have ended, and their rows stay."""
     values = {name: getattr(run, name) for name in _Row._fields}
-    failed = sum(step.get("state") == "failed" for step in run.plan)
-    values["steps_done"] -= min(failed, run.steps_done)
     return _row(_Row(**{**values, "plan": orjson.dumps(run.plan)}))
 
 

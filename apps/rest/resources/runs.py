@@ -182,8 +182,10 @@ class RunOutput(Output):
     created_at = Time()
     finished_at = Time(allow_null=True)
     planner = serializers.CharField()
-    steps_total = serializers.IntegerField()
-    steps_done = serializers.IntegerField()
+    steps_total = serializers.IntegerField(
+        help_text="Steps of all plans, skipped ones left out."
+    )
+    steps_done = serializers.IntegerField(help_text="Steps that have an answer.")
     prompt_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
     cost_usd = DollarsOut(source="cost_micros", help_text="The known part.")
