@@ -164,3 +164,10 @@ def test_r1_search_without_a_result_does_not_say_that_there_is_none(bob, run):
     assert "that match the other filters" in page
     assert "may still stand later in a prompt, or in an answer" in page
     assert "No run matches" not in page
+
+
+@pytest.mark.parametrize("planner", ["fallback", "direct", "llm", ""])
+def test_run_that_was_answered_without_a_plan_is_marked(bob, team, planner):
+    record_run(team, stories.finished(), planner=planner)
+    is_marked = ">No plan</span>" in bob.get(URL).content.decode()
+    assert is_marked is (planner == "fallback")

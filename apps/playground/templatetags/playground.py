@@ -81,6 +81,7 @@ class _Row(NamedTuple):
     id: uuid.UUID
     title: str
     plan: bytes
+    planner: str
     state: str
     model: str
     actor_name: str
