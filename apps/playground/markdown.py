@@ -2,7 +2,8 @@
 
 Guarantees that what comes out holds no script, no style, no image, no form and no
 address other than http, https or mailto, that it loads nothing by itself, and that no
-text takes longer than its budget: `formattable` says in advance how much of it fits.
+text takes longer than its budget: `formattable` says in advance how much of it fits,
+here and in the browser.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ _PER_CHARACTER = 0.5
 _PER_DELIMITER = 11
 _PER_STOP = 2.5
 _PER_LINE = 30
-_PER_NUMBER = 12
-"""For what may be the number of a list inside of a list."""
+_PER_LIST = 36
+"""For each list that begins inside of another one on the same line."""
 _PER_CELL = 14
 _DELIMITERS = "[]*_~`<>!\\&"
 _STOPS = '#$%+-:=@^{}"'
@@ -73,6 +74,12 @@ _STOPS = '#$%+-:=@^{}"'
 _TABLE_RULE = re.compile(r"[\s>*+|:-]*-[\s|:-]*$")
 """A line under a table's head, perhaps inside of a quote or a list."""
 _FENCE = re.compile(r"[\s>]*(?:```|~~~)")
+_BULLETS = re.compile(r"[\s>]*((?:(?:[-*+]|\d{1,9}[.)])[ \t]+)+)")
+_OWN_BLOCK = re.compile(r"[\s>]*(?:[|#]|[-*+] |\d+[.)] )")
+"""The start of a line that does not go on with the paragraph above it."""
+LONGEST_BLOCK = 3_000
+"""Characters beyond Latin-1 that a paragraph, or code, may have. The browser's time for
+one block grows with the square of its changes of script and direction."""
 
 
 def render(text: str) -> SafeString:
@@ -111,27 +118,39 @@ def formattable(text: str, budget_us: int) -> int:
     cut at the end of a line, behind a paragraph and outside of code if possible.
     """
     spent = 0.0
-    start = columns = paragraph = 0
+    start = columns = paragraph = block = 0
     is_code = False
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
         line = text[start:end]
         columns = _columns(line, columns)
         spent += _cost(line) + _PER_CELL * columns
+        is_blank = not line.strip()
+        if not is_code and (is_blank or _OWN_BLOCK.match(line)):
+            block = 0
+        block += foreign(line)
+        if block > LONGEST_BLOCK:
+            return paragraph
         if spent > budget_us:
             return paragraph if paragraph > start // 2 else start
         is_code ^= _FENCE.match(line) is not None
-        if not is_code and not line.strip():
+        if not is_code and is_blank:
             paragraph = end
         start = end
     return len(text)
 
 
+def foreign(text: str) -> int:
+    """Return how many characters are beyond Latin-1: other scripts, emoji, controls."""
+    return 0 if text.isascii() else len(text) - len(text.encode("latin-1", "ignore"))
+
+
 def _cost(line: str) -> float:
     delimiters = _PER_DELIMITER * sum(map(line.count, _DELIMITERS))
     stops = _PER_STOP * sum(map(line.count, _STOPS))
-    numbers = _PER_NUMBER * line.count(". ")
-    return _PER_LINE + _PER_CHARACTER * len(line) + numbers + delimiters + stops
+    bullets = _BULLETS.match(line)
+    lists = _PER_LIST * (len(bullets[1].split()) - 1) if bullets else 0
+    return _PER_LINE + _PER_CHARACTER * len(line) + lists + delimiters + stops
 
 
 def _columns(line: str, before: int) -> int:

@@ -74,14 +74,17 @@ def run_text(request: TeamRequest, run_id: uuid.UUID, part: str) -> HttpResponse
     title, text = _texts(_story(run)).get(part, ("", ""))
     if not text:
         raise NotFound("this run has no such text, or the text has been erased")
+    anchor = "run-answer" if part == ANSWER else part
     context = {
         "section": "runs",
         "run": run,
         "run_id": run.id,
         "part": part,
         "title": title,
-        "anchor": "run-answer" if part == ANSWER else part,
+        "anchor": anchor,
         "text": draw_on_request(text),
+        "source": f"{anchor}-source",
+        "original": text,
     }
     return page(request, part_or_page(request, "text"), context)
 

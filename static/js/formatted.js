@@ -21,5 +21,9 @@ export function setUpFormatting() {
     if (!box.hasAttribute("tabindex")) box.tabIndex = -1;
     box.focus({ preventScroll: true });
     addCodeButtons(box);
+    // A text of which only the beginning was there can be copied from now on.
+    for (const button of document.querySelectorAll("[data-copy][hidden]")) {
+      if (document.querySelector(button.dataset.copy)) button.hidden = false;
+    }
   });
 }

@@ -8,6 +8,10 @@
 const NEAR_BOTTOM_PX = 40;
 const SHOWN_CHARACTERS = 20_000;
 const UNBROKEN_CHARACTERS = 300;
+/** A block of text takes the browser the square of its changes of script and direction. */
+const PIECE = 16_000;
+const SHORT_PIECE = 2_000;
+const FOREIGN_IN_PIECE = 1_000;
 const OPEN = "<think>";
 const CLOSE = "</think>";
 
@@ -100,14 +104,9 @@ function fillArea(area, buffer) {
     }
     setText(thoughts.firstChild, buffer.text ? `${lastPart(buffer.reasoning)}\n\n` : lastPart(buffer.reasoning));
   }
-  let text = area.lastChild;
-  if (text?.nodeType !== Node.TEXT_NODE) {
-    text = new Text("");
-    if (buffer.text) area.append(text);
-  }
   const shown = lastPart(buffer.text);
   area.classList.toggle("dense", isDense(shown) || isDense(buffer.reasoning));
-  setText(text, shown);
+  if (shown) setPieces(area, shown);
   if (isAtEnd) area.scrollTop = area.scrollHeight;
 }
 
@@ -118,10 +117,47 @@ function mirror(answer, text) {
   answer.hidden = false;
   const partial = area.closest("[data-partial]");
   if (partial) partial.hidden = false;
-  if (!area.firstChild) area.append(new Text(""));
   const shown = lastPart(text);
   area.classList.toggle("dense", isDense(shown));
-  setText(area.firstChild, shown);
+  setPieces(area, shown);
+}
+
+/** What an area shows. @type {WeakMap<HTMLElement, string>} */
+const shownIn = new WeakMap();
+
+/**
+ * Show a text in blocks of a bounded length, of which only the last one grows.
+ * @param {HTMLElement} area @param {string} text
+ */
+function setPieces(area, text) {
+  let shown = shownIn.get(area) ?? "";
+  if (!text.startsWith(shown)) {
+    for (const piece of area.querySelectorAll(":scope > .piece")) piece.remove();
+    shown = "";
+  }
+  shownIn.set(area, text);
+  let last = area.querySelector(":scope > .piece:last-child")?.firstChild;
+  for (let rest = text.slice(shown.length); rest || !last;) {
+    if (!last) {
+      const piece = document.createElement("span");
+      piece.className = "piece";
+      last = piece.appendChild(new Text(""));
+      area.append(piece);
+    }
+    last.appendData(rest);
+    const end = endOfPiece(last.data);
+    rest = last.data.slice(end);
+    last.deleteData(end, rest.length);
+    if (rest) last = null;
+  }
+}
+
+/** Return where a piece ends: after a line or a word if possible. @param {string} text */
+function endOfPiece(text) {
+  const isShort = (text.slice(0, PIECE).match(/[^\u0000-\u00ff]/g)?.length ?? 0) > FOREIGN_IN_PIECE;
+  const longest = isShort ? SHORT_PIECE : PIECE;
+  if (text.length <= longest) return text.length;
+  return text.lastIndexOf("\n", longest - 1) + 1 || text.lastIndexOf(" ", longest - 1) + 1 || longest;
 }
 
 /**

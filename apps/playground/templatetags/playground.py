@@ -108,13 +108,16 @@ def _row(row: _Row) -> SafeString:
     return render_to_string("playground/_run_row.html", {"run": shown})
 
 
-@register.inclusion_tag("playground/_model_text.html", name="model_text")
-def drawn_text(text: str, run_id: uuid.UUID, part: str) -> dict[str, Any]:
-    """Return a text of a model, formatted or with a link to its formatted form.
+@register.simple_tag
+def draw_answer(text: str) -> model_text.DrawnText:
+    """Return an answer for `_model_text.html`: formatted, or whole as plain text."""
+    return model_text.draw_at_once(text)
 
-    `part` says which text of the run it is: `answer`, `step-0-1` or `plan-0`.
-    """
-    return {"text": model_text.draw_at_once(text), "run_id": run_id, "part": part}
+
+@register.simple_tag
+def draw_part(text: str) -> model_text.DrawnText:
+    """Return another text for `_model_text.html`: formatted, or how it begins."""
+    return model_text.draw_part(text)
 
 
 @register.filter
@@ -124,6 +127,14 @@ def plain_text(text: str) -> SafeString:
         return conditional_escape(text)
     pieces = ((piece,) for piece in model_text.in_pieces(text))
     return format_html_join("", '<span class="piece">{}</span>', pieces)
+
+
+@register.filter
+def beginning(text: str) -> SafeString:
+    """Return a text as it is; of a long one the beginning."""
+    if len(text) <= model_text.LONG:
+        return plain_text(text)
+    return plain_text(f"{next(model_text.in_pieces(text))}…")
 
 
 @register.inclusion_tag("playground/_mini_graph.html")
