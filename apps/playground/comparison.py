@@ -132,7 +132,7 @@ def _part(mine: int, other: int, noun: str) -> str:
 def times(mine: int, other: int) -> str:
     """Return how many times `other` fits into `mine`, in two digits, with a sign."""
     if mine == other:
-        return "exactly"
+        return "exactly 1 ×"
     ratio = Fraction(mine, other)
     if ratio < SMALLEST_SHOWN_RATIO:
         return f"less than {float(SMALLEST_SHOWN_RATIO)} ×"
@@ -140,7 +140,7 @@ def times(mine: int, other: int) -> str:
         return f"{formats.count(round(ratio))} ×"
     digits = 1 if ratio >= 1 else 2
     rounded = round(ratio, digits)
-    return "about" if rounded == 1 else f"{float(rounded):.{digits}f} ×"
+    return "about 1 ×" if rounded == 1 else f"{float(rounded):.{digits}f} ×"
 
 
 def _costs(left: Named, right: Named) -> list[str]:

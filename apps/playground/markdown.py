@@ -65,6 +65,7 @@ _PER_CHARACTER = 0.5
 _PER_DELIMITER = 11
 _PER_STOP = 2.5
 _PER_LINE = 30
+_PER_ITEM = 12
 _PER_LIST = 36
 """For each list that begins inside of another one on the same line."""
 _PER_CELL = 14
@@ -149,7 +150,7 @@ def _cost(line: str) -> float:
     delimiters = _PER_DELIMITER * sum(map(line.count, _DELIMITERS))
     stops = _PER_STOP * sum(map(line.count, _STOPS))
     bullets = _BULLETS.match(line)
-    lists = _PER_LIST * (len(bullets[1].split()) - 1) if bullets else 0
+    lists = _PER_ITEM + _PER_LIST * (len(bullets[1].split()) - 1) if bullets else 0
     return _PER_LINE + _PER_CHARACTER * len(line) + lists + delimiters + stops
 
 

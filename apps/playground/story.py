@@ -261,6 +261,16 @@ class RunStory:
         return sum(step.state == "completed" for step in self.steps)
 
     @property
+    def writing(self) -> str:
+        """Return the calls in flight by round, step and attempt, as the pages' script
+        names them: `0-:1` is the conductor's, `0-2:1` one of step 3.
+        """
+        calls = [(f"{r.key}-", call) for r in self.rounds for call in r.calls]
+        calls += [(step.key, call) for step in self.steps for call in step.calls]
+        flying = [(key, call) for key, call in calls if call.state == "running"]
+        return " ".join(f"{key}:{call.number}" for key, call in flying)
+
+    @property
     def final_step(self) -> StepStory | None:
         """Return the step whose text is, or will be, the answer."""
         finals = [step for step in self.steps if step.is_final]

@@ -5,6 +5,7 @@ Pages of a part of a run are in `part_views`.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -65,6 +66,7 @@ from apps.web.access import (
 from apps.web.middleware import wants_json
 
 RUNS_PER_PAGE = 25
+_PLACE = re.compile("[0-9]{1,18}")
 TIERS = frozenset(TierName.values)
 """What is shown to a team without a pool."""
 
@@ -183,6 +185,7 @@ def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
         "section": "runs",
         "run": run,
         "body": body,
+        "is_detail": True,
         "entries": entry_rows(request.team.id, entries),
         "workers": _workers(request, body),
         "holds": holds_of_run(request.team.id, run.id),
@@ -194,14 +197,21 @@ def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
 @require_GET
 @team_view
 def run_body(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
-    """Return the changing part of a run's page, as of now."""
+    """Return the changing part of a run's page, as of now.
+
+    If the page knows the newest entry, which it names, only what moves with the time.
+    """
     run = access_run(team_id=request.team.id, run_id=run_id)
     is_detail = request.GET.get("view") == "detail"
     entries = run_entries(run)
     body = compose(run.id, events_in(entries), timezone.now())
+    is_known = body.story.last_seq in _known(request)
+    with_entries = is_detail and not is_known
     context = {
         "body": body,
-        "entries": entry_rows(request.team.id, entries) if is_detail else None,
+        "is_known": is_known,
+        "is_detail": is_detail,
+        "entries": entry_rows(request.team.id, entries) if with_entries else None,
         "workers": _workers(request, body),
     }
     response = page(request, "playground/_run_body.html", context)
@@ -262,7 +272,8 @@ def compare_page(
     request: TeamRequest, left: uuid.UUID, right: uuid.UUID
 ) -> HttpResponseBase:
     """Show two runs side by side."""
-    context = {"section": "runs", "pair": _pair(request, left, right)}
+    pair = _pair(request, left, right)
+    context = {"section": "runs", "pair": pair, "known": frozenset[int]()}
     return page(request, "playground/compare.html", context)
 
 
@@ -271,8 +282,11 @@ def compare_page(
 def compare_body(
     request: TeamRequest, left: uuid.UUID, right: uuid.UUID
 ) -> HttpResponseBase:
-    """Return the changing part of a comparison, as of now."""
-    context = {"pair": _pair(request, left, right)}
+    """Return the changing part of a comparison, as of now.
+
+    Of a run whose newest entry the page knows, only what moves with the time.
+    """
+    context = {"pair": _pair(request, left, right), "known": _known(request)}
     response = page(request, "playground/_comparison.html", context)
     response["Cache-Control"] = "no-store"
     return response
@@ -333,6 +347,12 @@ def _body(request: TeamRequest, run_id: uuid.UUID | None) -> RunBody | None:
         return None
     run = access_run(team_id=request.team.id, run_id=run_id)
     return compose(run.id, run_events(run), timezone.now())
+
+
+def _known(request: TeamRequest) -> frozenset[int]:
+    """Return the places in the chain of the newest entries that a page shows."""
+    places = request.GET.getlist("seq")
+    return frozenset(int(seq) for seq in places if _PLACE.fullmatch(seq))
 
 
 def _pair(request: TeamRequest, left: uuid.UUID, right: uuid.UUID) -> Comparison:

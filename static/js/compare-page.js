@@ -3,8 +3,8 @@
 import { addCodeButtons } from "./copy.js";
 import { setUpFormatting } from "./formatted.js";
 import { LiveText } from "./live-text.js";
-import { fetchPart, remember, restore } from "./parts.js";
-import { Refresher } from "./refresher.js";
+import { fetchPart, remember, restore, withSeqs } from "./parts.js";
+import { Refresher, startBeat } from "./refresher.js";
 import { showLink } from "./run-view.js";
 import { RunSocket } from "./socket.js";
 import { localiseTimes } from "./times.js";
@@ -15,9 +15,11 @@ const refresher = new Refresher(refresh);
 /** @type {Map<string, LiveText>} */
 const texts = new Map();
 
-for (const side of root.querySelectorAll(".side")) {
-  if (!("over" in side.dataset)) follow(side);
-}
+const sides = [...root.querySelectorAll(".side")];
+const isOver = (side) => "over" in side.dataset;
+
+for (const side of sides) if (!isOver(side)) follow(side);
+if (!sides.every(isOver)) startBeat(refresher, () => sides.every(isOver));
 
 /** @param {HTMLElement} side */
 function follow(side) {
@@ -32,8 +34,9 @@ function follow(side) {
 }
 
 async function refresh() {
-  const fresh = await fetchPart(root.dataset.bodyUrl, "#comparison");
-  for (const side of root.querySelectorAll(".side")) swap(side, fresh.querySelector(`#${side.id}`));
+  const seqs = sides.map((side) => side.dataset.seq);
+  const fresh = await fetchPart(withSeqs(root.dataset.bodyUrl, ...seqs), "#comparison");
+  for (const side of sides) swap(side, fresh.querySelector(`#${side.id}`));
   const words = root.querySelector("#comparison-words");
   const newWords = fresh.querySelector("#comparison-words");
   // The same words again would be read out again.
@@ -42,10 +45,18 @@ async function refresh() {
 
 /** @param {HTMLElement} side @param {HTMLElement} fresh */
 function swap(side, fresh) {
-  if (Number(fresh.dataset.seq) <= Number(side.dataset.seq)) return;
+  const news = Number(fresh.dataset.seq) - Number(side.dataset.seq);
+  if (news < 0 || (news === 0 && isOver(side))) return;
+  if (news === 0) {
+    // Only times have moved; text that is being read stays as it is.
+    side.querySelector("[data-moves]").replaceWith(fresh.querySelector("[data-moves]"));
+    texts.get(side.id)?.repaint();
+    return;
+  }
   const memory = remember(side);
   side.querySelector("[data-part]").replaceWith(fresh.querySelector("[data-part]"));
   side.dataset.seq = fresh.dataset.seq;
+  if (isOver(fresh)) side.dataset.over = "";
   restore(side, memory);
   localiseTimes(side);
   addCodeButtons(side);

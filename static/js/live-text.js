@@ -12,6 +12,8 @@ const UNBROKEN_CHARACTERS = 300;
 const PIECE = 16_000;
 const SHORT_PIECE = 2_000;
 const FOREIGN_IN_PIECE = 1_000;
+const BYTES_PER_TOKEN = 4;
+const COUNT_EVERY_MS = 250;
 const OPEN = "<think>";
 const CLOSE = "</think>";
 
@@ -38,6 +40,7 @@ export class LiveText {
     /** @type {Set<string>} */
     this.dirty = new Set();
     this.frame = 0;
+    this.countedAt = 0;
   }
 
   /** @param {import("./socket.js").Piece} piece */
@@ -74,6 +77,7 @@ export class LiveText {
   /** Show every buffer again, after the server's part of the page was redrawn. */
   repaint() {
     for (const key of this.buffers.keys()) this.dirty.add(key);
+    this.countedAt = 0;
     this.paint();
   }
 
@@ -88,6 +92,25 @@ export class LiveText {
       if (buffer && answer) mirror(answer, visibleText(buffer.text));
     }
     this.dirty.clear();
+    if (performance.now() - this.countedAt > COUNT_EVERY_MS) this.count();
+  }
+
+  /** Say how many tokens the calls in flight have written, by the length of their text. */
+  count() {
+    this.countedAt = performance.now();
+    for (const place of this.root.querySelectorAll("[data-writing]")) {
+      const bytes = place.dataset.writing.split(" ").reduce((sum, name) => sum + this.bytesOf(name), 0);
+      place.querySelector("[data-estimate]").textContent = `~${Math.ceil(bytes / BYTES_PER_TOKEN).toLocaleString("en")}`;
+      place.hidden = !bytes;
+    }
+  }
+
+  /** @param {string} name a call: its key and its attempt */
+  bytesOf(name) {
+    const [key, attempt] = name.split(":");
+    const buffer = this.buffers.get(key);
+    if (buffer?.attempt !== Number(attempt)) return 0;
+    return new TextEncoder().encode(buffer.text + buffer.reasoning).length;
   }
 }
 

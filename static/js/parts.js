@@ -10,6 +10,16 @@ export async function fetchPart(url, selector) {
   return document.adoptNode(part);
 }
 
+/**
+ * Name the newest entries that are shown: without a newer one only what moves is sent.
+ * @param {string} url @param {...string} seqs
+ */
+export function withSeqs(url, ...seqs) {
+  const address = new URL(url, location.href);
+  for (const seq of seqs) address.searchParams.append("seq", seq);
+  return address.href;
+}
+
 /** Note what belongs to the reader: open parts, scroll positions, focus. @param {HTMLElement} root */
 export function remember(root) {
   const details = new Map([...root.querySelectorAll("details[id]")].map((d) => [d.id, d.open]));

@@ -2,6 +2,8 @@
 
 const EVERY_MS = 125;
 const RETRY_MS = 1500;
+/** How often the server draws the times of a run again while it goes on. */
+const BEAT_MS = 1000;
 
 export class Refresher {
   /** @param {() => Promise<void>} work is tried again later if it fails */
@@ -49,4 +51,16 @@ export class Refresher {
     if (hasFailed) this.schedule(RETRY_MS);
     else if (this.isStale) this.soon();
   }
+}
+
+/**
+ * Ask for the work again and again until all is over, unless the tab is hidden.
+ * @param {Refresher} refresher @param {() => boolean} isOver @returns {number} the interval
+ */
+export function startBeat(refresher, isOver) {
+  const beat = setInterval(() => {
+    if (isOver()) clearInterval(beat);
+    else if (!document.hidden) refresher.soon();
+  }, BEAT_MS);
+  return beat;
 }

@@ -5,13 +5,11 @@
 
 import { addCodeButtons } from "./copy.js";
 import { LiveText } from "./live-text.js";
-import { fetchPart, remember, restore } from "./parts.js";
-import { Refresher } from "./refresher.js";
+import { fetchPart, remember, restore, withSeqs } from "./parts.js";
+import { Refresher, startBeat } from "./refresher.js";
 import { RunSocket } from "./socket.js";
 import { localiseTimes } from "./times.js";
 
-/** How often the server draws the times of a run again while it goes on. */
-const BEAT_MS = 1000;
 const OVER = new Set(["completed", "failed", "cancelled"]);
 const LINK_WORDS = {
   lost: "Connection lost, reconnecting. The run goes on and is on record.",
@@ -47,10 +45,7 @@ export class RunView {
       onEnd: () => this.refresher.soon(),
       onLink: (state) => showLink(this.slot.querySelector("#run-link"), state),
     });
-    this.beat = setInterval(() => {
-      if (this.isOver) clearInterval(this.beat);
-      else if (!document.hidden) this.refresher.soon();
-    }, BEAT_MS);
+    this.beat = startBeat(this.refresher, () => this.isOver);
   }
 
   /** Fetch and show a run's body, then follow it. @param {string} bodyUrl */
@@ -82,7 +77,7 @@ export class RunView {
   }
 
   async refresh() {
-    const fresh = await fetchPart(this.body.dataset.bodyUrl, "#run-body");
+    const fresh = await fetchPart(withSeqs(this.body.dataset.bodyUrl, this.body.dataset.seq), "#run-body");
     if (fresh.dataset.runId === this.body?.dataset.runId) this.swap(fresh);
   }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.async_api import expect
 
@@ -34,3 +36,20 @@ async def test_comparison_fits_a_telephone(visit, site):
     await page.get_by_role("button", name="sim-birch").click()
     await expect(page.locator(".side .prose")).to_have_count(2)
     assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+
+
+async def test_p9_numbers_of_a_running_side_move(visit, site, hire):
+    await hire("instant", "tokens-600-100")
+    page = (await visit(site.cast.alice)).page
+    await runs.ask_worker(page, "instant")
+    await runs.ends(page)
+    await page.locator("#run-compare summary").click()
+    await page.get_by_role("button", name="tokens-600-100").click()
+    right = page.get_by_role("article", name="tokens-600-100")
+    await expect(right.locator(".metrics__sub").first).to_have_text(
+        re.compile(r"^[2-9]\.\d s of model time")
+    )
+    tokens = right.locator("[data-writing]")
+    await expect(tokens).to_have_text(re.compile(r"\+ ~\d\d"))
+    await expect(right).to_contain_text("Completed")
+    await expect(tokens).to_have_count(0)

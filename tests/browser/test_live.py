@@ -142,5 +142,8 @@ async def test_p9_time_line_moves_while_a_step_streams(visit, site, hire):
     busy = page.locator("#run-summary .metrics__sub").first
     await expect(busy).to_have_text(re.compile(r"^[2-9]\.\d s of model time"))
     await expect(page.locator("#run-summary")).not_to_contain_text("$0.0000")
+    written = re.compile(r"~\d\d")
+    await expect(page.locator("#run-summary [data-writing]")).to_have_text(written)
+    await expect(runs.card(page, 0).locator("[data-writing]")).to_have_text(written)
     await page.keyboard.press("Escape")
     await runs.ends(page, "cancelled")

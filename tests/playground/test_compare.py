@@ -221,14 +221,14 @@ def test_different_prompts_are_both_shown(bob, run, team):
 def test_plans_of_two_models_are_told_apart(bob, run, team):
     mini = record_run(team, stories.finished(), model="conductor-mini")
     page = bob.get(beside(run, mini)).content.decode()
-    assert "conductor-ultra took exactly the time" in page
+    assert "conductor-ultra took exactly 1 × the time" in page
     assert "of conductor-mini." in page
 
 
 def test_two_alike_runs_are_told_apart_by_their_place(bob, run, team):
     again = record_run(team, stories.finished())
     page = bob.get(beside(run, again)).content.decode()
-    assert "The first run took exactly the time" in page
+    assert "The first run took exactly 1 × the time" in page
 
 
 # --- The difference in words ----------------------------------------------------------
@@ -253,7 +253,7 @@ class Numbers:
 
 
 ONE = Numbers()
-SAME = "exactly the cost and exactly the tokens"
+SAME = "exactly 1 × the cost and exactly 1 × the tokens"
 
 
 @pytest.mark.parametrize(
@@ -262,34 +262,34 @@ SAME = "exactly the cost and exactly the tokens"
         (Numbers(2300, 3100, 400), ONE,
          ["The plan took 2.3 × the time, 3.1 × the cost and 4.0 × the tokens of x."]),
         (Numbers(ms=430), ONE, [f"The plan took 0.43 × the time, {SAME} of x."]),
-        (ONE, ONE, [f"The plan took exactly the time, {SAME} of x."]),
-        (Numbers(ms=1020), ONE, [f"The plan took about the time, {SAME} of x."]),
-        (Numbers(ms=999), ONE, [f"The plan took about the time, {SAME} of x."]),
+        (ONE, ONE, [f"The plan took exactly 1 × the time, {SAME} of x."]),
+        (Numbers(ms=1020), ONE, [f"The plan took about 1 × the time, {SAME} of x."]),
+        (Numbers(ms=999), ONE, [f"The plan took about 1 × the time, {SAME} of x."]),
         (Numbers(ms=12_499), ONE, [f"The plan took 12 × the time, {SAME} of x."]),
         (Numbers(ms=9_980), ONE, [f"The plan took 10 × the time, {SAME} of x."]),
         (Numbers(ms=2_345_678), ONE, [f"The plan took 2,346 × the time, {SAME} of x."]),
         (Numbers(ms=9), ONE,
          [f"The plan took less than 0.01 × the time, {SAME} of x."]),
         (Numbers(micros=0), ONE,
-         ["The plan took exactly the time and exactly the tokens of x.",
+         ["The plan took exactly 1 × the time and exactly 1 × the tokens of x.",
           "The plan cost nothing, x $0.0010."]),
         (ONE, Numbers(micros=0),
-         ["The plan took exactly the time and exactly the tokens of x.",
+         ["The plan took exactly 1 × the time and exactly 1 × the tokens of x.",
           "The plan cost $0.0010, x nothing."]),
         (Numbers(micros=0), Numbers(micros=0),
-         ["The plan took exactly the time and exactly the tokens of x.",
+         ["The plan took exactly 1 × the time and exactly 1 × the tokens of x.",
           "Both cost nothing."]),
         (Numbers(micros=None), ONE,
-         ["The plan took exactly the time and exactly the tokens of x.",
+         ["The plan took exactly 1 × the time and exactly 1 × the tokens of x.",
           "The cost of the plan is unknown, so costs are not compared."]),
         (Numbers(micros=None), Numbers(micros=None),
-         ["The plan took exactly the time and exactly the tokens of x.",
+         ["The plan took exactly 1 × the time and exactly 1 × the tokens of x.",
           "The cost of the plan and of x is unknown, so costs are not compared."]),
         (Numbers(state="failed"), ONE,
-         [f"The plan took exactly the time, {SAME} of x.",
+         [f"The plan took exactly 1 × the time, {SAME} of x.",
           "The plan failed: its numbers go up to that moment."]),
         (ONE, Numbers(state="cancelled"),
-         [f"The plan took exactly the time, {SAME} of x.",
+         [f"The plan took exactly 1 × the time, {SAME} of x.",
           "x was stopped: its numbers go up to that moment."]),
         (ONE, Numbers(state="running"),
          ["x is still running. The difference follows at the end."]),
@@ -302,3 +302,13 @@ SAME = "exactly the cost and exactly the tokens"
 def test_difference_in_words(plan, worker, words):
     found = difference(("the plan", plan.story()), ("x", worker.story()))
     assert list(found) == words
+
+
+def test_p9_body_of_a_side_without_news_holds_only_its_figures(bob, run, direct):
+    whole = bob.get(beside(run, direct, "compare_body")).content.decode()
+    seqs = [int(seq) for seq in re.findall(r'data-seq="(\d+)"', whole)]
+    known = bob.get(beside(run, direct, "compare_body"), {"seq": seqs[1]})
+    left, right = known.content.decode().split('id="side-second"')
+    assert "Use PostgreSQL" in left and "Open run" in left
+    assert "PostgreSQL" not in right and "Open run" not in right
+    assert 'class="metrics"' in right and "The plan took" in left

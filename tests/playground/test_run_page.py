@@ -1,6 +1,7 @@
 """One run's page, its parts, its entries."""
 
 import json
+import re
 from dataclasses import replace
 from html import escape
 
@@ -309,3 +310,41 @@ def test_c5_run_without_an_ended_call_has_no_cost_yet(bob, team):
     page = bob.get(address("run_detail", run)).content.decode()
     assert "<dt>Cost so far</dt><dd>–</dd>" in page
     assert "$0.0000" not in page
+
+
+def test_p9_body_without_news_holds_only_what_moves_with_the_time(bob, team):
+    run = record_run(team, stories.parallel())
+    newest = stories_seq(bob, run)
+    full = bob.get(f"/runs/{run.id}/body/?view=detail&seq={newest - 1}")
+    moves = bob.get(f"/runs/{run.id}/body/?view=detail&seq={newest}")
+    for part in (
+        "run-summary",
+        "run-timeline",
+        "run-graph",
+        "run-cards",
+        "run-entries",
+    ):
+        is_moving = part in {"run-summary", "run-timeline"}
+        assert f'id="{part}"' in full.content.decode()
+        assert (f'id="{part}"' in moves.content.decode()) is is_moving
+    assert "?view=detail" in moves.content.decode()
+
+
+@pytest.mark.parametrize("seq", ["", "x", "-1", "٣", "9" * 5_000])
+def test_body_is_whole_for_a_place_that_makes_no_sense(bob, run, seq):
+    page = bob.get(f"/runs/{run.id}/body/", {"seq": seq}).content.decode()
+    assert 'id="run-cards"' in page
+
+
+def test_p9_calls_in_flight_are_named_for_the_estimate_of_their_tokens(bob, team):
+    run = record_run(team, stories.parallel())
+    page = bob.get(f"/runs/{run.id}/").content.decode()
+    assert 'data-writing="0-0:1 0-1:1"' in page
+    assert 'data-writing="0-1:1" hidden' in page
+    run = record_run(team, stories.planning())
+    assert 'data-writing="0-:1"' in bob.get(f"/runs/{run.id}/").content.decode()
+
+
+def stories_seq(browser, run) -> int:
+    page = browser.get(f"/runs/{run.id}/body/").content.decode()
+    return int(re.search(r'data-seq="(\d+)"', page)[1])

@@ -52,7 +52,7 @@ _SUGGESTED = {tag for _, tags in TAGS.values() for tag in tags}
 _TIMEOUTS = {
     "connect_s": "Connect",
     "first_byte_s": "First byte",
-    "first_token_s": "First word",  # nosec B105
+    "first_token_s": "First token",  # nosec B105
     "idle_s": "Silence in between",
     "total_s": "The whole answer",
 }
