@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
-
-import environ
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 STANDSTILL_MS = 4_000
 """PostgreSQL breaks off who does nothing for so long in a transaction. A process that
@@ -33,14 +32,37 @@ def database_of(url: str, folder: Path) -> dict[str, Any]:
 
     `folder`: where tests keep one of SQLite.
     """
-    database: dict[str, Any] = environ.Env.db_url_config(url)
-    if database["ENGINE"].endswith("sqlite3"):
-        return {**database, **_sqlite(folder)}
-    return {**database, **_postgresql(database.get("OPTIONS", {}))}
+    if urlsplit(url).scheme == "sqlite":
+        return _sqlite(_path(url), folder)
+    return {**_server(url), **_postgresql(_options(url))}
 
 
-def _sqlite(folder: Path) -> dict[str, Any]:
+def _path(url: str) -> str:
+    return unquote(urlsplit(url).path.removeprefix("/"))
+
+
+def _server(url: str) -> dict[str, Any]:
+    """Return server and database; a path with a second slash begins with a socket's."""
+    address, path = urlsplit(url), _path(url)
+    socket, name = path.rsplit("/", 1) if path.startswith("/") else ("", path)
     return {
+        "NAME": name,
+        "USER": unquote(address.username or ""),
+        "PASSWORD": unquote(address.password or ""),
+        "HOST": socket or address.hostname or "",
+        "PORT": address.port or "",
+    }
+
+
+def _options(url: str) -> dict[str, Any]:
+    given = parse_qsl(urlsplit(url).query)
+    return {name: int(text) if text.isdecimal() else text for name, text in given}
+
+
+def _sqlite(path: str, folder: Path) -> dict[str, Any]:
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": path or ":memory:",
         # IMMEDIATE takes the write lock at BEGIN: no lock errors halfway.
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",

@@ -10,13 +10,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import environ
 import pytest
 from django.core.checks import ERROR, WARNING
 from django.db.utils import ConnectionHandler
 
 from apps.pools.services import credential_set
 from conductor_site import checks
+from conductor_site.databases import database_of
 from conductor_site.pending import TABLE, own_migrations
 from tests.audit.examples import chain_of
 from tests.factories import ACTOR, PoolFactory, TeamFactory
@@ -53,7 +53,7 @@ def use_database(monkeypatch: pytest.MonkeyPatch, db: None) -> UseDatabase:
     """Let the checks look at another database than the tests'."""
 
     def use(url: str) -> ConnectionHandler:
-        handler = ConnectionHandler({"default": environ.Env.db_url_config(url)})
+        handler = ConnectionHandler({"default": database_of(url, Path())})
         monkeypatch.setattr(checks, "connections", handler)
         return handler
 
