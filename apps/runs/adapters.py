@@ -1,7 +1,7 @@
 """The engine's recorder over the ledger, and what runs read of the database.
 
-The only bridge between the engine and Django: what needs the ORM goes through a thread
-here, and nowhere else in this app.
+The bridge between the engine and Django: what the engine needs of the ORM goes through
+a thread here. What sockets read of it is in `history.py`, `rooms.py` and `watchers.py`.
 """
 
 from __future__ import annotations

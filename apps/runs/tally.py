@@ -1,7 +1,7 @@
 """Follows a run's events and knows at any time where it stands and what it cost.
 
-The one place that adds up: list rows, API answers and pages all take their sums here.
-Pure: no ORM, no I/O.
+List rows and API answers take their sums here. The page of a run adds up the calls that
+it shows by itself (`apps/playground/telling.py`). Pure: no ORM, no I/O.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Who is asking, for which team, and may they. Every page view goes through here.
+"""Who is asking, for which team, and may they. Every page of a team goes through here.
+
+Pages of an account, of a new team and of the operator check access by themselves.
 
 The team is the one chosen in the session, else the first by name. A choice that is no
 longer valid is ignored, so somebody removed from a team never sees its pages again.

@@ -15,6 +15,8 @@ PAGES = sorted(
 _FILE = re.compile(
     r"`((?:apps|conductor_site|deploy|docs|static|templates|tests)/[\w./-]+)`"
 )
+_BARE_FILE = re.compile(r"`([\w.-]+\.(?:css|html|js|py|sh))`")
+_CODE = ("apps", "bench", "conductor_site", "deploy", "static", "templates", "tests")
 _MADE = tuple(
     line.strip("/")
     for line in (ROOT / ".gitignore").read_text("utf-8").splitlines()
@@ -41,6 +43,14 @@ def test_named_files_exist(name):
     named = {path.rstrip("/.") for path in _FILE.findall(page(name))}
     named = {path for path in named if not path.startswith(_MADE)}
     assert {path for path in named if not (ROOT / path).exists()} == set()
+
+
+def test_files_named_without_their_folder_exist():
+    known = {path.name for folder in _CODE for path in (ROOT / folder).rglob("*.*")}
+    known |= {path.name for path in ROOT.glob("*.*")}
+    named = {(name, file) for name in PAGES for file in _BARE_FILE.findall(page(name))}
+    assert len(named) > 20
+    assert sorted(item for item in named if item[1] not in known) == []
 
 
 @pytest.mark.parametrize("name", PAGES)
