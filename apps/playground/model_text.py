@@ -20,7 +20,7 @@ from apps.playground import markdown
 
 AT_ONCE_US = 80_000
 """Budget of each text of a page; about 50 kB of ordinary Markdown."""
-ON_REQUEST_US = 90_000
+ON_REQUEST_US = 80_000
 """Budget of one text whose reader has asked for its formatting."""
 LONG = 20_000
 """Characters from which on a text comes in pieces."""

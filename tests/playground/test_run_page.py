@@ -348,3 +348,19 @@ def test_p9_calls_in_flight_are_named_for_the_estimate_of_their_tokens(bob, team
 def stories_seq(browser, run) -> int:
     page = browser.get(f"/runs/{run.id}/body/").content.decode()
     return int(re.search(r'data-seq="(\d+)"', page)[1])
+
+
+@pytest.mark.parametrize(
+    ("planner", "words"),
+    [
+        ("language_model", "by a language model"),
+        ("single_worker", "one worker, without a plan"),
+        ("fallback", "fallback plan"),
+        ("mixture_of_agents", "by mixture of agents"),
+    ],
+)
+def test_plan_says_in_words_what_made_it(bob, team, planner, words):
+    recording = stories.Recording().at(0, stories.created())
+    recording.at(1, stories.accepted((), planner=planner))
+    run = record_run(team, recording.entries)
+    assert f">{words}</span>" in bob.get(f"/runs/{run.id}/").content.decode()

@@ -38,6 +38,18 @@ STATE_WORDS = {
     "rejected": "Rejected",
     "unknown": "Outcome unknown",
 }
+PLANNER_WORDS = {
+    "fallback": "fallback plan",
+    "language_model": "by a language model",
+    "single_worker": "one worker, without a plan",
+    "tool_continuation": "without a new plan",
+}
+
+
+@register.filter
+def planner_words(planner: str) -> str:
+    """Return what made a plan, as people read it."""
+    return PLANNER_WORDS.get(planner, f"by {planner.replace('_', ' ')}")
 
 
 @register.filter
