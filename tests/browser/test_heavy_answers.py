@@ -62,7 +62,7 @@ async def test_t3_formatting_is_shown_on_request(visit, site):
     await expect(answer.locator(".hint")).to_contain_text("The rest is shown")
 
 
-@pytest.mark.parametrize("name", ["backslashes", "link starts", "one long word"])
+@pytest.mark.parametrize("name", ["backslashes", "link starts", "mixed scripts"])
 async def test_t3_heavy_answer_can_be_watched_as_it_comes(visit, site, hire, name):
     await hire("scripted")
     page = (await visit(site.cast.alice)).page

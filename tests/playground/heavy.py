@@ -16,6 +16,8 @@ SHAPES = {
     "lists in lists": "- - a\n",
     "numbered items": "1. a\n",
     "headings": "# a\n",
+    "mixed scripts": "a\u05e91\u0645",
+    "emoji": "\U0001f600 ",
 }
 """What is repeated, by what it is called."""
 
