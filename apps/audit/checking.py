@@ -24,6 +24,8 @@ from apps.audit.stored import NO_NUMBER, StoredEntry, StoredErasure, stored_eras
 from apps.core.errors import SecretUnreadable
 from apps.core.keyring import unseal
 
+MAX_FAULTS = 100
+"""Faults that are told one by one; further ones are counted."""
 MAX_MISSING = 20_000
 """Missing bodies remembered before they are compared with the erasures."""
 _WHOLE_SECOND = ".000000"
@@ -79,12 +81,23 @@ class Tally:
     """The first entry that must have a code; without a head no one can say."""
     missing: set[_Place] = field(default_factory=set)
     """Bodies that are gone."""
-    fault: ChainFault | None = None
+    fault_count: int = 0
+    _faults: dict[tuple[int, FaultKind], ChainFault] = field(default_factory=dict)
+
+    @property
+    def faults(self) -> tuple[ChainFault, ...]:
+        """Return the first faults of the chain, in order."""
+        return tuple(sorted(self._faults.values(), key=lambda fault: fault.seq))
 
     def blame(self, fault: ChainFault | None) -> None:
-        """Keep the fault that comes first in the chain."""
-        if fault and (self.fault is None or fault.seq < self.fault.seq):
-            self.fault = fault
+        """Count a fault, and keep it if it is among the first of the chain."""
+        if fault is None or (fault.seq, fault.kind) in self._faults:
+            return
+        self.fault_count += 1
+        self._faults[fault.seq, fault.kind] = fault
+        if len(self._faults) > MAX_FAULTS:
+            last = self.faults[-1]
+            del self._faults[last.seq, last.kind]
 
     def settle(self) -> None:
         """Compare the missing bodies with the erasures on record."""
@@ -94,8 +107,7 @@ class Tally:
         for erasure in stored_erasures(self.team_id, first, CONTENT_ERASED):
             if self._is_authentic(erasure):
                 self.missing -= _erased(erasure.canonical)
-        if self.missing:
-            seq, name, _ = min(self.missing)
+        for seq, name, _ in sorted(self.missing):
             detail = f"no entry says that {name!r} was erased"
             self.blame(ChainFault(seq, FaultKind.CONTENT_MISSING, detail))
         self.missing.clear()
@@ -133,7 +145,7 @@ def check_entries(tally: Tally, rows: Iterable[StoredEntry]) -> None:
             fault = ChainFault(row.seq, FaultKind.NOT_CANONICAL, detail)
         if fault:
             tally.blame(fault)
-            break
+            continue
         tally.entries += 1
     contents = _contents(tally.team_id, bodies)
     for body in bodies:

@@ -2,6 +2,7 @@
 
 Everything is derived anew: sequence, hashes, the head, the columns from the hashed
 bytes, the digests from the decrypted bodies. A chain of any length is walked in pages.
+The walk goes on past a fault, and reports nothing that merely follows from it.
 It runs beside writers without a transaction: the head is read before each page, so an
 entry the head knows of must be found. Whoever rewrites every row from some place to the
 end, head included, cannot sign the checkpoints anew (`witnesses.py`); whoever removes
@@ -11,7 +12,9 @@ those too is found by their copies outside of the database.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from struct import error as StructError
 from uuid import UUID
 
@@ -19,7 +22,7 @@ import orjson
 from django.db import connection
 
 from apps.audit import chain
-from apps.audit.chain import ChainFault, FaultKind, Link, Position
+from apps.audit.chain import ChainCheck, ChainFault, FaultKind, Link, Position
 from apps.audit.checking import Tally, check_entries
 from apps.audit.macs import DETAILS, head_fault
 from apps.audit.signing import PublicKeys, own_public_keys
@@ -44,11 +47,11 @@ _ID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """What was checked and the first fault, if there is one."""
+    """What was checked, and what was found wrong."""
 
     team_id: UUID
     entries: int
-    """Entries found sound, in order, up to the fault."""
+    """Entries found sound."""
     bodies: int
     """Bodies decrypted and found to match their digests."""
     erased: int
@@ -58,13 +61,29 @@ class VerifyReport:
     macs: int
     """Entries whose code is right; older ones have none."""
     end: Position
-    """The last sound entry; its hash stands for the whole chain before it."""
-    fault: ChainFault | None
+    """The last sound entry before the first break; its hash stands for the whole chain
+    before it."""
+    faults: tuple[ChainFault, ...] = ()
+    """The first `MAX_FAULTS` of the chain, in order."""
+    fault_count: int = 0
+
+    @property
+    def fault(self) -> ChainFault | None:
+        """Return the first fault, if there is one."""
+        return self.faults[0] if self.faults else None
+
+    def with_fault(self, fault: ChainFault | None) -> VerifyReport:
+        """Return the report with one more fault, unless it has that already."""
+        known = {(each.seq, each.kind) for each in self.faults}
+        if fault is None or (fault.seq, fault.kind) in known:
+            return self
+        faults = sorted((*self.faults, fault), key=lambda each: each.seq)
+        return replace(self, faults=tuple(faults), fault_count=self.fault_count + 1)
 
     @property
     def is_intact(self) -> bool:
         """Say whether no fault was found."""
-        return self.fault is None
+        return not self.faults
 
 
 def team_ids() -> list[UUID]:
@@ -86,19 +105,17 @@ def verify_team(team_id: UUID, keys: PublicKeys | None = None) -> VerifyReport:
     somebody else codes are not checked: that takes the secret.
     """
     tally = Tally(team_id, checks_macs=keys is None)
-    end = chain.START
-    while tally.fault is None:
+    walk = _Walk(tally)
+    while True:
         head = _read_head(tally)
-        rows = stored_entries(team_id, end.seq, PAGE)
-        if not rows:
-            tally.blame(_head_fault(tally, head, end))
+        rows = stored_entries(team_id, walk.seq, PAGE)
+        # A seq that is no number sorts behind all, and would be read for ever.
+        if not rows or rows[0].seq <= walk.seq:
+            tally.blame(_head_fault(tally, head, walk.end_for(head)))
             break
-        check = chain.verify_chain(team_id, (row.link for row in rows), start=end)
-        tally.blame(check.fault)
-        check_entries(tally, rows[: check.end.seq - end.seq])
-        end = check.end
+        walk.follow(rows)
     tally.hear(all_witnesses(team_id, _keys_or_own(keys)))
-    return _report(tally, end)
+    return _report(tally, walk.sound_end)
 
 
 def verify_subject(
@@ -118,7 +135,7 @@ def verify_subject(
     tally = Tally(team_id, checks_macs=keys is None)
     end = chain.START
     first_seq = None
-    while tally.fault is None:
+    while not tally.fault_count:
         rows = stored_entries(team_id, end.seq, PAGE, subject_id)
         if not rows:
             break
@@ -181,7 +198,8 @@ def _report(tally: Tally, end: Position) -> VerifyReport:
         tally.checkpoints,
         tally.macs,
         end,
-        tally.fault,
+        tally.faults,
+        tally.fault_count,
     )
 
 
@@ -190,6 +208,84 @@ def _keys_or_own(keys: PublicKeys | None) -> PublicKeys:
 
 
 # --- places --------------------------------------------------------------------------
+
+
+class _Walk:
+    """Goes through a chain from its first entry on, past faults too.
+
+    An entry whose hash does not fit is one fault. Those behind it are passed over until
+    one fits the entry before it, by the hash that is stored or the one that is derived.
+    """
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self._ends = [chain.START]
+        """From where the next entry can follow."""
+        self._is_broken = False
+        """True: the last entry did not fit."""
+        self.sound_end = chain.START
+        """The last entry before the first that did not fit."""
+        self._is_whole = True
+
+    @property
+    def seq(self) -> int:
+        """Return the place of the last entry."""
+        return self._ends[0].seq
+
+    def end_for(self, head: StoredHead | None) -> Position:
+        """Return the last entry; if it did not fit, its hash is what the head says."""
+        if head and self._is_broken:
+            with suppress(ValueError):
+                return Position(self.seq, chain.untagged(head.hash))
+        return self._ends[0]
+
+    def follow(self, rows: Sequence[StoredEntry]) -> None:
+        """Check entries that come next."""
+        while rows:
+            check = self._check(rows)
+            sound = check.end.seq - self.seq
+            check_entries(self._tally, rows[:sound])
+            if self._is_whole:
+                self.sound_end = check.end
+            if sound:
+                self._ends, self._is_broken = [check.end], False
+            if check.fault is None:
+                return
+            self._pass(rows[sound], check)
+            rows = rows[sound + 1 :]
+
+    def _check(self, rows: Sequence[StoredEntry]) -> ChainCheck:
+        """Follow the chain as far as it holds."""
+        checks = []
+        for end in self._ends:
+            links = (row.link for row in rows)
+            check = chain.verify_chain(self._tally.team_id, links, start=end)
+            if check.end != end:
+                return check
+            checks.append(check)
+        return checks[0]
+
+    def _pass(self, row: StoredEntry, check: ChainCheck) -> None:
+        """Go past an entry that does not fit."""
+        is_mismatch = (
+            check.fault is not None and check.fault.kind is FaultKind.HASH_MISMATCH
+        )
+        if not (is_mismatch and self._is_broken):
+            self._tally.blame(check.fault)
+        if self._is_broken or not is_mismatch:
+            # Nothing says that this entry is at fault; the one before it is.
+            check_entries(self._tally, [row])
+        hashes = []
+        with suppress(ValueError):
+            hashes.append(chain.untagged(row.hash))
+        if is_mismatch:
+            before = check.end.hash
+            hashes.append(
+                chain.entry_hash(self._tally.team_id, row.seq, before, row.canonical)
+            )
+        self._ends = [Position(row.seq, each) for each in hashes or [chain.GENESIS]]
+        self._is_broken = is_mismatch or not hashes
+        self._is_whole = False
 
 
 def _read_head(tally: Tally) -> StoredHead | None:

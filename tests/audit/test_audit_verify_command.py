@@ -6,6 +6,7 @@ import uuid
 import pytest
 from django.core.management import CommandError, call_command
 
+from apps.audit import checking
 from tests.audit.examples import RUN, chain_of, execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,6 +45,30 @@ def test_tampering_exits_non_zero_and_names_the_place() -> None:
     _, err = run()
     assert f"team {team_id}" in err and "FAULT column_changed at seq 4" in err
     assert "1 of 2 chains do not hold" in err
+
+
+def test_every_faulty_place_is_named() -> None:
+    team_id = chain_of(5)
+    for seq in (2, 4):
+        tamper(team_id, seq)
+    _, err = run()
+    lines = [line for line in err.splitlines() if "FAULT" in line]
+    assert [
+        f"FAULT column_changed at seq {seq}" in line
+        for seq, line in zip((2, 4), lines, strict=True)
+    ] == [True, True]
+    assert all(line.startswith(f"team {team_id}") for line in lines)
+
+
+def test_faults_beyond_the_first_hundred_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checking, "MAX_FAULTS", 2)
+    team_id = chain_of(5)
+    for seq in range(1, 6):
+        tamper(team_id, seq)
+    _, err = run()
+    assert f"team {team_id}; 3 further faults" in err
 
 
 def test_one_team_can_be_verified() -> None:

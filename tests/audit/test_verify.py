@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from django.db import connection
 
-from apps.audit import chain, verify
+from apps.audit import chain, checking, verify
 from apps.audit.append import content_context
 from apps.audit.chain import FaultKind
 from apps.audit.models import Content, Entry
@@ -346,6 +346,84 @@ def test_earliest_of_several_faults_is_named() -> None:
     deleted_body(team_id, 4)
     changed_column(team_id, 6)
     assert place(team_id) == (4, FaultKind.CONTENT_MISSING)
+
+
+# --- more than one fault -------------------------------------------------------------
+
+
+ALSO = {
+    "swapped_rows": "both places",
+    "renumbered": "the gap, and the entry behind the head",
+    "swapped_bodies": "both entries",
+    "inserted_row": "an entry that does not fit, and lies behind the head",
+    "well_linked_row_behind_the_head": "the head is behind, and it has no body",
+}
+"""Tamperings with more than one place, or of more than one row."""
+
+
+@pytest.mark.parametrize("tamper", TAMPERINGS, ids=lambda tamper: tamper.__name__)
+def test_one_tampering_is_one_fault(
+    tamper: Tamper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify, "PAGE", 5)
+    for seq in range(1, LENGTH + 1):
+        team_id = chain_of(LENGTH)
+        found = tamper(team_id, seq)
+        report = verify_team(team_id)
+        faults = [(fault.seq, fault.kind) for fault in report.faults]
+        assert faults[0] == found
+        assert report.fault_count == len(faults) <= most(tamper), faults
+
+
+def most(tamper: Tamper) -> int:
+    """Return how many places a tampering may be told of at most."""
+    if tamper is renumbered:
+        return 4  # the gap it leaves, that before it, the head is behind, no body
+    return 2 if tamper.__name__ in ALSO else 1
+
+
+@pytest.mark.parametrize("page", [2, 5, 500])
+def test_every_faulty_place_is_named(
+    page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify, "PAGE", page)
+    team_id = chain_of(LENGTH)
+    tamperings = [
+        (changed_column, 2),
+        (deleted_body, 3),
+        (changed_byte, 4),
+        (changed_hash, 7),
+        (deleted_row, 9),
+        (replaced_salt, 11),
+        (head_hash_changed, 12),
+    ]
+    found = [tamper(team_id, seq) for tamper, seq in tamperings]
+    report = verify_team(team_id)
+    assert sorted(found) == [(fault.seq, fault.kind) for fault in report.faults]
+    assert report.fault_count == len(found)
+    assert report.entries == LENGTH - 4  # 2, 4, 7 are not sound, 9 is gone
+    assert report.end.seq == 3
+
+
+def test_adjacent_entries_that_do_not_fit_are_one_break() -> None:
+    team_id = chain_of(LENGTH)
+    for seq in (5, 6, 7):
+        set_column(team_id, seq, "hash", chain.tagged(os.urandom(32)))
+    authenticate(team_id)
+    report = verify_team(team_id)
+    assert [fault.seq for fault in report.faults] == [5]
+
+
+def test_faults_beyond_the_first_hundred_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checking, "MAX_FAULTS", 4)
+    team_id = chain_of(LENGTH)
+    for seq in range(LENGTH, 0, -1):
+        changed_column(team_id, seq)
+    report = verify_team(team_id)
+    assert [fault.seq for fault in report.faults] == [1, 2, 3, 4]
+    assert report.fault_count == LENGTH
 
 
 def test_report_counts_what_was_checked(monkeypatch: pytest.MonkeyPatch) -> None:

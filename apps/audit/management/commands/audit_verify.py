@@ -6,7 +6,6 @@ Exits with 0 if every chain holds, else non-zero, naming team, seq and kind of f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -134,10 +133,14 @@ class Command(BaseCommand):
                 f"{line}, ends with {report.end.seq} {tagged(report.end.hash)}"
             )
             return
-        fault = report.fault
-        self.stderr.write(
-            f"{line}; FAULT {fault.kind} at seq {fault.seq}: {fault.detail}"
-        )
+        for fault in report.faults:
+            self.stderr.write(
+                f"{line}; FAULT {fault.kind} at seq {fault.seq}: {fault.detail}"
+            )
+            line = f"team {report.team_id}"
+        more = report.fault_count - len(report.faults)
+        if more:
+            self.stderr.write(f"{line}; {more} further faults")
 
     def _check_rows(self, team_id: UUID, run_id: UUID | None) -> int:
         """Say what rows differ from the entries; return how many places."""
@@ -166,8 +169,5 @@ class Command(BaseCommand):
 
 
 def _heard(report: VerifyReport, copies: Copies) -> VerifyReport:
-    """Return `report` with the fault that copies know of, if that comes first."""
-    fault = copies.faults.get(report.team_id)
-    if fault and (report.fault is None or fault.seq < report.fault.seq):
-        return replace(report, fault=fault)
-    return report
+    """Return `report` with the fault that copies know of."""
+    return report.with_fault(copies.faults.get(report.team_id))
