@@ -37,7 +37,15 @@ from apps.accounts.models import Team
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "docs/adr/0013-private-parts-of-libraries.md"
-PUBLIC = {"_asdict", "_db", "_default_manager", "_exit", "_fields", "_replace"}
+PUBLIC = {
+    "_asdict",
+    "_base_manager",
+    "_db",
+    "_default_manager",
+    "_exit",
+    "_fields",
+    "_replace",
+}
 """Documented by Python or Django, underscore or not."""
 ROWS: Any = QuerySet
 WRAPPER: Any = DatabaseWrapper
