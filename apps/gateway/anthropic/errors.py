@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from apps.core.errors import InvalidInput
 from apps.gateway.errors import QUOTA, Failure
 
 OVERLOADED = 529
@@ -29,6 +30,12 @@ TOO_LONG = "prompt is too long: "
 """Clients look for these words to know that they should shorten a conversation."""
 
 
+class ThreadUnsupported(InvalidInput):
+    """Conversations are not kept here: each request brings the whole of it."""
+
+    code = "thread_unsupported_request"
+
+
 class AnthropicErrors:
     """The shape of Anthropic's API."""
 
@@ -45,11 +52,14 @@ class AnthropicErrors:
     def document(self, failure: Failure, request_id: str) -> dict[str, Any]:
         """Return the JSON body of the answer."""
         is_long = failure.code == "context_length_exceeded"
-        error = {
+        error: dict[str, Any] = {
             "type": self._type(failure),
             "message": (TOO_LONG if is_long else "") + failure.message,
             "code": failure.code,
         }
+        if failure.code == ThreadUnsupported.code:
+            # The words after which the `anthropic` packages send all messages instead.
+            error["details"] = {"error_code": failure.code, "unsupported": ["thread"]}
         return {"type": "error", "error": error, "request_id": request_id}
 
     def event(self, failure: Failure, request_id: str) -> bytes:

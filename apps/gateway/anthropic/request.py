@@ -11,6 +11,7 @@ from apps.engine.messages import estimate_input, estimate_tools
 from apps.engine.ports import CallParams
 from apps.engine.usage import estimate_tokens
 from apps.gateway.anthropic.conversation import ReadConversation, read_conversation
+from apps.gateway.anthropic.errors import ThreadUnsupported
 from apps.gateway.anthropic.params import (
     read_extra,
     read_format,
@@ -71,6 +72,10 @@ class MessageRequest:
 def parse_message_request(raw: bytes, *, max_prompt_bytes: int) -> MessageRequest:
     """Return the request in `raw`. Raises: InvalidInput naming the field at fault."""
     body = parse_object(raw)
+    if body.get("thread") is not None:
+        raise ThreadUnsupported(
+            "threads are not kept; send the whole conversation", param="thread"
+        )
     model = read_model(body)
     max_tokens = _required_count(body)
     read = read_conversation(body, max_prompt_bytes)

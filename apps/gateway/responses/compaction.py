@@ -55,7 +55,7 @@ class Compactions:
         holder = await authenticate(exchange, self._backend)
         require_scope(holder, RUN_SCOPE)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
-        request = parse_request(raw)
+        request = parse_request(raw, needs_input=False)
         messages = await self._history.conversation(holder, request)
         asked = _asked(request, messages)
         started = await self._starter.start(exchange, holder, asked, raw)

@@ -28,7 +28,7 @@ class InputTokens:
         require_scope(holder, RUN_SCOPE)
         await pass_rates(exchange, holder)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
-        request = parse_request(raw)
+        request = parse_request(raw, needs_input=False)
         messages = await self._history.conversation(holder, request)
         tokens = estimate_input(messages) + estimate_tools(request.params.tools)
         await exchange.send_json(

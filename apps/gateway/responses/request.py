@@ -121,19 +121,24 @@ class ResponseRequest:
         )
 
 
-def parse_request(raw: bytes) -> ResponseRequest:
-    """Return the request in `raw`. Raises: InvalidInput naming the field at fault."""
+def parse_request(raw: bytes, *, needs_input: bool = True) -> ResponseRequest:
+    """Return the request in `raw`. Raises: InvalidInput naming the field at fault.
+
+    `needs_input`: False if a response to go on from is enough.
+    """
     body = parse_object(raw)
+    previous = _read_previous(body)
+    is_on_record = previous is not None and body.get("input") is None
     _refuse_unsupported(body)
     instructions = _read_optional(body, "instructions")
     is_background = read_bool(body, "background")
     return ResponseRequest(
         model=read_model(body),
-        entries=read_input(body),
+        entries=() if is_on_record and not needs_input else read_input(body),
         params=_read_params(body),
         wishes=read_wishes(body),
         instructions=instructions,
-        previous=_read_previous(body),
+        previous=previous,
         is_streamed=read_bool(body, "stream"),
         is_background=is_background,
         ignored=_ignored(body),

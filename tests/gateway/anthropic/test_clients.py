@@ -163,6 +163,25 @@ def test_tools_go_there_and_back(client: anthropic.Anthropic, model: str) -> Non
     assert told(answer)["worker"] == told(asked)["worker"]
 
 
+def test_the_tool_runner_goes_on_without_a_thread_on_the_server(
+    client: anthropic.Anthropic,
+) -> None:
+    @anthropic.beta_tool
+    def get_weather(town: str) -> str:
+        """Return the weather in a town."""
+        return f"18 degrees in {town}"
+
+    answer = client.beta.messages.tool_runner(
+        model="conductor-mini",
+        max_tokens=1000,
+        messages=[{"role": "user", "content": "What is the weather in Paris?"}],
+        tools=[get_weather],
+    ).until_done()
+    last = answer.content[-1]
+    assert last.type == "text"
+    assert "18 degrees in Paris" in last.text
+
+
 def test_note_beside_the_results_goes_to_the_worker_that_asked_as_well(
     client: anthropic.Anthropic,
 ) -> None:

@@ -159,3 +159,21 @@ async def test_form_is_refused_in_shape(api: MessageApi) -> None:
     headers = {"content-type": "multipart/form-data"}
     answer = await api.client.ask("POST", PATH, body(), headers=headers)
     assert error_of(answer)[:2] == (415, "invalid_request_error")
+
+
+@pytest.mark.parametrize(
+    "thread",
+    [{"type": "create"}, {"type": "continue", "previous_message_id": "msg_1"}],
+)
+async def test_a_thread_is_refused_in_the_words_that_clients_go_on_without_it_after(
+    api: MessageApi, thread: dict[str, str]
+) -> None:
+    answer = await api.ask(thread=thread)
+    assert answer.status == 400
+    error = answer.json["error"]
+    assert error["type"] == "invalid_request_error"
+    assert error["code"] == "thread_unsupported_request"
+    assert error["details"] == {
+        "error_code": "thread_unsupported_request",
+        "unsupported": ["thread"],
+    }

@@ -123,3 +123,24 @@ def test_the_openai_client_compacts_counts_and_goes_on(site: Site) -> None:
         answer = openai.responses.create(model="conductor-mini", input=follow)
     assert count.input_tokens > 5
     assert "42" in answer.output_text
+
+
+def test_the_openai_client_compacts_and_counts_what_is_on_record(site: Site) -> None:
+    with OpenAI(base_url=site.api_url, api_key=site.key) as openai:
+        kept = openai.responses.create(
+            model="conductor-mini", input="What is 17 * 23 + 4?"
+        )
+        count = openai.responses.input_tokens.count(
+            model="conductor-mini", previous_response_id=kept.id
+        )
+        compacted = openai.responses.compact(
+            model="conductor-mini", previous_response_id=kept.id
+        )
+    assert count.input_tokens > 5
+    assert [item.type for item in compacted.output] == ["message", "compaction"]
+
+
+@pytest.mark.parametrize("path", ["compact", "input_tokens"])
+async def test_what_is_there_to_read_must_be_named(api: Api, path: str) -> None:
+    answer = await api.client.ask("POST", f"{PATH}/{path}", body(input=None))
+    assert (answer.status, answer.json["error"]["param"]) == (400, "input")
