@@ -16,6 +16,7 @@ help:
 	@echo "make test-services  all tests on PostgreSQL and Redis, which they start themselves"
 	@echo "make test-js the clients from npm (needs Node)"
 	@echo "make test-clients  the Python clients with environments of their own (CLIENTS=aider installs one)"
+	@echo "make test-open-webui  Open WebUI itself, with the site behind it (installs it: 2 GB)"
 	@echo "make check   format, lint, types, import contracts, migrations"
 	@echo "make bench   measure, and write bench/RESULTS.md"
 	@echo "make bench-load  many at once, long lists, workers; make bench-soak: an hour"
@@ -54,6 +55,16 @@ test-js: $(VENV)/.installed-dev ## the clients from npm; needs Node
 
 test-clients: $(VENV)/.installed-dev $(CLIENTS:%=.venv-client-%/.installed) ## docs/clients
 	$(BIN)/python -m pytest $(CONFORMANCE) -k "test-clients or test_edits" $(ARGS)
+
+.venv-open-webui/.installed: requirements/open-webui.txt
+	$(PYTHON) -m venv .venv-open-webui
+	.venv-open-webui/bin/pip --disable-pip-version-check install --quiet --no-deps -r $<
+	@touch $@
+
+.PHONY: test-open-webui
+test-open-webui: $(VENV)/.installed-dev .venv-open-webui/.installed ## needs Python 3.11 or 3.12
+	@sh deploy/need_chromium.sh
+	$(BIN)/python -m pytest $(CONFORMANCE)/test_open_webui.py $(ARGS)
 
 FAULT_RUNS ?= 90
 

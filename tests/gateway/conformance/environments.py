@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,12 +18,14 @@ from tests.gateway.conformance.pages import Page
 
 ROOT = Path(__file__).resolve().parents[3]
 LOCKS = Path(__file__).parent / "clients"
+REQUIREMENTS = ROOT / "requirements"
 JAVASCRIPT = Path(__file__).parent / "javascript"
 COMMANDS_FROM_NPM = {"codex"}
 """Pages in `sh` whose command is an npm package."""
 LONGEST_S = 120
+_PINNED = re.compile(r"^([\w-]+)(?:\[.*\])?==(\S+)", re.MULTILINE)
 _REFUSING_PROXY = "http://127.0.0.1:9"
-_WITHIN_THIS_MACHINE = {
+WITHIN_THIS_MACHINE = {
     "AIDER_ANALYTICS": "false",
     "AIDER_CHECK_UPDATE": "false",
     "DO_NOT_TRACK": "1",
@@ -44,10 +47,20 @@ def stage(page: Page) -> str:
 def installed(page: Page) -> bool:
     """Say whether the page's client is there."""
     if stage(page) == "test-js":
-        wanted = json.loads((JAVASCRIPT / "package.json").read_text())["dependencies"]
+        wanted = _from_npm()
         modules = JAVASCRIPT / "node_modules"
         return all((modules / name).exists() for name in wanted)
     return not stage(page) or (_environment(page) / ".installed").exists()
+
+
+def pinned(page: Page) -> dict[str, str]:
+    """Return the packages that the page is run with, and their versions."""
+    if stage(page) == "test-js":
+        return _from_npm()
+    name = f"{page.path.stem}.txt"
+    locks = (LOCKS / name, REQUIREMENTS / name, REQUIREMENTS / "dev.txt")
+    lock = next(path for path in locks if path.exists())
+    return dict(_PINNED.findall(lock.read_text()))
 
 
 def run_python(page: Page, code: str, folder: Path) -> str:
@@ -76,6 +89,13 @@ def run_shell(page: Page, code: str, folder: Path) -> str:
     return done.stdout + done.stderr
 
 
+def _from_npm() -> dict[str, str]:
+    package: dict[str, dict[str, str]] = json.loads(
+        (JAVASCRIPT / "package.json").read_text()
+    )
+    return package["dependencies"]
+
+
 def _run(
     page: Page, command: list[str], folder: Path
 ) -> subprocess.CompletedProcess[str]:
@@ -84,7 +104,7 @@ def _run(
         cwd=folder,
         env={
             **os.environ,
-            **_WITHIN_THIS_MACHINE,
+            **WITHIN_THIS_MACHINE,
             "HOME": str(folder),
             "LLM_USER_PATH": str(folder),
             "PATH": f"{_commands(page)}:{os.environ['PATH']}",

@@ -3,6 +3,7 @@
 A page is for one client. Each `##` section shows one feature: a block of code, and a
 block `text` with what it prints, where `…` stands for anything. Blocks before the first
 section go before every example; one of `bash` is run once, one of `console` never.
+The sections stand in the order of `ORDER`; the last one says which version was run.
 """
 
 from __future__ import annotations
@@ -13,6 +14,33 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[3] / "docs" / "clients"
 INDEX = FOLDER / "README.md"
+ORDER = (
+    "A question",
+    "Streaming",
+    "The stream helper",
+    "Asynchronously",
+    "A conversation",
+    "Progress",
+    "Tools",
+    "Tools, streamed",
+    "The tool runner",
+    "Structured output",
+    "Images",
+    "An evaluation",
+    "Chat Completions",
+    "Responses",
+    "Responses, streamed",
+    "Responses, in the background",
+    "Responses with tools",
+    "Models",
+    "Counting tokens",
+    "Less than the pool has",
+    "Verified delivery",
+    "Safe retries",
+    "Errors",
+)
+ON_EVERY_PAGE = frozenset({"A question", "Streaming", "Errors"})
+VERSION = "Version"
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TABLE = re.compile(r"^\| feature .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
@@ -44,6 +72,8 @@ class Page:
     setup: str
     """Code that goes before each example's."""
     examples: tuple[Example, ...]
+    version: str
+    """Of the client, as the page's last section says it."""
 
 
 def pages(language: str = "") -> list[Page]:
@@ -62,9 +92,12 @@ def read(path: Path) -> Page:
     examples = [
         _example(path, feature, body)
         for feature, body in zip(rest[::2], rest[1::2], strict=True)
+        if feature != VERSION
     ]
+    version = rest[-1].strip() if rest[-2] == VERSION else ""
     title = head.splitlines()[0].removeprefix("# ")
-    return Page(path, title, preparation, "".join(blocks.values()), tuple(examples))
+    setup = "".join(blocks.values())
+    return Page(path, title, preparation, setup, tuple(examples), version)
 
 
 def _example(path: Path, feature: str, body: str) -> Example:
@@ -78,12 +111,9 @@ def _example(path: Path, feature: str, body: str) -> Example:
 def table() -> str:
     """Return which client shows which feature."""
     every = pages()
-    features: dict[str, None] = {}
-    for page in sorted(every, key=lambda page: -len(page.examples)):
-        features |= dict.fromkeys(e.feature for e in page.examples)
     links = [f"[{page.title}]({page.path.name})" for page in every]
     lines = [f"| feature | {' | '.join(links)} |", "|---" * (len(every) + 1) + "|"]
-    for feature in features:
+    for feature in ORDER:
         marks = [
             "✓" if feature in {e.feature for e in page.examples} else ""
             for page in every

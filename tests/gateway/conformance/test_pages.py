@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tests.conftest import Site
 from tests.gateway.conformance.environments import (
     LOCKS,
     installed,
+    pinned,
     run_javascript,
     run_python,
     run_shell,
@@ -23,6 +25,8 @@ from tests.gateway.conformance.environments import (
 )
 from tests.gateway.conformance.pages import (
     INDEX,
+    ON_EVERY_PAGE,
+    ORDER,
     Example,
     Page,
     pages,
@@ -73,6 +77,20 @@ def test_every_environment_has_a_page() -> None:
     locks = {path.stem for path in LOCKS.glob("*.txt")}
     assert locks
     assert locks <= {page.path.stem for page in pages()}
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.path.stem)
+def test_every_page_tells_the_same_things_in_the_same_order(page: Page) -> None:
+    told = [example.feature for example in page.examples]
+    assert told == [feature for feature in ORDER if feature in told]
+    assert set(told) >= ON_EVERY_PAGE
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.path.stem)
+def test_every_page_names_the_version_that_is_run(page: Page) -> None:
+    assert page.version
+    named = dict(re.findall(r"`([\w@/-]+)` (\d[\d.]*\d)", page.version))
+    assert named.items() <= pinned(page).items()
 
 
 @pytest.mark.parametrize("page", _each_page())
