@@ -35,7 +35,7 @@ from apps.batches.services import (
 from apps.batches.services import files as files_service
 from apps.core.errors import Conflict
 from apps.governance.models import LegalHold
-from apps.governance.services import hold_place, hold_release
+from apps.governance.services import hold_place, hold_release, holds_lock
 from apps.governance.types import Held
 from tests.conftest import Cast
 from tests.factories import ACTOR, TeamFactory
@@ -156,7 +156,7 @@ def test_g13_hold_that_is_about_to_be_placed_is_waited_for(
     cast: Cast, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     file, is_past = store(cast), threading.Event()
-    lock: Callable[[uuid.UUID], Held] = files_service.holds_lock
+    lock: Callable[[uuid.UUID], Held] = holds_lock
 
     def locked(team_id: uuid.UUID) -> Held:
         found = lock(team_id)

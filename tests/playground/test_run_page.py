@@ -347,7 +347,9 @@ def test_p9_calls_in_flight_are_named_for_the_estimate_of_their_tokens(bob, team
 
 def stories_seq(browser, run) -> int:
     page = browser.get(f"/runs/{run.id}/body/").content.decode()
-    return int(re.search(r'data-seq="(\d+)"', page)[1])
+    found = re.search(r'data-seq="(\d+)"', page)
+    assert found
+    return int(found[1])
 
 
 @pytest.mark.parametrize(

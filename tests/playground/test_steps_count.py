@@ -29,7 +29,7 @@ COUNTS = {
 }
 
 
-def said(browser: Client, run: Run) -> dict[str, tuple[int, int]]:
+def said(browser: Client, run: Run) -> dict[str, tuple[int, int] | None]:
     """Return the steps done and planned, by who says so."""
     listed = browser.get("/runs/").content.decode()
     page = browser.get(f"/runs/{run.id}/").content.decode()
@@ -38,7 +38,10 @@ def said(browser: Client, run: Run) -> dict[str, tuple[int, int]]:
         "list": re.search(r'data-label="Steps">(\d+) of (\d+)<', listed),
         "page": re.search(r'<dd>(\d+)<span class="metrics__of"> of (\d+)<', page),
     }
-    counts = {name: m and (int(m[1]), int(m[2])) for name, m in found.items()}
+    counts = {
+        name: (int(match[1]), int(match[2])) if match else None
+        for name, match in found.items()
+    }
     return {**counts, "rest": (told["steps_done"], told["steps_total"])}
 
 

@@ -58,12 +58,12 @@ def kind(request):
 def place(kind, cast):
     """A worker or conductor of one dollar in and two dollars out."""
     if kind == "workers":
-        row = WorkerFactory.create(team=cast.team, base_url=BASE_URL)
-        PriceFactory.create(worker=row)
-    else:
-        row = ConductorFactory.create(team=cast.team, base_url=BASE_URL)
-        PriceFactory.create(team=cast.team, worker=None, conductor=row)
-    return f"{kind}/{row.id}/"
+        worker = WorkerFactory.create(team=cast.team, base_url=BASE_URL)
+        PriceFactory.create(worker=worker)
+        return f"workers/{worker.id}/"
+    conductor = ConductorFactory.create(team=cast.team, base_url=BASE_URL)
+    PriceFactory.create(team=cast.team, worker=None, conductor=conductor)
+    return f"conductors/{conductor.id}/"
 
 
 def amounts(caller: Any, place: str) -> tuple[str, str, str | None] | None:
@@ -219,11 +219,15 @@ CONSIDERED = {
 """What a key with `pools:write` can send, and why no price gets lower by it."""
 
 
+def _rights(pattern: Any) -> dict[str, Any]:
+    return getattr(pattern.callback.view_class, "rights", {})
+
+
 def test_every_route_that_writes_pools_has_been_considered():
     routes = {
         (method, pattern.name)
         for pattern in rest_urls.urlpatterns
-        for method, right in getattr(pattern.callback.view_class, "rights", {}).items()
+        for method, right in _rights(pattern).items()
         if method != "GET" and Scope.POOLS_WRITE in right.scopes
     }
     assert routes == CONSIDERED.keys()

@@ -57,8 +57,8 @@ def test_a_stream_says_which_stop_sequence_ended_it(
 ) -> None:
     answering(site)
     with client.messages.stream(**ASKED, stop_sequences=STOPS) as stream:
-        answer = stream.get_final_message()
-    assert answer.content[0].text.strip() == "one two"
+        text, answer = stream.get_final_text(), stream.get_final_message()
+    assert text.strip() == "one two"
     assert (answer.stop_reason, answer.stop_sequence) == ("stop_sequence", "END")
 
 

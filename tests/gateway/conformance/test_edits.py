@@ -64,7 +64,8 @@ def _edit(site: Site, folder: Path, *, worker: str, stream: str) -> tuple[str, s
 
 
 def _recorded(site: Site, action: str) -> list[dict[str, Any]]:
-    return [e.data for e in entry_list(site.cast.team.id) if e.action == action]
+    entries = entry_list(site.cast.team.id)
+    return [dict(entry.data) for entry in entries if entry.action == action]
 
 
 @pytest.mark.parametrize("stream", ["--stream", "--no-stream"])
