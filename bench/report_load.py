@@ -121,9 +121,11 @@ def fairness() -> str:
         rows.append([kind, *times, f"{seen['ratio']:.2f}"])
         targets.append(target(f"{kind}: ratio", seen["ratio"], 2, at_most=True))
     about = (
-        "One process, SQLite, two teams: one asks one thing after the other, the "
-        f"other one keeps {found['at_once']} requests of the same kind open. Medians "
-        "of the calm team; a run calls a model that answers after 100 ms. "
+        "One process, SQLite, two teams: one asks one thing after the other, with "
+        "short pauses of random length; the other one keeps requests of the same kind "
+        "open, or others where the row says so: 40, with one key and session, if it "
+        "says nothing else. Medians of the calm team, and the median of the rounds' "
+        "ratios; a run calls a model that answers after 100 ms. "
     )
     return section("Fairness between teams", about, rows, targets, found)
 

@@ -47,6 +47,7 @@ class Watcher(asyncio.Protocol):
         """That came first with the entry of their step's end, which has all of them."""
         self.doubled_pieces = 0
         self.has_ended_well = False
+        self.was_accepted = False
         self._host, self._cookie = host, cookie
         self._buffer = b""
         self._is_open = False
@@ -93,7 +94,8 @@ class Watcher(asyncio.Protocol):
             if not head.startswith(b"HTTP/1.1 101"):
                 self._transport.close()
                 return
-            self._is_open, self._buffer = True, rest
+            self._is_open = self.was_accepted = True
+            self._buffer = rest
         while self._take_frame():
             pass
 

@@ -33,6 +33,7 @@ from servestatic import ServeStaticASGI  # noqa: E402
 
 from apps.audit.notary import Notary  # noqa: E402
 from apps.audit.scribe import open_scribe  # noqa: E402
+from apps.core.askers import ASKER  # noqa: E402
 from apps.core.ids import new_id  # noqa: E402
 from apps.core.logs import log_context  # noqa: E402
 from apps.core.request_counts import (  # noqa: E402
@@ -57,12 +58,13 @@ from conductor_site import health, metrics  # noqa: E402
 from conductor_site.caretaker import Caretaker  # noqa: E402
 from conductor_site.drain import LOOK_S, drain  # noqa: E402
 from conductor_site.interpreter import tune_interpreter  # noqa: E402
-from conductor_site.turns import Turns, signature_of  # noqa: E402
+from conductor_site.turns import Entrance, Turns  # noqa: E402
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-FIRST_WORDS = {"websocket.send", "websocket.close"}
+_askers = django_application.askers
+_entrance = Entrance()
 _openings = Turns()
 
 batches = BatchDriver()
@@ -91,13 +93,12 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
     if drain.has_begun and scope["type"] == "http":
         send = health.closing(send)
     if scope["type"] == "http" and scope["path"].startswith("/v1"):
-        await gateway(scope, receive, send)
+        await _serve_api(scope, receive, send)
     elif scope["type"] == "http" and scope["path"] in health.PATHS:
         await health.health(scope["path"], send)
     elif scope["type"] == "http" and lacks_root(scope["path"]):
-        await gateway(
-            scope, receive, send
-        )  # a client reads no page: it says what lacks
+        # A client reads no page: the gateway says what lacks.
+        await _serve_api(scope, receive, send)
     elif scope["type"] == "lifespan":
         await _lifespan(receive, send)
     elif scope["type"] == "websocket":
@@ -106,21 +107,34 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
         await _serve_counted(scope, receive, send)
 
 
+async def _serve_api(scope: Message, receive: Receive, send: Send) -> None:
+    asker = scope[ASKER] = _askers.asker_of(scope)
+    await _entrance.enter(asker.key)
+    try:
+        await gateway(scope, receive, send)
+    finally:
+        _askers.learn(asker)
+
+
 async def _serve_socket(scope: Message, receive: Receive, send: Send) -> None:
     log_context.set({"request_id": new_id().hex})
+    asker = scope[ASKER] = _askers.asker_of(scope)
     count_socket(1)
     try:
         async with AsyncExitStack() as turn:
             # Most of a socket's cost comes before its first message: checks of access.
-            await turn.enter_async_context(_openings.one(signature_of(scope)))
+            # One without a message keeps its turn until it is closed.
+            await turn.enter_async_context(_openings.one(asker.key))
 
             async def send_and_let_others(message: Message) -> None:
-                if message["type"] in FIRST_WORDS:
-                    await turn.aclose()
                 await send(message)
+                if message["type"] == "websocket.send":
+                    _askers.learn(asker)
+                    await turn.aclose()
 
             await rest(scope, receive, send_and_let_others)
     finally:
+        _askers.learn(asker)
         count_socket(-1)
 
 

@@ -13,7 +13,6 @@ import asyncio
 import contextvars
 import io
 import logging
-import uuid
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -32,7 +31,7 @@ from django.urls import set_script_prefix
 
 from apps.core.errors import ConductorError, PayloadTooLarge
 from apps.web.waiting import SCOPE, SuspendedResponse, Wait, Work
-from conductor_site.turns import Turns, signature_of
+from conductor_site.turns import Askers, Turns
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -44,7 +43,6 @@ TELL_S = 1.0
 PAGE_PATIENCE_S = 0.1
 """Pages are made one after the other, by turns of the teams. If one takes longer than
 this, because it waits for something, the next one begins."""
-MAX_TEAMS = 10_000
 THREADS = 32
 """Pages at work at once. More wait for their turn."""
 READERS = 4
@@ -62,8 +60,7 @@ class PageHandler(ASGIHandler):
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="read")
         self._page_turns = Turns(PAGE_PATIENCE_S, most=THREADS)
         self._read_turns = Turns(most=READERS)
-        self._teams: dict[int, uuid.UUID] = {}
-        """By what a request was signed with: the team it turned out to be of."""
+        self.askers = Askers()
 
     def load_middleware(self, is_async: bool = False) -> None:
         """Load it for threads, whatever the base class wants."""
@@ -117,14 +114,11 @@ class PageHandler(ASGIHandler):
         is_read = _is_read(scope)
         turns = self._read_turns if is_read else self._page_turns
         threads = self._readers if is_read else self._threads
-        signature = signature_of(scope)
-        async with turns.one(self._teams.get(signature, signature)):
+        asker = self.askers.asker_of(scope)
+        async with turns.one(asker.key):
             response = await self._in_thread(threads, scope, body)
-        team_id = getattr(response, "team_id", None)
-        if team_id is not None:
-            if len(self._teams) >= MAX_TEAMS:
-                self._teams.clear()
-            self._teams[signature] = team_id
+        asker.team_id = getattr(response, "team_id", None)
+        self.askers.learn(asker)
         return response
 
     def _in_thread(

@@ -1,26 +1,37 @@
-"""Work that takes turns: one at a time, unless that one takes long.
+"""Work that takes turns, so that a flood of one team costs another one little.
 
-Short work in threads of one process is done soonest one after the other. Several at
-once only fight for the interpreter, with each other and with the event loop, and lose
-more to waking each other than they gain from waiting for the database side by side.
+Short work in threads of one process is done soonest one after the other (`Turns`).
+Several at once only fight for the interpreter, with each other and with the event loop,
+and lose more to waking each other than they gain from waiting for the database side by
+side. Requests whose work is the event loop's are let in one by one (`Entrance`), so
+that a turn of the loop is short however many have come.
 
-Turns go round among the callers (teams, mostly): one that asks for a hundred pages at
-once keeps another one waiting for a single page of them.
+Turns go round among teams: one that asks for a hundred pages at once keeps another one
+waiting for a single page of them, whatever its keys and sessions (`Askers`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Hashable
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 from typing import Any
 
 from django.conf import settings
 from django.http import parse_cookie
 
+from apps.core.askers import Asker, network_of
+from apps.core.lines import Lines
+
 PATIENCE_S = 0.025
 """Who takes longer is not waited for any more: several times a short read."""
+KNOWN_S = 600.0
+"""How long a team is remembered by a key or session that asks for nothing."""
+MAX_KNOWN = 10_000
+API, REST = "/v1", "/api/"
 
 
 class Turns:
@@ -33,16 +44,13 @@ class Turns:
         self._at_work = 0
         self._is_taken = False
         """True: one is at work that others wait for."""
-        self._waiting: OrderedDict[Hashable, deque[asyncio.Future[None]]] = (
-            OrderedDict()
-        )
-        """By caller. The first key is next."""
+        self._lines: Lines[asyncio.Future[None]] = Lines()
 
     @asynccontextmanager
     async def one(self, key: Hashable = None) -> AsyncIterator[None]:
         """Wait for a turn; it ends with the block, or earlier if that takes long.
 
-        `key`: the caller.
+        `key`: whose turn it is.
         """
         await self._take(key)
         turn = _Turn(self)
@@ -66,11 +74,8 @@ class Turns:
         return not self._is_taken and self._at_work < self._most
 
     def _admit(self) -> None:
-        while self._waiting and self._is_open:
-            key, line = self._waiting.popitem(last=False)
-            first = line.popleft()
-            if line:
-                self._waiting[key] = line  # behind all the others
+        while self._lines and self._is_open:
+            first = self._lines.pop()
             if not first.done():  # done: it gave up
                 self._begin()
                 first.set_result(None)
@@ -80,11 +85,12 @@ class Turns:
         self._at_work += 1
 
     async def _take(self, key: Hashable) -> None:
-        if self._is_open and not self._waiting:
+        if self._is_open and not self._lines:
+            self._lines.pass_by(key)
             self._begin()
             return
         place = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(key, deque()).append(place)
+        self._lines.add(key, place)
         try:
             await place
         except asyncio.CancelledError:
@@ -106,13 +112,78 @@ class _Turn:
             self._turns.give_back()
 
 
-def signature_of(scope: Any) -> int:
-    """Return what tells requests of different askers apart before they are known.
+class Entrance:
+    """Lets one in for each turn of the event loop. Alone one goes in at once."""
 
-    A hash: what signs a request is a secret, and is not kept.
+    def __init__(self) -> None:
+        self._is_taken = False
+        """True: one went in during this turn of the loop."""
+        self._lines: Lines[asyncio.Future[None]] = Lines()
+
+    async def enter(self, key: Hashable) -> None:
+        """Return when it is the turn of one of `key`."""
+        loop = asyncio.get_running_loop()
+        if not self._is_taken:
+            self._lines.pass_by(key)
+            self._is_taken = True
+            loop.call_soon(self._turn, loop)
+            return
+        place = loop.create_future()
+        self._lines.add(key, place)
+        await place
+
+    def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        while self._lines:
+            first = self._lines.pop()
+            if not first.done():  # done: it gave up
+                first.set_result(None)
+                loop.call_soon(self._turn, loop)
+                return
+        self._is_taken = False
+
+
+class Askers:
+    """Remembers the teams of keys and sessions that were authenticated of late.
+
+    What nothing is known of counts by its address. What is remembered orders queues;
+    every request is authenticated all the same.
     """
-    headers = dict(scope["headers"])
-    key = headers.get(b"authorization", b"").decode("latin-1")
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._known: OrderedDict[int, tuple[float, uuid.UUID]] = OrderedDict()
+        """By signature: until when it is known, and of which team. Oldest first."""
+
+    def asker_of(self, scope: Any) -> Asker:
+        """Return what is known of a new connection."""
+        signature = signature_of(scope)
+        until, team_id = self._known.get(signature, (0.0, None))
+        if team_id is not None and until > self._clock():
+            return Asker(signature, team_id)
+        client = scope.get("client") or ("",)
+        return Asker(signature, network_of(client[0]))
+
+    def learn(self, asker: Asker) -> None:
+        """Remember the team that a connection turned out to be of, if any."""
+        if asker.team_id is None:
+            return
+        self._known[asker.signature] = (self._clock() + KNOWN_S, asker.team_id)
+        self._known.move_to_end(asker.signature)
+        if len(self._known) > MAX_KNOWN:
+            self._known.popitem(last=False)
+
+
+def signature_of(scope: Any) -> int:
+    """Return what tells a connection's key or session from others.
+
+    A hash: what signs a request is a secret, and is not kept. Headers that the server
+    does not look at are no part of it.
+    """
+    headers, path = dict(scope["headers"]), scope["path"]
+    key = headers.get(b"authorization", b"")
+    if path.startswith(API):
+        return hash((key, headers.get(b"x-api-key", b"")))
+    if key and path.startswith(REST):
+        return hash(key)
     cookies = parse_cookie(headers.get(b"cookie", b"").decode("latin-1"))
-    client = scope.get("client") or ("",)
-    return hash(key or cookies.get(settings.SESSION_COOKIE_NAME) or client[0])
+    return hash(cookies.get(settings.SESSION_COOKIE_NAME, ""))

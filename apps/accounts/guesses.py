@@ -8,7 +8,6 @@ counts for itself.
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import time
 from collections import OrderedDict
@@ -18,6 +17,7 @@ from threading import Lock
 from django.conf import settings
 
 from apps.accounts.errors import TooManyGuesses
+from apps.core.askers import network_of
 
 WINDOW_S = 60.0
 MAX_ADDRESSES = 10_000
@@ -35,7 +35,7 @@ class Guesses:
     def note(self, address: str) -> None:
         """Count one unknown key. Raises: TooManyGuesses beyond the limit."""
         limit = settings.UNKNOWN_KEYS_PER_MINUTE
-        network, now = _network(address), self._clock()
+        network, now = network_of(address), self._clock()
         with self._lock:
             began, count = self._windows.get(network, (now, 0))
             if now - began >= WINDOW_S:
@@ -59,17 +59,6 @@ class Guesses:
 
     def __len__(self) -> int:
         return len(self._windows)
-
-
-def _network(address: str) -> str:
-    """Return what counts as one address: of IPv6 the /64 that one customer has."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return ""
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is None:
-        return str(ipaddress.ip_network((int(found), 64), strict=False))
-    return address
 
 
 guesses = Guesses()

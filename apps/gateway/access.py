@@ -7,6 +7,7 @@ from apps.accounts.models import Scope
 from apps.accounts.services import unknown_key_note
 from apps.accounts.types import KeyHolder
 from apps.budgets.rates import Admission, TokenMeter, admit_on_loop, is_limited
+from apps.core.askers import tell_team
 from apps.core.errors import NotAllowed, NotAuthenticated
 from apps.engine.usage import estimate_tokens
 from apps.gateway.exchange import Exchange
@@ -31,10 +32,12 @@ async def authenticate(exchange: Exchange, backend: Backend) -> KeyHolder:
     if not 0 < len(raw) <= MAX_KEY_BYTES:
         raise NotAuthenticated("the request's header holds no API key")
     try:
-        return await backend.authenticate(raw.decode("latin-1"))
+        holder = await backend.authenticate(raw.decode("latin-1"))
     except UnknownKey:
         unknown_key_note((exchange.scope.get("client") or ("",))[0])
         raise
+    tell_team(exchange.scope, holder.team_id)
+    return holder
 
 
 def _sent_key(exchange: Exchange) -> bytes:

@@ -137,7 +137,7 @@ class Starter:
         async def begin_in_turn(
             order: RunOrder, run_id: uuid.UUID | None
         ) -> LiveRun | RunRecord:
-            await self._turnstile.enter()
+            await self._turnstile.enter(order.team_id)
             return await begin(order, run_id)
 
         return begin_in_turn

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs
 from channels.db import database_sync_to_async
 
 from apps.accounts.selectors import team_list
+from apps.core.askers import tell_team
 from apps.core.errors import NotFound
 from apps.runs.executor import get_executor
 from apps.runs.models import Run
@@ -40,7 +41,7 @@ async def watch_run(scope: Any, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.close", "code": NOT_SIGNED_IN})
         return
     try:
-        run = await _access(user, run_id)
+        run = await _access(scope, run_id)
     except NotFound:
         await send({"type": "websocket.close", "code": NO_SUCH_RUN})
         return
@@ -94,9 +95,10 @@ def _after(query: bytes) -> int:
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
-def _access(user: Any, run_id: uuid.UUID) -> Run:
-    """Return a run of any team of the user. Raises: NotFound."""
-    for team in team_list(user):
+def _access(scope: Any, run_id: uuid.UUID) -> Run:
+    """Return a run of any team of the scope's user. Raises: NotFound."""
+    for team in team_list(scope["user"]):
+        tell_team(scope, team.id)  # even if there is no such run
         with suppress(NotFound):
             return access_run(team_id=team.id, run_id=run_id)
     raise NotFound(f"there is no run {str(run_id)!r} in your teams")

@@ -7,7 +7,7 @@ from itertools import count, pairwise
 
 import pytest
 
-from apps.gateway.turnstile import BUSY_S, PATIENCE_S, Turnstile
+from apps.gateway.turnstile import BUSY_S, MOMENT_S, PATIENCE_S, Turnstile
 
 CROWD = 5
 
@@ -15,14 +15,15 @@ CROWD = 5
 class Crowd:
     """Some who want to go in, seen at each turn of the event loop."""
 
-    def __init__(self, turnstile: Turnstile) -> None:
+    def __init__(self, turnstile: Turnstile, teams: str = "f" * CROWD) -> None:
         self.entered: list[int] = []
         self.tasks = [
-            asyncio.ensure_future(self._enter(turnstile, i)) for i in range(CROWD)
+            asyncio.ensure_future(self._enter(turnstile, number, team))
+            for number, team in enumerate(teams)
         ]
 
-    async def _enter(self, turnstile: Turnstile, number: int) -> None:
-        await turnstile.enter()
+    async def _enter(self, turnstile: Turnstile, number: int, team: str) -> None:
+        await turnstile.enter(team)
         self.entered.append(number)
 
     async def turns(self) -> list[int]:
@@ -32,6 +33,14 @@ class Crowd:
             await asyncio.sleep(0)
             seen.append(len(self.entered))
         return seen
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 def turnstile_of(turn_s: float) -> Turnstile:
@@ -55,17 +64,17 @@ async def test_they_go_in_one_by_one_and_in_order() -> None:
 async def test_a_busy_loop_keeps_them_waiting_until_their_patience_ends() -> None:
     turn_s = 2 * BUSY_S
     crowd = Crowd(turnstile_of(turn_s))
-    waited = (await crowd.turns()).index(1)
+    waited = (await crowd.turns()).index(2)
     assert waited * turn_s == pytest.approx(PATIENCE_S, abs=CROWD * turn_s)
 
 
 async def test_who_gives_up_holds_nobody_up() -> None:
     crowd = Crowd(turnstile_of(0.0))
     await asyncio.sleep(0)
-    crowd.tasks[0].cancel()
-    crowd.tasks[2].cancel()
+    crowd.tasks[1].cancel()
+    crowd.tasks[3].cancel()
     await crowd.turns()
-    assert crowd.entered == [1, 3, 4]
+    assert crowd.entered == [0, 2, 4]
 
 
 async def test_the_next_crowd_is_let_in_too() -> None:
@@ -74,3 +83,28 @@ async def test_the_next_crowd_is_let_in_too() -> None:
         crowd = Crowd(turnstile)
         await crowd.turns()
         assert len(crowd.entered) == CROWD
+
+
+async def test_another_team_that_has_begun_nothing_for_a_moment_goes_in_at_once():
+    """T2: it would wait because of what the first one streams."""
+    crowd = Crowd(turnstile_of(2 * BUSY_S), "ffffc")
+    await asyncio.sleep(0)
+    assert crowd.entered == [0, 4]
+    await crowd.turns()
+    assert crowd.entered == [0, 4, 1, 2, 3]
+
+
+async def test_teams_take_turns():
+    crowd = Crowd(turnstile_of(0.0), "ffffccc")
+    await crowd.turns()
+    assert crowd.entered == [0, 4, 1, 5, 2, 6, 3]
+
+
+async def test_a_moment_is_over_for_the_team_that_let_it_pass():
+    clock = Clock()
+    turnstile = Turnstile(lambda: True, clock)
+    await Crowd(turnstile, "c").turns()
+    clock.now += MOMENT_S
+    crowd = Crowd(turnstile, "c")
+    await asyncio.sleep(0)
+    assert crowd.entered == [0]
