@@ -33,7 +33,6 @@ from servestatic import ServeStaticASGI  # noqa: E402
 
 from apps.audit.notary import Notary  # noqa: E402
 from apps.audit.scribe import open_scribe  # noqa: E402
-from apps.core.askers import ASKER  # noqa: E402
 from apps.core.ids import new_id  # noqa: E402
 from apps.core.logs import log_context  # noqa: E402
 from apps.core.request_counts import (  # noqa: E402
@@ -41,6 +40,7 @@ from apps.core.request_counts import (  # noqa: E402
     count_socket,
     route_class,
 )
+from apps.core.requesters import REQUESTER  # noqa: E402
 from apps.gateway.app import create_app, lacks_root  # noqa: E402
 from apps.gateway.batches.driver import BatchDriver  # noqa: E402
 from apps.runs.executor import (  # noqa: E402
@@ -63,7 +63,7 @@ from conductor_site.turns import Entrance, Turns  # noqa: E402
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-_askers = django_application.askers
+_known_teams = django_application.known_teams
 _entrance = Entrance()
 _openings = Turns()
 
@@ -108,33 +108,33 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
 
 
 async def _serve_api(scope: Message, receive: Receive, send: Send) -> None:
-    asker = scope[ASKER] = _askers.asker_of(scope)
-    await _entrance.enter(asker.key)
+    requester = scope[REQUESTER] = _known_teams.requester_of(scope)
+    await _entrance.enter(requester.key)
     try:
         await gateway(scope, receive, send)
     finally:
-        _askers.learn(asker)
+        _known_teams.learn(requester)
 
 
 async def _serve_socket(scope: Message, receive: Receive, send: Send) -> None:
     log_context.set({"request_id": new_id().hex})
-    asker = scope[ASKER] = _askers.asker_of(scope)
+    requester = scope[REQUESTER] = _known_teams.requester_of(scope)
     count_socket(1)
     try:
         async with AsyncExitStack() as turn:
             # Most of a socket's cost comes before its first message: checks of access.
             # One without a message keeps its turn until it is closed.
-            await turn.enter_async_context(_openings.one(asker.key))
+            await turn.enter_async_context(_openings.one(requester.key))
 
             async def send_and_let_others(message: Message) -> None:
                 await send(message)
                 if message["type"] == "websocket.send":
-                    _askers.learn(asker)
+                    _known_teams.learn(requester)
                     await turn.aclose()
 
             await rest(scope, receive, send_and_let_others)
     finally:
-        _askers.learn(asker)
+        _known_teams.learn(requester)
         count_socket(-1)
 
 

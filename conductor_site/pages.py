@@ -31,7 +31,7 @@ from django.urls import set_script_prefix
 
 from apps.core.errors import ConductorError, PayloadTooLarge
 from apps.web.waiting import SCOPE, SuspendedResponse, Wait, Work
-from conductor_site.turns import Askers, Turns
+from conductor_site.turns import KnownTeams, Turns
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -60,7 +60,7 @@ class PageHandler(ASGIHandler):
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="read")
         self._page_turns = Turns(PAGE_PATIENCE_S, most=THREADS)
         self._read_turns = Turns(most=READERS)
-        self.askers = Askers()
+        self.known_teams = KnownTeams()
 
     def load_middleware(self, is_async: bool = False) -> None:
         """Load it for threads, whatever the base class wants."""
@@ -114,11 +114,11 @@ class PageHandler(ASGIHandler):
         is_read = _is_read(scope)
         turns = self._read_turns if is_read else self._page_turns
         threads = self._readers if is_read else self._threads
-        asker = self.askers.asker_of(scope)
-        async with turns.one(asker.key):
+        requester = self.known_teams.requester_of(scope)
+        async with turns.one(requester.key):
             response = await self._in_thread(threads, scope, body)
-        asker.team_id = getattr(response, "team_id", None)
-        self.askers.learn(asker)
+        requester.team_id = getattr(response, "team_id", None)
+        self.known_teams.learn(requester)
         return response
 
     def _in_thread(

@@ -7,7 +7,7 @@ side. Requests whose work is the event loop's are let in one by one (`Entrance`)
 that a turn of the loop is short however many have come.
 
 Turns go round among teams: one that asks for a hundred pages at once keeps another one
-waiting for a single page of them, whatever its keys and sessions (`Askers`).
+waiting for a single page of them, whatever its keys and sessions (`KnownTeams`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from typing import Any
 from django.conf import settings
 from django.http import parse_cookie
 
-from apps.core.askers import Asker, network_of
 from apps.core.lines import Lines
+from apps.core.requesters import Requester, network_of
 
 PATIENCE_S = 0.025
 """Who takes longer is not waited for any more: several times a short read."""
@@ -142,7 +142,7 @@ class Entrance:
         self._is_taken = False
 
 
-class Askers:
+class KnownTeams:
     """Remembers the teams of keys and sessions that were authenticated of late.
 
     What nothing is known of counts by its address. What is remembered orders queues;
@@ -154,21 +154,21 @@ class Askers:
         self._known: OrderedDict[int, tuple[float, uuid.UUID]] = OrderedDict()
         """By signature: until when it is known, and of which team. Oldest first."""
 
-    def asker_of(self, scope: Any) -> Asker:
+    def requester_of(self, scope: Any) -> Requester:
         """Return what is known of a new connection."""
         signature = signature_of(scope)
         until, team_id = self._known.get(signature, (0.0, None))
         if team_id is not None and until > self._clock():
-            return Asker(signature, team_id)
+            return Requester(signature, team_id)
         client = scope.get("client") or ("",)
-        return Asker(signature, network_of(client[0]))
+        return Requester(signature, network_of(client[0]))
 
-    def learn(self, asker: Asker) -> None:
+    def learn(self, requester: Requester) -> None:
         """Remember the team that a connection turned out to be of, if any."""
-        if asker.team_id is None:
+        if requester.team_id is None:
             return
-        self._known[asker.signature] = (self._clock() + KNOWN_S, asker.team_id)
-        self._known.move_to_end(asker.signature)
+        self._known[requester.signature] = (self._clock() + KNOWN_S, requester.team_id)
+        self._known.move_to_end(requester.signature)
         if len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
 

@@ -17,7 +17,7 @@ from threading import Lock
 from django.conf import settings
 
 from apps.accounts.errors import TooManyGuesses
-from apps.core.askers import network_of
+from apps.core.requesters import network_of
 
 WINDOW_S = 60.0
 MAX_ADDRESSES = 10_000

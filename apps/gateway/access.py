@@ -7,8 +7,8 @@ from apps.accounts.models import Scope
 from apps.accounts.services import unknown_key_note
 from apps.accounts.types import KeyHolder
 from apps.budgets.rates import Admission, TokenMeter, admit_on_loop, is_limited
-from apps.core.askers import tell_team
 from apps.core.errors import NotAllowed, NotAuthenticated
+from apps.core.requesters import tell_team
 from apps.engine.usage import estimate_tokens
 from apps.gateway.exchange import Exchange
 from apps.gateway.ports import Backend

@@ -17,8 +17,8 @@ from urllib.parse import parse_qs
 from channels.db import database_sync_to_async
 
 from apps.accounts.selectors import team_list
-from apps.core.askers import tell_team
 from apps.core.errors import NotFound
+from apps.core.requesters import tell_team
 from apps.runs.executor import get_executor
 from apps.runs.models import Run
 from apps.runs.rooms import Seat

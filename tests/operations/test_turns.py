@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conductor_site.turns import KNOWN_S, MAX_KNOWN, Askers, Entrance, Turns
+from conductor_site.turns import KNOWN_S, MAX_KNOWN, Entrance, KnownTeams, Turns
 
 FOREVER_S = 3_600.0
 
@@ -183,48 +183,52 @@ def connection(
     return {"path": path, "client": (address, 1), "headers": raw}
 
 
-def learn(askers: Askers, scope: dict[str, Any]) -> uuid.UUID:
+def learn(known_teams: KnownTeams, scope: dict[str, Any]) -> uuid.UUID:
     """Let a connection turn out to be of some team, and return it."""
-    asker = askers.asker_of(scope)
-    asker.team_id = uuid.uuid4()
-    askers.learn(asker)
-    return asker.team_id
+    requester = known_teams.requester_of(scope)
+    requester.team_id = uuid.uuid4()
+    known_teams.learn(requester)
+    return requester.team_id
 
 
 def test_a_session_counts_for_its_team_once_that_is_known() -> None:
     """T2: pages, sockets and REST alike."""
-    askers = Askers()
+    known_teams = KnownTeams()
     page = connection(cookie="sessionid=one")
-    assert askers.asker_of(page).key == "192.0.2.1"
-    team_id = learn(askers, page)
+    assert known_teams.requester_of(page).key == "192.0.2.1"
+    team_id = learn(known_teams, page)
     for path in ("/runs/", "/ws/runs/1/", "/api/v1/runs/"):
         scope = connection(path, "192.0.2.9", cookie="a=b; sessionid=one")
-        assert askers.asker_of(scope).key == team_id
-    assert askers.asker_of(connection(cookie="sessionid=two")).key == "192.0.2.1"
+        assert known_teams.requester_of(scope).key == team_id
+    assert (
+        known_teams.requester_of(connection(cookie="sessionid=two")).key == "192.0.2.1"
+    )
 
 
 def test_a_key_counts_for_its_team_once_that_is_known() -> None:
-    askers = Askers()
+    known_teams = KnownTeams()
     for signed in ({"authorization": "Bearer cdk_1"}, {"x-api-key": "cdk_1"}):
         scope = connection("/v1/chat/completions", **signed)
-        assert askers.asker_of(scope).key == "192.0.2.1"
-        assert learn(askers, scope) == askers.asker_of(scope).key
+        assert known_teams.requester_of(scope).key == "192.0.2.1"
+        assert learn(known_teams, scope) == known_teams.requester_of(scope).key
 
 
 def test_headers_that_are_not_looked_at_make_no_other_asker() -> None:
     """T2: a flood gets no line for each word it sends along."""
-    askers = Askers()
+    known_teams = KnownTeams()
     page = connection("/runs/", cookie="sessionid=one")
-    team_id = learn(askers, page)
+    team_id = learn(known_teams, page)
     for word in ("Bearer a", "Bearer b"):
         more = connection("/runs/", cookie="sessionid=one", authorization=word)
-        assert askers.asker_of(more).key == team_id
+        assert known_teams.requester_of(more).key == team_id
 
 
 def test_strangers_of_one_network_share_a_line() -> None:
-    askers = Askers()
+    known_teams = KnownTeams()
     keys = {
-        askers.asker_of(connection("/v1/models", each, authorization=f"Bearer {n}")).key
+        known_teams.requester_of(
+            connection("/v1/models", each, authorization=f"Bearer {n}")
+        ).key
         for n, each in enumerate(("2001:db8::1", "2001:db8::2", "2001:db8::3"))
     }
     assert keys == {"2001:db8::/64"}
@@ -232,19 +236,19 @@ def test_strangers_of_one_network_share_a_line() -> None:
 
 def test_a_team_is_forgotten_in_time_and_when_too_many_are_known() -> None:
     clock = Clock()
-    askers = Askers(clock)
+    known_teams = KnownTeams(clock)
     first = connection(cookie="sessionid=first")
-    learn(askers, first)
+    learn(known_teams, first)
     clock.now += KNOWN_S
-    assert askers.asker_of(first).key == "192.0.2.1"
-    learn(askers, first)
+    assert known_teams.requester_of(first).key == "192.0.2.1"
+    learn(known_teams, first)
     for number in range(MAX_KNOWN):
-        learn(askers, connection(cookie=f"sessionid={number}"))
-    assert askers.asker_of(first).key == "192.0.2.1"
+        learn(known_teams, connection(cookie=f"sessionid={number}"))
+    assert known_teams.requester_of(first).key == "192.0.2.1"
 
 
 def test_who_turns_out_to_be_of_no_team_is_not_remembered() -> None:
-    askers = Askers()
+    known_teams = KnownTeams()
     scope = connection("/v1/models", authorization="Bearer revoked")
-    askers.learn(askers.asker_of(scope))
-    assert askers.asker_of(scope).key == "192.0.2.1"
+    known_teams.learn(known_teams.requester_of(scope))
+    assert known_teams.requester_of(scope).key == "192.0.2.1"

@@ -14,7 +14,7 @@ from tests.conftest import Site
 from tests.factories import issue_key
 from tests.runs.asking import session_of, watching
 
-ASKERS = django_application.askers
+KNOWN_TEAMS = django_application.known_teams
 NO_RUN = "01a20480-0000-7000-8000-000000000000"
 Ask = Callable[[Site, dict[str, str]], None]
 
@@ -37,7 +37,7 @@ def open_socket(site: Site, headers: dict[str, str]) -> None:
 def line_of(path: str, headers: dict[str, str]) -> Any:
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
     scope = {"path": path, "headers": raw, "client": ("127.0.0.1", 1)}
-    return ASKERS.asker_of(scope).key
+    return KNOWN_TEAMS.requester_of(scope).key
 
 
 @pytest.mark.parametrize(

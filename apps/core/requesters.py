@@ -1,7 +1,7 @@
 """Which team a connection is of, as far as the server's queues need to know.
 
-The server puts an `Asker` into a connection's scope; whoever authenticates the
-connection tells it the team. It orders queues and decides nothing else.
+The server puts a `Requester` into a connection's scope; the code that authenticates the
+connection adds the team. It orders queues and decides nothing else.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import uuid
 from collections.abc import Hashable, MutableMapping
 from typing import Any
 
-ASKER = "conductor.asker"
-"""Where a connection's scope holds its `Asker`."""
+REQUESTER = "conductor.requester"
+"""Where a connection's scope holds its `Requester`."""
 
 
-class Asker:
-    """One connection's."""
+class Requester:
+    """The other end of one connection."""
 
     __slots__ = ("key", "signature", "team_id")
 
@@ -24,16 +24,16 @@ class Asker:
         self.signature = signature
         """A hash of what the connection is signed with."""
         self.key = key
-        """Whose line it waits in."""
+        """The line it waits in."""
         self.team_id: uuid.UUID | None = None
-        """Whom it turned out to be of."""
+        """Its team, once it is authenticated."""
 
 
 def tell_team(scope: MutableMapping[str, Any], team_id: uuid.UUID) -> None:
     """Tell the server which team an authenticated connection is of."""
-    asker: Asker | None = scope.get(ASKER)
-    if asker is not None:
-        asker.team_id = team_id
+    requester: Requester | None = scope.get(REQUESTER)
+    if requester is not None:
+        requester.team_id = team_id
 
 
 def network_of(address: str) -> str:
