@@ -3,8 +3,8 @@
 Short work in threads of one process is done soonest one after the other (`Turns`).
 Several at once only fight for the interpreter, with each other and with the event loop,
 and lose more to waking each other than they gain from waiting for the database side by
-side. Requests whose work is the event loop's are let in one by one (`Entrance`), so
-that a turn of the loop is short however many have come.
+side. Requests whose work is the event loop's are let in a few at a time (`Entrance`),
+so that a turn of the loop is short however many have come.
 
 Turns go round among teams: one that asks for a hundred pages at once keeps another one
 waiting for a single page of them, whatever its keys and sessions (`KnownTeams`).
@@ -28,6 +28,9 @@ from apps.core.requesters import Requester, network_of
 
 PATIENCE_S = 0.025
 """Who takes longer is not waited for any more: several times a short read."""
+ENTERING = 8
+"""Requests for each turn of the event loop. A turn has costs of its own: one request at
+a time served a quarter fewer of 32 at once (2 cores)."""
 KNOWN_S = 600.0
 """How long a team is remembered by a key or session that asks for nothing."""
 MAX_KNOWN = 10_000
@@ -113,33 +116,37 @@ class _Turn:
 
 
 class Entrance:
-    """Lets one in for each turn of the event loop. Alone one goes in at once."""
+    """Lets a few in at each turn of the event loop."""
 
-    def __init__(self) -> None:
-        self._is_taken = False
-        """True: one went in during this turn of the loop."""
+    def __init__(self, most: int = ENTERING) -> None:
+        """`most`: how many for each turn of the loop."""
+        self._most = most
+        self._room = most
+        """How many more may go in during this turn of the loop."""
         self._lines: Lines[asyncio.Future[None]] = Lines()
 
     async def enter(self, key: Hashable) -> None:
         """Return when it is the turn of one of `key`."""
         loop = asyncio.get_running_loop()
-        if not self._is_taken:
-            self._lines.pass_by(key)
-            self._is_taken = True
+        if self._room == self._most:
             loop.call_soon(self._turn, loop)
+        if self._room:
+            self._lines.pass_by(key)
+            self._room -= 1
             return
         place = loop.create_future()
         self._lines.add(key, place)
         await place
 
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        while self._lines:
+        self._room = self._most
+        while self._lines and self._room:
             first = self._lines.pop()
             if not first.done():  # done: it gave up
                 first.set_result(None)
-                loop.call_soon(self._turn, loop)
-                return
-        self._is_taken = False
+                self._room -= 1
+        if self._room < self._most:
+            loop.call_soon(self._turn, loop)
 
 
 class KnownTeams:

@@ -6,13 +6,13 @@ without the settings, and under its fallbacks, so that a new key spoils none.
 
 from __future__ import annotations
 
-import hmac
 import secrets
 from functools import lru_cache
 
 from django.conf import settings
 
 from apps.accounts.keys import key_digest
+from apps.core.hmacs import HmacSha256
 
 API_KEY = b"conductor:api-key-digest:1"
 INVITATION = b"conductor:invitation-digest:1"
@@ -34,7 +34,7 @@ def digests_of(raw: str, *, purpose: bytes) -> list[str]:
 
 
 @lru_cache(maxsize=8)
-def _peppers(site_secrets: tuple[str, ...], purpose: bytes) -> tuple[bytes, ...]:
+def _peppers(site_secrets: tuple[str, ...], purpose: bytes) -> tuple[HmacSha256, ...]:
     """Derive the peppers of a purpose from the site's secret key and its fallbacks.
 
     Not from the encryption keys: when those are rotated every sealed value is sealed
@@ -42,5 +42,6 @@ def _peppers(site_secrets: tuple[str, ...], purpose: bytes) -> tuple[bytes, ...]
     has fallbacks made for this.
     """
     return tuple(
-        hmac.digest(secret.encode(), purpose, "sha256") for secret in site_secrets
+        HmacSha256(HmacSha256(secret.encode()).digest(purpose))
+        for secret in site_secrets
     )

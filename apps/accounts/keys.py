@@ -7,11 +7,12 @@ The checksum lets a mistyped or made-up key be refused before any lookup.
 
 from __future__ import annotations
 
-import hmac
 import re
 import secrets
 import zlib
 from dataclasses import dataclass, field
+
+from apps.core.hmacs import HmacSha256
 
 PREFIX = "cdk_"
 LOOKUP_LENGTH = 8
@@ -68,10 +69,10 @@ def key_checksum(body: str) -> str:
     return "".join(reversed(digits))
 
 
-def key_digest(raw: str, *, pepper: bytes) -> str:
+def key_digest(raw: str, *, pepper: HmacSha256) -> str:
     """Return the HMAC-SHA256 of a key: what is stored instead of it.
 
     `raw` may be any text a client sent. Without the pepper, which is not in the
     database, a stolen table lets nobody even test a guess.
     """
-    return hmac.digest(pepper, raw.encode("utf-8", "surrogatepass"), "sha256").hex()
+    return pepper.digest(raw.encode("utf-8", "surrogatepass")).hex()

@@ -27,6 +27,7 @@ from uuid import UUID
 from django.conf import settings
 
 from apps.audit.chain import FaultKind, Position
+from apps.core.hmacs import HmacSha256
 from apps.core.keyring import derived_secrets
 
 PURPOSE = b"conductor.audit.mac.hmac-sha256.v1"
@@ -42,29 +43,20 @@ DETAILS: Mapping[FaultKind, str] = {
 _ENTRY = b"\x02"
 _OF_HEAD = b"\x03"
 _HEAD = Struct(">c16sq32sq")
-_BLOCK_BYTES = 64
-"""Of SHA-256; no derived key is longer."""
 
 
 class MacKey:
     """A key that makes and checks codes."""
 
-    __slots__ = ("_inner", "_outer", "id")
+    __slots__ = ("_hmac", "id")
 
     def __init__(self, secret: bytes) -> None:
-        # Both hashes begin with a block that depends on the key alone, so it is hashed
-        # once (RFC 2104, section 4): a third of the time of the `hmac` module.
-        block = secret.ljust(_BLOCK_BYTES, b"\0")
         self.id = sha256(secret).digest()[:KEY_ID_BYTES]
-        self._inner = sha256(bytes(byte ^ 0x36 for byte in block))
-        self._outer = sha256(bytes(byte ^ 0x5C for byte in block))
+        self._hmac = HmacSha256(secret)
 
     def mac(self, message: bytes) -> bytes:
         """Return the code of a message."""
-        inner, outer = self._inner.copy(), self._outer.copy()
-        inner.update(message)
-        outer.update(inner.digest())
-        return self.id + outer.digest()
+        return self.id + self._hmac.digest(message)
 
     def entry_mac(self, entry_hash: bytes) -> bytes:
         """Return the code of an entry."""

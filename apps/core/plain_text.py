@@ -32,6 +32,8 @@ def is_plain(text: str) -> bool:
 
 def plain(text: str) -> str:
     """Return the text without the characters that change the text around it."""
+    if text.isascii() and text.isprintable():
+        return text  # nearly always
     return "".join(c for c in text if not _is_disruptive(c))
 
 

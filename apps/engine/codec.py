@@ -36,17 +36,24 @@ class _Field:
     decode: Callable[[Any], Any]
 
 
+class _Shape(NamedTuple):
+    fields: tuple[_Field, ...]
+    plain_facts: tuple[str, ...]
+    """Names of the fields that are recorded as they are."""
+    other_facts: tuple[_Field, ...]
+    bodies: tuple[_Field, ...]
+
+
 def encode(event: Event) -> Record:
     """Return `event` as a record."""
-    data: dict[str, Any] = {}
+    shape = _SHAPES[event.action]
+    data = {name: getattr(event, name) for name in shape.plain_facts}
+    for field in shape.other_facts:
+        data[field.name] = field.encode(getattr(event, field.name))
     bodies: dict[str, str] = {}
-    for field in _SHAPES[event.action]:
-        value = field.encode(getattr(event, field.name))
-        if field.is_body:
-            if value:  # an empty text needs no keeping
-                bodies[field.name] = value
-        else:
-            data[field.name] = value
+    for field in shape.bodies:
+        if text := field.encode(getattr(event, field.name)):
+            bodies[field.name] = text  # an empty one needs no keeping
     return Record(event.action, data, bodies)
 
 
@@ -63,7 +70,7 @@ def decode(record: Record) -> Event:
             if field.is_body
             else record.data[field.name]
         )
-        for field in _SHAPES[record.action]
+        for field in _SHAPES[record.action].fields
         if field.is_body or field.is_required or field.name in record.data
     }
     event: Event = _CLASSES[record.action](**values)
@@ -122,10 +129,17 @@ def _field(field: dataclasses.Field[Any], hint: Any) -> _Field:
     return _Field(name, is_body, is_required, _same, _same)
 
 
-def _shape(cls: type[Event]) -> tuple[_Field, ...]:
+def _shape(cls: type[Event]) -> _Shape:
     hints = get_type_hints(cls, include_extras=True)
-    return tuple(_field(f, hints[f.name]) for f in dataclasses.fields(cls))
+    fields = tuple(_field(f, hints[f.name]) for f in dataclasses.fields(cls))
+    facts = [field for field in fields if not field.is_body]
+    return _Shape(
+        fields,
+        plain_facts=tuple(field.name for field in facts if field.encode is _same),
+        other_facts=tuple(field for field in facts if field.encode is not _same),
+        bodies=tuple(field for field in fields if field.is_body),
+    )
 
 
 _CLASSES: Mapping[str, Any] = {cls.action: cls for cls in ALL_EVENTS}
-_SHAPES: Mapping[str, tuple[_Field, ...]] = {c.action: _shape(c) for c in ALL_EVENTS}
+_SHAPES: Mapping[str, _Shape] = {c.action: _shape(c) for c in ALL_EVENTS}

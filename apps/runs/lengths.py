@@ -42,15 +42,18 @@ def check_contexts(order: RunOrder, resolved: Resolved) -> None:
 
     A worker whose context is unknown may have room for anything. Raises: PromptTooLong.
     """
+    workers = resolved.pool.workers
     if order.vectors is not None:
         texts = [text_of(message) for message in order.messages] or [order.prompt]
-        (worker,) = resolved.pool.workers
+        (worker,) = workers
         _require(max(map(least_tokens, texts)), resolved.text_tokens, worker, order)
         return
+    found = least_tokens(order.prompt)
+    if all(w.context_tokens is None or found <= w.context_tokens for w in workers):
+        return  # nearly always
     roomiest = _roomiest(order, resolved)
     if roomiest is None or roomiest.context_tokens is None:
         return
-    found = least_tokens(order.prompt)
     if found > roomiest.context_tokens and order.messages:
         found = least_tokens(question_of(shortest(order.messages)))
     _require(found, roomiest.context_tokens, roomiest, order)

@@ -200,14 +200,15 @@ class RunProjection:
 def run_columns(tally: RunTally) -> tuple[object, ...]:
     """Return what the row of a run says by its events: the columns `CHANGING`."""
     end = tally.end
-    steps, usage, cost = tally.steps.values(), tally.usage, tally.cost
+    states = [step.state for step in tally.steps.values()]
+    usage, cost = tally.usage, tally.cost
     failed = end if isinstance(end, ev.RunFailed) else None
     return (
         RUNNING if end is None else STATES[type(end)],
         tally.planner,
         _plan_json(tally.newest_plan),
-        sum(1 for s in steps if s.state != "skipped"),
-        sum(1 for s in steps if s.state == "completed"),
+        len(states) - states.count("skipped"),
+        states.count("completed"),
         usage.prompt_tokens,
         usage.completion_tokens,
         tally.orchestration_usage.prompt_tokens,
