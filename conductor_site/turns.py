@@ -28,7 +28,7 @@ from apps.core.requesters import Requester, network_of
 
 PATIENCE_S = 0.025
 """Who takes longer is not waited for any more: several times a short read."""
-ENTERING = 8
+ENTERING = 4
 """Requests for each turn of the event loop. A turn has costs of its own: one request at
 a time served a quarter fewer of 32 at once (2 cores)."""
 KNOWN_S = 600.0
