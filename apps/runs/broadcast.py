@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 from channels.layers import get_channel_layer
 from django.conf import settings
@@ -23,10 +24,9 @@ from apps.core.redis_outage import PATIENCE_S, redis_outage
 from apps.engine.ports import Progress
 from apps.runs import watchers
 from apps.runs.drafts import piece_frame
-from apps.runs.execution import Execution, Place
 from apps.runs.models import Run
 from apps.runs.rooms import PIECES, RECORDED, Room, Seat, Texts, group_name
-from apps.runs.types import Signal
+from apps.runs.types import CallKey, LiveRun, Signal
 from apps.runs.watchers import SocketOwner
 
 logger = logging.getLogger(__name__)
@@ -46,10 +46,19 @@ class Piece:
     reasoning: list[str] = field(default_factory=list)
 
 
+class BroadcastRun(LiveRun, Protocol):
+    """A live run, with what its watchers must see."""
+
+    @property
+    def drafts(self) -> Texts:
+        """Return the text of the calls in flight."""
+        ...
+
+
 class Broadcaster:
     """Sends the signals of this process's runs to their watchers."""
 
-    def __init__(self, find: Callable[[uuid.UUID], Execution | None]) -> None:
+    def __init__(self, find: Callable[[uuid.UUID], BroadcastRun | None]) -> None:
         """Broadcast what `find` finds: the runs that execute in this process."""
         self._find = find
         self._rooms: dict[uuid.UUID, Room] = {}
@@ -104,12 +113,12 @@ class Broadcaster:
                     room.send_away(refused)
 
     def _texts(self, run_id: uuid.UUID) -> Texts:
-        execution = self._find(run_id)
-        return {} if execution is None else execution.drafts
+        run = self._find(run_id)
+        return {} if run is None else run.drafts
 
-    def attach(self, execution: Execution) -> None:
+    def attach(self, run: BroadcastRun) -> None:
         """Follow a run."""
-        execution.listen(_Broadcast(self, execution.id).hear)
+        run.listen(_Broadcast(self, run.id).hear)
 
     def is_watched(self, run_id: uuid.UUID) -> bool:
         """Say whether anybody may be looking."""
@@ -149,8 +158,8 @@ class _Broadcast:
     def __init__(self, broadcaster: Broadcaster, run_id: uuid.UUID) -> None:
         self._broadcaster = broadcaster
         self._run_id = run_id
-        self._lengths: dict[Place, int] = {}
-        self._pieces: dict[Place, Piece] = {}
+        self._lengths: dict[CallKey, int] = {}
+        self._pieces: dict[CallKey, Piece] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def hear(self, signal: Signal) -> None:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.runs.execution import Place
+from apps.runs.types import CallKey
 
 Had = tuple[int, int]
 """Of one call: characters of text, and parts of reasoning, that a watcher has had."""
-Wanted = tuple[tuple[Place, Had], ...]
+Wanted = tuple[tuple[CallKey, Had], ...]
 """For each call with something new, what a watcher has had of it."""
 
 
@@ -55,11 +55,11 @@ class Drafts:
     """All calls of one run that are under way."""
 
     def __init__(self) -> None:
-        self._drafts: dict[Place, Draft] = {}
-        self._ended: set[Place] = set()
+        self._drafts: dict[CallKey, Draft] = {}
+        self._ended: set[CallKey] = set()
         """On record: what is still on its way of them is in the entry."""
 
-    def begin(self, texts: Mapping[Place, Iterable[str]]) -> None:
+    def begin(self, texts: Mapping[CallKey, Iterable[str]]) -> None:
         """Take over texts from their first character on."""
         for place, parts in texts.items():
             if place in self._ended:
@@ -89,16 +89,16 @@ class Drafts:
         if piece["reasoning"]:
             draft.reasoning.append(str(piece["reasoning"]))
 
-    def forget(self, place: Place) -> None:
+    def forget(self, place: CallKey) -> None:
         """Forget a call that is on record now."""
         self._drafts.pop(place, None)
         self._ended.add(place)
 
-    def reasoning_so_far(self) -> dict[Place, Had]:
+    def reasoning_so_far(self) -> dict[CallKey, Had]:
         """Return what somebody has had who is to be spared the reasoning so far."""
         return {place: (0, len(each.reasoning)) for place, each in self._drafts.items()}
 
-    def new_for(self, had: dict[Place, Had]) -> Wanted:
+    def new_for(self, had: dict[CallKey, Had]) -> Wanted:
         """Return what is new for a watcher, who has had it from now on."""
         wanted = []
         for place, draft in self._drafts.items():
@@ -119,13 +119,13 @@ class Drafts:
         return found
 
 
-def place_of(piece: Mapping[str, Any]) -> Place:
+def place_of(piece: Mapping[str, Any]) -> CallKey:
     """Return the call that a piece is of, or that an entry ends."""
     return piece["round"], piece.get("step"), piece["attempt"]
 
 
 def piece_frame(
-    place: Place, offset: int, text: str, reasoning: str = ""
+    place: CallKey, offset: int, text: str, reasoning: str = ""
 ) -> dict[str, object]:
     """Return a piece of text as the websocket sends it."""
     round_, step, attempt = place

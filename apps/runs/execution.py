@@ -32,6 +32,7 @@ from apps.runs.recovery import Fault, fault_at_work
 from apps.runs.resolution import Resolved
 from apps.runs.types import (
     IGNORED_FIELDS,
+    CallKey,
     Listener,
     Narrowing,
     RunOrder,
@@ -54,9 +55,6 @@ KEY_LOST = (
     "ask again"
 )
 CONTENDED = "other runs take what is left of the budget; try again"
-
-Place = tuple[int, int | None, int]
-"""Round, step (None: the conductor) and attempt."""
 
 
 class OwnerLost(Exception):
@@ -114,7 +112,7 @@ class Execution:
         self._is_opened = False
         """Something has been recorded by this execution."""
         self._has_end_on_record = False
-        self.drafts: dict[Place, list[str]] = {}
+        self.drafts: dict[CallKey, list[str]] = {}
         """Text of the calls in flight, for those who come late."""
 
     def _take(self, allowance: Allowance | None) -> None:

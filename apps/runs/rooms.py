@@ -25,9 +25,9 @@ from apps.audit.types import EntryView
 from apps.core.redis_outage import PATIENCE_S, redis_outage
 from apps.engine import events as ev
 from apps.runs.drafts import Drafts, Had, Wanted, place_of
-from apps.runs.execution import Place
 from apps.runs.history import run_entries
 from apps.runs.models import Run
+from apps.runs.types import CallKey
 from apps.runs.watchers import SocketOwner
 
 logger = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ ENDS_OF_CALLS = frozenset(
 )
 RECORDED, PIECES = "run.recorded", "run.pieces"
 Message = Mapping[str, Any]
-Texts = Mapping[Place, Iterable[str]]
+Texts = Mapping[CallKey, Iterable[str]]
 
 
 def group_name(run_id: uuid.UUID) -> str:
@@ -192,7 +192,7 @@ class Seat:
         self._after_seq = after_seq
         self._next: int | None = None
         """Which of the room's entries comes next; None: the replay has not begun."""
-        self._had: dict[Place, Had] = {}
+        self._had: dict[CallKey, Had] = {}
 
     def take(self) -> Iterator[str]:
         """Yield the frames that are new for this watcher, up to the last one."""

@@ -23,7 +23,7 @@ from apps.engine import events as ev
 from apps.engine.ports import CONDUCTOR, Progress
 from apps.llm.types import Endpoint
 from apps.runs.resolution import Resolved
-from apps.runs.types import RunOrder, Signal
+from apps.runs.types import CallKey, RunOrder, Signal
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -37,8 +37,6 @@ LOST = "unknown"
 CLOSE_MS = 5_000
 """How long closing waits for the collector."""
 
-Place = tuple[int, int | None, int]
-"""Round, step (None: the conductor) and attempt of a call."""
 End = ev.RunCompleted | ev.RunFailed | ev.RunCancelled
 
 
@@ -78,7 +76,7 @@ class RunTrace:
 
         self._tracer = tracer
         self._endpoints = resolved.endpoints
-        self._calls: dict[Place, tuple[Span, int]] = {}
+        self._calls: dict[CallKey, tuple[Span, int]] = {}
         """Open calls, and when they began, in nanoseconds."""
         self._root = tracer.start_span(
             f"invoke_agent {AGENT}",
@@ -130,7 +128,7 @@ class RunTrace:
             self._root.set_attribute("conductor.outcome", "interrupted")
             self._root.end()
 
-    def _begin(self, place: Place, endpoint: Endpoint | None) -> None:
+    def _begin(self, place: CallKey, endpoint: Endpoint | None) -> None:
         from opentelemetry.trace import SpanKind
 
         if endpoint is None:
@@ -160,7 +158,7 @@ class RunTrace:
 
     def _end(
         self,
-        place: Place,
+        place: CallKey,
         event: ev.StepCompleted
         | ev.StepAttemptFailed
         | ev.PlanReplied

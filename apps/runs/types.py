@@ -16,6 +16,8 @@ from apps.engine.usage import Cost, Usage
 
 IGNORED_FIELDS = "ignored_fields"
 """The part of a run's context that names what had no effect, with commas between."""
+CallKey = tuple[int, int | None, int]
+"""Which call of a run: round, step (None: the conductor) and attempt."""
 Delivery = Literal["live", "verified"]
 """live: the final step's tokens go out as they come. verified: once they are whole."""
 

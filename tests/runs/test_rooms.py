@@ -18,9 +18,9 @@ from channels.layers import InMemoryChannelLayer
 from apps.audit.types import Actor, EntryView
 from apps.runs import rooms
 from apps.runs.drafts import piece_frame
-from apps.runs.execution import Place
 from apps.runs.models import Run
 from apps.runs.rooms import PIECES, RECORDED, Room, Seat, group_name
+from apps.runs.types import CallKey
 from apps.runs.watchers import SocketOwner
 
 PLACE = (0, 0, 1)
@@ -59,7 +59,7 @@ class Stage:
     room: Room
     ledger: Ledger
     layer: InMemoryChannelLayer
-    texts: dict[Place, list[str]]
+    texts: dict[CallKey, list[str]]
     """What the process that executes the run knows of its live text."""
 
     @property
@@ -104,7 +104,7 @@ def on_stage(monkeypatch):
 
         async def play():
             ledger = Ledger()
-            texts: dict[Place, list[str]] = {PLACE: []}
+            texts: dict[CallKey, list[str]] = {PLACE: []}
             layer = InMemoryChannelLayer(capacity=1)
             monkeypatch.setattr(rooms, "_news", ledger.news)
             monkeypatch.setattr(rooms, "get_channel_layer", lambda: layer)
