@@ -43,7 +43,7 @@ FEED = """
 import asyncio, uuid, django; django.setup()
 from apps.accounts.models import Team
 from apps.audit.types import Actor
-from apps.runs.executor import close_executor, open_executor
+from apps.runs.execution.executor import close_executor, open_executor
 from apps.runs.services import run_enqueue
 from apps.runs.types import RunOrder
 

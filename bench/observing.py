@@ -25,9 +25,9 @@ from apps.engine import events as ev  # noqa: E402
 from apps.engine.ports import Progress  # noqa: E402
 from apps.engine.usage import Usage  # noqa: E402
 from apps.llm.types import Endpoint  # noqa: E402
-from apps.runs.calling import _Wait  # noqa: E402
-from apps.runs.latencies import Latencies  # noqa: E402
-from apps.runs.metrics import RunCounter  # noqa: E402
+from apps.runs.execution.latency_stats import Latencies  # noqa: E402
+from apps.runs.execution.model_caller import _Wait  # noqa: E402
+from apps.runs.telemetry.metrics import RunCounter  # noqa: E402
 from bench.figures import keep, say  # noqa: E402
 
 ROUNDS, TIMES = 7, 2_000

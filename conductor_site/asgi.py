@@ -43,7 +43,7 @@ from apps.core.request_counts import (  # noqa: E402
 from apps.core.requesters import REQUESTER  # noqa: E402
 from apps.gateway.app import create_app, lacks_root  # noqa: E402
 from apps.gateway.batches.driver import BatchDriver  # noqa: E402
-from apps.runs.executor import (  # noqa: E402
+from apps.runs.execution.executor import (  # noqa: E402
     Executor,
     close_executor,
     open_executor,

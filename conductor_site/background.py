@@ -14,7 +14,7 @@ from django.db import DatabaseError, InterfaceError
 
 from apps.audit.notary import Notary
 from apps.audit.scribe import fork_scribe, open_scribe
-from apps.runs.executor import Executor, close_executor, open_executor
+from apps.runs.execution.executor import Executor, close_executor, open_executor
 from apps.runs.models import ProcessKind
 from conductor_site.caretaker import Caretaker
 from conductor_site.celery import app

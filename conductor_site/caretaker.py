@@ -15,7 +15,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connectio
 from apps.batches.services import files_expire
 from apps.governance.services import retention_erase
 from apps.pools.services import price_list_refresh
-from apps.runs.executor import Executor
+from apps.runs.execution.executor import Executor
 from apps.runs.selectors import is_eldest
 
 logger = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ from apps.llm.errors import LlmError
 from apps.llm.http import Get, HttpTransport, open_transport
 from apps.llm.types import Timeouts
 from apps.pools.selectors import conductor_urls, credentials_try
-from apps.runs.tracing import check_packages
+from apps.runs.telemetry.tracing import check_packages
 from conductor_site.entrance import STARTUP
 from conductor_site.pending import own_migrations, pending_migrations
 

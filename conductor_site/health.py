@@ -22,7 +22,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from apps.audit.writer import get_writer
 from apps.core.errors import Overloaded
 from apps.core.single_flight import SingleFlight
-from apps.runs.executor import get_executor
+from apps.runs.execution.executor import get_executor
 from conductor_site.drain import drain
 from conductor_site.pending import pending_migrations
 

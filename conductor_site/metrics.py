@@ -26,9 +26,9 @@ from django.db import Error as DatabaseFault
 from apps.audit.tails import uncovered_s
 from apps.core.errors import Overloaded
 from apps.core.metrics import Gauge, Labels, Reading, exposition
-from apps.runs.executor import get_executor
+from apps.runs.coordination.site_status import SiteStanding, site_standing
+from apps.runs.execution.executor import get_executor
 from apps.runs.models import ProcessKind
-from apps.runs.standing import SiteStanding, site_standing
 
 logger = logging.getLogger(__name__)
 PATH = "/metrics"

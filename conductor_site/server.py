@@ -16,7 +16,7 @@ import uvicorn
 from django.conf import settings
 
 from apps.audit.scribe import fork_scribe
-from apps.runs.executor import close_executor
+from apps.runs.execution.executor import close_executor
 from conductor_site.drain import LOOK_S, drain
 from conductor_site.last_resort import CLOSE_S, end_within
 from conductor_site.protocol import JoiningProtocol

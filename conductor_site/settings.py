@@ -325,7 +325,7 @@ SOCKETS_PER_PERSON = read_int("SOCKETS_PER_PERSON", 50)
 CORS_ORIGINS = read_origins("CORS_ORIGINS")
 """Web sites whose pages may call the OpenAI-compatible API; `*` for all, none: no."""
 RUN_GATE = "apps.engine.gate.OpenGate"
-LEDGER_ROW_CHECKS = ["apps.runs.rederiving.rows_check"]
+LEDGER_ROW_CHECKS = ["apps.runs.records.row_checks.rows_check"]
 """What is asked before plans and steps run; the site has no policies yet."""
 BACKGROUND_RUNS = read_choice(
     "BACKGROUND_RUNS", ("workers", "here") if REDIS_URL else ("here", "workers")

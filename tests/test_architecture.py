@@ -36,13 +36,13 @@ ALSO_OPEN = {
     "apps.budgets.rates",  # asked on every request of a limited key
     "apps.budgets.reservations",  # statements for the ledger's commits
     "apps.pools.documents",  # pool files
-    "apps.runs.executor",  # opened and closed by the process
+    "apps.runs.execution.executor",  # opened and closed by the process
     "apps.runs.consumers",
     "apps.runs.routing",
-    "apps.runs.resolution",  # model names
-    "apps.runs.standing",  # how the site stands, for metrics and its operator
-    "apps.runs.tracing",  # its packages are looked for at start
-    "apps.runs.tally",  # sums and steps of a run
+    "apps.runs.planning.model_resolver",  # model names
+    "apps.runs.coordination.site_status",  # for metrics and the operator
+    "apps.runs.telemetry.tracing",  # its packages are looked for at start
+    "apps.runs.records.run_view",  # sums and steps of a run
     "apps.gateway.app",
     "apps.gateway.batches.driver",  # opened and closed by the process
     "apps.web.access",  # who is asking: every page goes through it

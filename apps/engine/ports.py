@@ -1,6 +1,6 @@
 """What the engine needs from outside, as protocols, and the values that cross them.
 
-Adapters live in `apps.runs.adapters`, planners in `apps.planners`, fakes in
+Adapters live in `apps.runs.execution.recorder`, planners in `apps.planners`, fakes in
 `apps.engine.testing`. Time comes from the running event loop, so a test may bring
 a loop whose clock is virtual.
 """

@@ -14,7 +14,7 @@ from apps.core.single_flight import SingleFlight
 from apps.gateway.model_facts import ModelFacts, facts_of_tier, facts_of_worker
 from apps.pools.models import WorkerKind
 from apps.pools.selectors import pool_list
-from apps.runs.resolution import direct_model
+from apps.runs.planning.model_resolver import direct_model
 from apps.runs.selectors import asking_worker, run_is_over, run_record
 from apps.runs.services import (
     idempotency_claim,

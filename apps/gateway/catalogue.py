@@ -15,7 +15,7 @@ from apps.gateway.anthropic.models import (
 from apps.gateway.exchange import Exchange
 from apps.gateway.model_facts import ModelFacts
 from apps.gateway.ports import Backend
-from apps.runs.resolution import is_direct
+from apps.runs.planning.model_resolver import is_direct
 
 CREATED = 1_764_547_200
 """Names of pools have no birthday that a client could use, so all get the same."""

@@ -28,7 +28,7 @@ from apps.gateway.ports import Backend
 from apps.gateway.sharing import Started, begun
 from apps.gateway.tool_calls import continued_run, run_of
 from apps.gateway.turnstile import Turnstile
-from apps.runs.resolution import is_direct
+from apps.runs.planning.model_resolver import is_direct
 from apps.runs.types import (
     IGNORED_FIELDS,
     NOT_NARROWED,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from apps.pools.models import Pool, PoolWorker, Tier, TierName, WorkerKind
 from apps.pools.selectors import pool_list
-from apps.runs.resolution import direct_model
+from apps.runs.planning.model_resolver import direct_model
 from apps.runs.selectors import run_list
 from apps.runs.types import RunFilters
 

@@ -15,7 +15,7 @@ from typing import Any
 from apps.playground.body import RunBody, compose
 from apps.playground.story import RunStory
 from apps.runs.models import Run
-from apps.runs.resolution import direct_worker
+from apps.runs.planning.model_resolver import direct_worker
 from apps.runs.selectors import run_events
 from apps.web import formats
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from apps.engine.events import RunCompleted, RunCreated, RunFailed
 from apps.runs.models import Run
+from apps.runs.records.run_view import RunTally, StepTally
 from apps.runs.selectors import run_events
-from apps.runs.tally import RunTally, StepTally
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ from channels.db import database_sync_to_async
 from apps.accounts.selectors import team_list
 from apps.core.errors import NotFound
 from apps.core.requesters import tell_team
-from apps.runs.executor import get_executor
+from apps.runs.execution.executor import get_executor
+from apps.runs.live.run_feed import Seat
+from apps.runs.live.watchers import NO_SUCH_RUN, SocketOwner
 from apps.runs.models import Run
-from apps.runs.rooms import Seat
 from apps.runs.selectors import access_run
-from apps.runs.watchers import NO_SUCH_RUN, SocketOwner
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]

@@ -216,9 +216,9 @@ class UsageSums(models.Model):
 class UsageDay(UsageSums):
     """What a team used on a day that is over, for one worker, member or key.
 
-    Made from runs and steps, see `usage_days.py`; the rows of a day appear all at once
-    and never change. Losing them costs time alone. One row of a team is of the group
-    `begin`: before its day the team ran nothing.
+    Made from runs and steps, see `usage/daily_rollup.py`; the rows of a day appear all
+    at once and never change. Losing them costs time alone. One row of a team is of the
+    group `begin`: before its day the team ran nothing.
     """
 
     team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
@@ -242,8 +242,9 @@ class UsageDay(UsageSums):
 class UsagePart(UsageSums):
     """What a team used from the beginning of a day until some time of that day.
 
-    So that the day in progress need not be summed whole, see `usage_parts.py`. Rows
-    appear all at once, never change, and go when a later part or the day is kept.
+    So that the day in progress need not be summed whole, see
+    `usage/intraday_rollup.py`. Rows appear all at once, never change, and go when a
+    later part or the day is kept.
     """
 
     team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)

@@ -17,16 +17,16 @@ from apps.engine.ports import CallParams
 from apps.pools.models import Worker
 from apps.pools.selectors import pool_snapshot, worker_health
 from apps.pools.types import WorkerHealth
-from apps.runs.estimates import price_range
-from apps.runs.executor import is_resting
-from apps.runs.history import event_of, events_in, run_entries, run_events
-from apps.runs.leases import is_eldest
-from apps.runs.listing import SEARCHED, run_list
+from apps.runs.coordination.leases import is_eldest
+from apps.runs.execution.executor import is_resting
 from apps.runs.models import Run, RunState, Step
-from apps.runs.orders import order_of, params_of
-from apps.runs.projection import STATES
-from apps.runs.resolution import parse_model, resolve
-from apps.runs.tally import RunTally
+from apps.runs.planning.cost_estimates import price_range
+from apps.runs.planning.model_resolver import parse_model, resolve
+from apps.runs.records.history import event_of, events_in, run_entries, run_events
+from apps.runs.records.projection import STATES
+from apps.runs.records.run_params import order_of, params_of
+from apps.runs.records.run_view import RunTally
+from apps.runs.records.search import SEARCHED, run_list
 from apps.runs.types import (
     Estimate,
     RunError,
@@ -35,7 +35,7 @@ from apps.runs.types import (
     UsageRow,
     WorkerCalls,
 )
-from apps.runs.usage import usage_rows
+from apps.runs.usage.report import usage_rows
 
 __all__ = [
     "SEARCHED",

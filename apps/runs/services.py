@@ -23,16 +23,16 @@ from apps.audit.types import Actor
 from apps.budgets.rates import TokenMeter
 from apps.core.errors import InvalidInput, NotFound, Overloaded
 from apps.engine import events as ev
-from apps.runs.executor import Executor, find_run, get_executor, stop_run
-from apps.runs.history import run_events
-from apps.runs.idempotency import idempotency_claim, idempotency_release
-from apps.runs.lengths import check_prompt
+from apps.runs.coordination.cancel_requests import stop_ask, stop_await
+from apps.runs.execution.executor import Executor, find_run, get_executor, stop_run
+from apps.runs.execution.idempotency_keys import idempotency_claim, idempotency_release
 from apps.runs.models import Run, Source
-from apps.runs.orders import order_of
+from apps.runs.planning.prompt_limits import check_prompt
+from apps.runs.records.history import run_events
+from apps.runs.records.run_params import order_of
 from apps.runs.selectors import access_run
-from apps.runs.stops import stop_ask, stop_await
 from apps.runs.types import LiveRun, RunOrder, UsageGroup, UsageRow
-from apps.runs.usage import usage_rows
+from apps.runs.usage.report import usage_rows
 
 __all__ = [
     "idempotency_claim",

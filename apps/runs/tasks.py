@@ -20,8 +20,8 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from apps.core.errors import Overloaded
-from apps.runs.executor import Executor, get_executor
-from apps.runs.waking import Waker
+from apps.runs.coordination.worker_notifier import Waker
+from apps.runs.execution.executor import Executor, get_executor
 
 logger = logging.getLogger(__name__)
 EXECUTE, SWEEP = "runs.execute", "runs.sweep"

@@ -28,8 +28,7 @@ from apps.accounts.models import Team
 from apps.audit.models import ChainHead
 from apps.audit.tails import uncovered_s
 from apps.pools.selectors import price_list_checked_at
-from apps.runs.models import ProcessKind
-from apps.runs.standing import (
+from apps.runs.coordination.site_status import (
     ENOUGH_CALLS,
     LATELY,
     SHOWN,
@@ -40,6 +39,7 @@ from apps.runs.standing import (
     troubled_runs,
     worker_standings,
 )
+from apps.runs.models import ProcessKind
 from apps.web.formats import duration
 
 REFRESH_S = 10

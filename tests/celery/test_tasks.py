@@ -17,7 +17,7 @@ from kombu.exceptions import OperationalError
 
 from apps.core.errors import Overloaded
 from apps.runs import tasks
-from apps.runs.waking import MAX_WAITING, Waker
+from apps.runs.coordination.worker_notifier import MAX_WAITING, Waker
 from conductor_site.celery import app, broker_url, configuration
 
 RUN_ID = uuid.UUID(int=7)
@@ -102,7 +102,7 @@ class _Broker:
 def test_a_lost_broker_is_logged_once_and_its_return_too(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.WARNING, "apps.runs.waking")
+    caplog.set_level(logging.WARNING, "apps.runs.coordination.worker_notifier")
     broker = _Broker()
     waker = Waker(broker.tell)
     for number in range(5):

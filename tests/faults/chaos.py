@@ -13,7 +13,7 @@ from datetime import datetime
 
 import redis.asyncio as redis_client
 
-from apps.runs.leases import LEASE_S
+from apps.runs.coordination.leases import LEASE_S
 from tests.faults.members import POLL_S, Member
 from tests.faults.site import FaultySite
 

@@ -16,8 +16,8 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "conductor_site.settings")
 django.setup()
 
-from apps.runs import projection  # noqa: E402
-from apps.runs.tenure import Tenure  # noqa: E402
+from apps.runs.execution.lease_keeper import Tenure  # noqa: E402
+from apps.runs.records import projection  # noqa: E402
 
 NO_SWEEP = "no-sweep"
 """Nobody takes up what dead processes leave behind."""

@@ -21,7 +21,7 @@ from apps.audit.committer import Committer, Pending, Result
 from apps.audit.dialects import dialect_of
 from apps.audit.errors import StaleWrite
 from apps.audit.types import Batch
-from apps.runs.leases import LEASE_S
+from apps.runs.coordination.leases import LEASE_S
 from conductor_site.databases import database_of, limit_standstills
 from tests.audit.examples import draft, guard
 from tests.faults.chaos import BEYOND_LEASE_S

@@ -13,7 +13,7 @@ import pytest
 from openai import APIStatusError, OpenAI
 
 from apps.engine.events import RunCancelled
-from apps.runs.executor import get_executor
+from apps.runs.execution.executor import get_executor
 from apps.runs.models import Run, RunState
 from apps.runs.services import run_find
 from tests.conftest import Site

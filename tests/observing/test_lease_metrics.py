@@ -8,11 +8,11 @@ import pytest
 
 from apps.core.ids import new_id
 from apps.core.metrics import Counts
-from apps.runs import metrics
-from apps.runs.executor import get_executor
-from apps.runs.leases import MAX_DEATHS, leases_sweep, process_open
+from apps.runs.coordination.leases import MAX_DEATHS, leases_sweep, process_open
+from apps.runs.execution.executor import get_executor
 from apps.runs.models import Process, Run
 from apps.runs.services import run_enqueue
+from apps.runs.telemetry import metrics
 from tests.conftest import Site
 from tests.factories import TeamFactory
 from tests.runs.conftest import models  # noqa: F401

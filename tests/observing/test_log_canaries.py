@@ -53,7 +53,7 @@ def test_a_run_that_breaks_is_logged_with_its_ids_and_without_its_prompt(
         ports.progress.event(options["opening"])
         raise ValueError(f"cannot read {task.prompt!r} for {ANSWER}")
 
-    monkeypatch.setattr("apps.runs.execution.conduct", conduct)
+    monkeypatch.setattr("apps.runs.execution.live_run.conduct", conduct)
     headers = {"Authorization": f"Bearer {site.key}", "X-Request-ID": "req-4713"}
     body = {
         "model": "conductor-ultra",

@@ -17,9 +17,9 @@ from apps.accounts.models import Team
 from apps.audit.models import Entry
 from apps.core.ids import new_id
 from apps.pools.models import PriceList
-from apps.runs.leases import MAX_DEATHS
+from apps.runs.coordination.fail_run import OWNER_LOST
+from apps.runs.coordination.leases import MAX_DEATHS
 from apps.runs.models import Process, ProcessKind, Run, Step
-from apps.runs.recovery import OWNER_LOST
 from tests.audit.examples import chain_of
 from tests.audit.tampering import checkpoint
 from tests.factories import TeamFactory, UserFactory

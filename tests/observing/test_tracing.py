@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 
 from apps.runs.models import Run
-from apps.runs.tracing import open_tracing
+from apps.runs.telemetry.tracing import open_tracing
 from conductor_site.asgi import application
 from conductor_site.checks import check_traces
 from conductor_site.protocol import JoiningProtocol

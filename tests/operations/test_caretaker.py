@@ -16,7 +16,7 @@ from apps.audit.services import CONTENT_ERASED
 from apps.governance.models import Retention
 from apps.llm.testing import json_script
 from apps.pools.models import PriceList
-from apps.runs.leases import process_open, process_reopen
+from apps.runs.coordination.leases import process_open, process_reopen
 from apps.runs.models import ProcessKind
 from conductor_site import caretaker
 from conductor_site.caretaker import Caretaker

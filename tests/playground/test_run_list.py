@@ -129,7 +129,7 @@ def test_pages_hold_every_run_once_and_in_order(bob, team, monkeypatch, filters)
 
 
 def test_what_is_looked_for_is_looked_for_in_the_newest_runs(bob, team, monkeypatch):
-    monkeypatch.setattr("apps.runs.listing.SEARCHED", 2)
+    monkeypatch.setattr("apps.runs.records.search.SEARCHED", 2)
     for title in ("the red house", "a boat", "the red car"):
         record_run(team, stories.planning(), title=title)
     page = bob.get(f"{URL}?q=red").content.decode()

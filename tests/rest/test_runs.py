@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import Scope
-from apps.runs.executor import get_executor
+from apps.runs.execution.executor import get_executor
 from apps.runs.models import Run
 from tests.rest.conftest import Caller, actions, fault, keyed, member, program
 from tests.rest.things import make_run

@@ -14,9 +14,9 @@ from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.engine.codec import encode
-from apps.runs.leases import Ownership
+from apps.runs.coordination.leases import Ownership
 from apps.runs.models import Run
-from apps.runs.projection import RunProjection
+from apps.runs.records.projection import RunProjection
 from apps.runs.types import RunOrder
 from tests.audit.examples import ALICE
 from tests.playground import stories

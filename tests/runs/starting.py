@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from apps.engine import events as ev
 from apps.engine.messages import question_of
 from apps.engine.ports import Messages, Progress
-from apps.runs.executor import get_executor
+from apps.runs.execution.executor import get_executor
 from apps.runs.services import run_start
 from apps.runs.types import RunOrder, RunSummary, Signal
 from tests.conftest import Cast

@@ -19,9 +19,9 @@ from apps.budgets.selectors import budget_list, standings_read
 from apps.budgets.services import budget_create, budget_update, reservations_sweep
 from apps.engine import events as ev
 from apps.pools.models import Price
-from apps.runs.adapters import LedgerRecorder
+from apps.runs.coordination.fail_run import BROKEN, run_give_up
+from apps.runs.execution.recorder import LedgerRecorder
 from apps.runs.models import Run, RunState
-from apps.runs.recovery import BROKEN, run_give_up
 from apps.runs.selectors import run_events
 from apps.runs.services import run_cancel
 from tests.conftest import Cast, Site
@@ -287,7 +287,7 @@ def test_a_team_without_budgets_is_remembered_as_such(site, monkeypatch):
         asked.append(team_id)
         return ()
 
-    monkeypatch.setattr("apps.runs.adapters.standings_read", read)
+    monkeypatch.setattr("apps.runs.execution.recorder.standings_read", read)
     ask(site, 5)
     assert asked == []
 

@@ -14,10 +14,16 @@ from apps.llm.http import open_transport
 from apps.llm.types import Endpoint
 from apps.pools.models import Worker
 from apps.pools.types import HealthState
-from apps.runs import executor as executor_module
-from apps.runs.calling import EndpointCaller
-from apps.runs.circuits import FAILURES, REST_S, WINDOW_S, Circuits, circuit_key
-from apps.runs.latencies import Latencies
+from apps.runs.execution import executor as executor_module
+from apps.runs.execution.circuit_breaker import (
+    FAILURES,
+    REST_S,
+    WINDOW_S,
+    Circuits,
+    circuit_key,
+)
+from apps.runs.execution.latency_stats import Latencies
+from apps.runs.execution.model_caller import EndpointCaller
 from apps.runs.selectors import worker_healths
 
 TEAM = uuid.uuid4()

@@ -13,7 +13,12 @@ import pytest
 
 from apps.core.errors import NotFound
 from apps.runs.models import Run
-from apps.runs.resolution import ModelName, direct_model, is_direct, parse_model
+from apps.runs.planning.model_resolver import (
+    ModelName,
+    direct_model,
+    is_direct,
+    parse_model,
+)
 from tests.conftest import Site
 from tests.factories import PoolFactory, issue_key
 

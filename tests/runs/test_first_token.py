@@ -13,10 +13,10 @@ from apps.llm.chat import ChatClient
 from apps.llm.http import open_transport
 from apps.llm.types import Endpoint, Timeouts
 from apps.pools.models import Worker
-from apps.runs import latencies as latencies_module
-from apps.runs.calling import EndpointCaller
-from apps.runs.circuits import Circuits, circuit_key
-from apps.runs.latencies import ENOUGH, Latencies
+from apps.runs.execution import latency_stats as latencies_module
+from apps.runs.execution.circuit_breaker import Circuits, circuit_key
+from apps.runs.execution.latency_stats import ENOUGH, Latencies
+from apps.runs.execution.model_caller import EndpointCaller
 from apps.runs.models import Run
 from apps.runs.selectors import run_events
 from tests.conftest import Site

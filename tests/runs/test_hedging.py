@@ -10,8 +10,8 @@ from apps.engine import events as ev
 from apps.engine.usage import Cost
 from apps.pools.models import Tier, Worker
 from apps.pools.selectors import snapshots_forget
-from apps.runs.executor import get_executor
-from apps.runs.latencies import ENOUGH
+from apps.runs.execution.executor import get_executor
+from apps.runs.execution.latency_stats import ENOUGH
 from apps.runs.models import Run, Step
 from apps.runs.selectors import run_record
 from tests.runs.asking import Stage, planned

@@ -6,8 +6,8 @@ import uuid
 
 import pytest
 
-from apps.runs import latencies as module
-from apps.runs.latencies import ENOUGH, KEPT, Latencies
+from apps.runs.execution import latency_stats as module
+from apps.runs.execution.latency_stats import ENOUGH, KEPT, Latencies
 
 KEY = (uuid.uuid4(), "http://host/v1", "model")
 OTHER = (uuid.uuid4(), "http://host/v1", "model")

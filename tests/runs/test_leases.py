@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from apps.accounts.models import Team
 from apps.core.ids import new_id
-from apps.runs.leases import (
+from apps.runs.coordination.leases import (
     QUEUE_S,
     Ownership,
     is_owned,

@@ -20,8 +20,8 @@ from apps.pools.types import (
     WorkerSnapshot,
 )
 from apps.runs.models import Run
-from apps.runs.narrowing import resolve_narrowed
-from apps.runs.resolution import parse_model, resolve
+from apps.runs.planning.model_resolver import parse_model, resolve
+from apps.runs.planning.restrictions import resolve_narrowed
 from apps.runs.selectors import order_of, run_events
 from apps.runs.types import Narrowing, RunOrder
 from tests.conftest import Site

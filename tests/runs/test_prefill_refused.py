@@ -9,8 +9,8 @@ from apps.engine import events as ev
 from apps.engine.errors import CallFault
 from apps.engine.usage import Usage
 from apps.pools.models import Worker
+from apps.runs.execution.prefill_refusals import PrefillWatch
 from apps.runs.models import Run
-from apps.runs.prefills import PrefillWatch
 from apps.runs.selectors import run_events
 from tests.conftest import Site
 from tests.runs.asking import Stage, eventually, planned

@@ -18,11 +18,18 @@ from apps.llm.errors import BadResponse, ConnectFailed, LlmError
 from apps.llm.http import open_transport
 from apps.llm.types import Endpoint
 from apps.llm.vllm import ServerLoad
-from apps.runs.calling import EndpointCaller
-from apps.runs.circuits import Circuits
-from apps.runs.executor import get_executor
-from apps.runs.latencies import Latencies
-from apps.runs.queues import BLIND_S, FRESH_S, IDLE_S, READ_S, QueueGuard, Queues
+from apps.runs.execution.circuit_breaker import Circuits
+from apps.runs.execution.conductor_load import (
+    BLIND_S,
+    FRESH_S,
+    IDLE_S,
+    READ_S,
+    QueueGuard,
+    Queues,
+)
+from apps.runs.execution.executor import get_executor
+from apps.runs.execution.latency_stats import Latencies
+from apps.runs.execution.model_caller import EndpointCaller
 from tests.conftest import Site
 from tests.runs.starting import on_loop, order, run
 

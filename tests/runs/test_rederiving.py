@@ -22,13 +22,13 @@ from apps.audit.rows import SHOWN, verify_rows
 from apps.audit.services import content_erase
 from apps.audit.writer import close_writer
 from apps.engine import events as ev
-from apps.runs import rederiving
+from apps.runs.coordination.fail_run import BROKEN, run_give_up
 from apps.runs.models import Run, Step, UsageDay
-from apps.runs.projection import STEP_COLUMNS
-from apps.runs.recovery import BROKEN, run_give_up
+from apps.runs.records import row_checks as rederiving
+from apps.runs.records.projection import STEP_COLUMNS
 from apps.runs.services import run_texts_erase
-from apps.runs.usage import DAY, start_of, sums_between
-from apps.runs.usage_days import GROUPS
+from apps.runs.usage.daily_rollup import GROUPS
+from apps.runs.usage.report import DAY, start_of, sums_between
 from tests.audit.examples import ALICE, execute
 from tests.factories import TeamFactory, UserFactory
 from tests.playground import stories

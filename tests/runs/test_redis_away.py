@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.core.redis_outage import redis_outage
-from apps.runs import rooms
+from apps.runs.live import run_feed as rooms
 from tests.runs.asking import frames, planned, recorded, seqs, texts, until
 
 

@@ -10,9 +10,9 @@ import pytest
 from apps.core.errors import InvalidInput
 from apps.engine.ports import CallParams, Message, PlanRequest, Task
 from apps.pools.types import PoolSnapshot
-from apps.runs.narrowing import check_suited, resolve_narrowed
-from apps.runs.orders import delivery_of
-from apps.runs.resolution import Resolved, continued, parse_model, resolve
+from apps.runs.planning.model_resolver import Resolved, continued, parse_model, resolve
+from apps.runs.planning.restrictions import check_suited, resolve_narrowed
+from apps.runs.records.run_params import delivery_of
 from apps.runs.types import Narrowing
 from tests.runs.test_narrowing import order, pool
 

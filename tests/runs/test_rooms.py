@@ -16,12 +16,12 @@ from asgiref.sync import async_to_sync
 from channels.layers import InMemoryChannelLayer
 
 from apps.audit.types import Actor, EntryView
-from apps.runs import rooms
-from apps.runs.drafts import piece_frame
+from apps.runs.live import run_feed as rooms
+from apps.runs.live.partial_outputs import piece_frame
+from apps.runs.live.run_feed import PIECES, RECORDED, Room, Seat, group_name
+from apps.runs.live.watchers import SocketOwner
 from apps.runs.models import Run
-from apps.runs.rooms import PIECES, RECORDED, Room, Seat, group_name
 from apps.runs.types import CallKey
-from apps.runs.watchers import SocketOwner
 
 PLACE = (0, 0, 1)
 TOKENS = 500

@@ -12,7 +12,7 @@ import pytest
 
 from apps.core.errors import Overloaded
 from apps.runs.errors import TeamRunsExceeded
-from apps.runs.shares import Shares
+from apps.runs.execution.team_shares import Shares
 from tests.conftest import Site, add_worker, make_pool
 from tests.factories import issue_key
 from tests.operations.silent import Silent, silent_provider

@@ -14,13 +14,13 @@ from apps.audit.types import Actor
 from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.pools.selectors import snapshots_forget
-from apps.runs import executor
-from apps.runs.executor import get_executor
-from apps.runs.leases import MAX_DEATHS, leases_sweep
+from apps.runs.coordination.cancel_requests import stop_ask
+from apps.runs.coordination.leases import MAX_DEATHS, leases_sweep
+from apps.runs.execution import executor
+from apps.runs.execution.executor import get_executor
 from apps.runs.models import Process, Run, RunState, RunStop
 from apps.runs.selectors import run_events
 from apps.runs.services import run_cancel, run_enqueue
-from apps.runs.stops import stop_ask
 from tests.conftest import Cast
 from tests.factories import ACTOR
 from tests.runs.asking import planned

@@ -21,8 +21,8 @@ from apps.runs.models import Process, Run, RunState, Step, UsageDay, UsagePart
 from apps.runs.selectors import usage_by
 from apps.runs.services import usage_report
 from apps.runs.types import UsageGroup, UsageRow
-from apps.runs.usage import part_day, sums_between
-from apps.runs.usage_keeping import UsageWatch, usage_keep
+from apps.runs.usage.report import part_day, sums_between
+from apps.runs.usage.rollup_schedule import UsageWatch, usage_keep
 from tests.conftest import Cast
 from tests.factories import UserFactory, issue_key
 from tests.runs.test_usage import ran, step
@@ -173,7 +173,7 @@ class House:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_kept_changes_no_figure(cast, seed, monkeypatch):
-    monkeypatch.setattr("apps.runs.usage_parts.ENOUGH", 3)
+    monkeypatch.setattr("apps.runs.usage.intraday_rollup.ENOUGH", 3)
     random = Random(seed)
     house, before = House(cast, random), MIDNIGHT - 6 * DAY
     with time_machine.travel(MIDNIGHT, tick=False) as clock:
@@ -258,8 +258,8 @@ def test_the_newest_days_are_kept_first_and_few_at_once(cast, monkeypatch):
         seen.append((begin, end))
         return sums_between(team_id, begin, end, groups)
 
-    monkeypatch.setattr("apps.runs.usage_days.sums_between", note)
-    monkeypatch.setattr("apps.runs.usage_days.DAYS_AT_ONCE", 2)
+    monkeypatch.setattr("apps.runs.usage.daily_rollup.sums_between", note)
+    monkeypatch.setattr("apps.runs.usage.daily_rollup.DAYS_AT_ONCE", 2)
     ran(cast, now - 7 * DAY)
     usage_keep(cast.team.id)
     assert seen == sorted(seen, reverse=True)
@@ -268,7 +268,7 @@ def test_the_newest_days_are_kept_first_and_few_at_once(cast, monkeypatch):
 
 
 def test_very_old_days_are_left_to_whoever_asks(cast, monkeypatch):
-    monkeypatch.setattr("apps.runs.usage_days.KEPT_BACK", 3 * DAY)
+    monkeypatch.setattr("apps.runs.usage.daily_rollup.KEPT_BACK", 3 * DAY)
     now = timezone.now()
     ran(cast, now - 9 * DAY)
     usage_keep(cast.team.id)
@@ -329,7 +329,7 @@ def test_two_processes_at_once_keep_each_day_once(cast, monkeypatch):
         finally:
             connection.close()
 
-    monkeypatch.setattr("apps.runs.usage_days.sums_between", sum_together)
+    monkeypatch.setattr("apps.runs.usage.daily_rollup.sums_between", sum_together)
     keepers = [threading.Thread(target=keep) for _ in range(2)]
     for keeper in keepers:
         keeper.start()
@@ -340,7 +340,7 @@ def test_two_processes_at_once_keep_each_day_once(cast, monkeypatch):
 
 
 def test_days_and_parts_go_with_their_team(cast, monkeypatch):
-    monkeypatch.setattr("apps.runs.usage_parts.ENOUGH", 1)
+    monkeypatch.setattr("apps.runs.usage.intraday_rollup.ENOUGH", 1)
     with time_machine.travel(MIDNIGHT + DAY / 2, tick=False):
         for at in (MIDNIGHT - DAY, MIDNIGHT + DAY / 4):
             ran(cast, at, id=first_id(at))
@@ -363,7 +363,7 @@ def kept_parts(cast: Cast) -> list[timedelta]:
 @pytest.fixture
 def _noon(cast, monkeypatch):
     """Begin a run at ten o'clock and one five minutes before noon."""
-    monkeypatch.setattr("apps.runs.usage_parts.ENOUGH", 1)
+    monkeypatch.setattr("apps.runs.usage.intraday_rollup.ENOUGH", 1)
     with time_machine.travel(MIDNIGHT + 12 * HOUR, tick=False) as clock:
         for at in (10 * HOUR, 12 * HOUR - 5 * MINUTE):
             begun = MIDNIGHT + at
@@ -409,7 +409,7 @@ def test_a_part_ends_where_a_run_goes_on(cast, _noon):
 
 
 def test_little_news_makes_no_part(cast, _noon, monkeypatch):
-    monkeypatch.setattr("apps.runs.usage_parts.ENOUGH", 2)
+    monkeypatch.setattr("apps.runs.usage.intraday_rollup.ENOUGH", 2)
     usage_keep(cast.team.id)
     assert kept_parts(cast) == []
 
@@ -445,7 +445,7 @@ def test_a_part_that_goes_while_it_is_read_is_summed_from_runs(
         UsagePart.objects.for_team(cast.team.id).delete()
         return part_day(until)
 
-    monkeypatch.setattr("apps.runs.usage.part_day", drop)
+    monkeypatch.setattr("apps.runs.usage.report.part_day", drop)
     assert figures(cast) == before
 
 

@@ -13,8 +13,8 @@ from django.urls import reverse
 from websockets.exceptions import InvalidStatus
 
 from apps.audit.models import Content
-from apps.runs import watchers
-from apps.runs.executor import get_executor
+from apps.runs.execution.executor import get_executor
+from apps.runs.live import watchers
 from tests.accounts.second_factors import sign_in
 from tests.conftest import membership
 from tests.runs.asking import (

@@ -20,7 +20,7 @@ from apps.accounts.services import api_key_issue, invitation_create
 from apps.core.errors import InvalidFields
 from apps.core.plain_text import is_plain, plain
 from apps.pools.models import Credential
-from apps.runs.projection import title_of
+from apps.runs.records.projection import title_of
 from tests.console.conftest import browser_of
 from tests.factories import ACTOR, BASE_URL, PASSWORD
 

@@ -15,8 +15,8 @@ import httpx
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from apps.engine import events as ev
-from apps.runs.history import run_events
 from apps.runs.models import Run
+from apps.runs.records.history import run_events
 from tests.vllm.conftest import CHAT, Stage, body, eventually
 from tests.vllm.server import ENDLESS_TOKENS, KEY, PATIENCE_S, SEATS, VllmServer
 

@@ -18,8 +18,8 @@ from apps.engine import events as ev
 from apps.llm.vllm import ServerLoad
 from apps.pools.models import Conductor, ConductorMode
 from apps.pools.services import conductor_update, credential_create, worker_create
-from apps.runs.history import run_events
 from apps.runs.models import Run
+from apps.runs.records.history import run_events
 from tests.conftest import Site
 from tests.factories import ACTOR
 from tests.vllm.server import KEY, PATIENCE_S, VllmServer

@@ -11,8 +11,8 @@ from django.test import Client
 from apps.engine import events as ev
 from apps.engine.errors import CallFault
 from apps.llm.types import Endpoint, Timeouts
-from apps.runs import queues
-from apps.runs.executor import get_executor
+from apps.runs.execution import conductor_load as queues
+from apps.runs.execution.executor import get_executor
 from tests.conftest import Site
 from tests.runs.starting import on_loop
 from tests.vllm.asking import (

@@ -40,7 +40,7 @@ from apps.gateway.responses.items import (
 )
 from apps.gateway.responses.tools import told_choice, told_format, told_tool
 from apps.gateway.tool_calls import with_ids
-from apps.runs.resolution import is_direct
+from apps.runs.planning.model_resolver import is_direct
 from apps.runs.types import RunSummary, StepSummary
 
 FAILED, CANCELLED = "failed", "cancelled"

@@ -37,7 +37,7 @@ from apps.rest.throttles import pass_run
 from apps.rest.told import ToldRun, tell
 from apps.rest.views import RestView
 from apps.runs.models import Run, RunState, Source
-from apps.runs.resolution import is_direct
+from apps.runs.planning.model_resolver import is_direct
 from apps.runs.selectors import SEARCHED, access_run, run_estimate, run_list
 from apps.runs.services import (
     run_cancel,

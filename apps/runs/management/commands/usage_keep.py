@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from apps.accounts.models import Team
-from apps.runs.usage_keeping import usage_keep
+from apps.runs.usage.rollup_schedule import usage_keep
 
 
 class Command(BaseCommand):

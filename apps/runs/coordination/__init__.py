@@ -1,0 +1,1 @@
+"""How processes share runs: leases, fences, requests to cancel, notices of work."""

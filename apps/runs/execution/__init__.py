@@ -1,0 +1,1 @@
+"""Runs at work in this process: from an order to its end on record."""

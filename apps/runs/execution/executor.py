@@ -1,0 +1,406 @@
+"""Executes the runs of one process on its event loop, a bounded number at a time.
+
+Opened and closed with the process. On closing it gives unfinished runs back, for other
+processes to take up from the ledger, or for the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import partial
+
+from django.conf import settings
+from django.db import DatabaseError
+from django.utils.module_loading import import_string
+
+from apps.audit.types import Actor, EntryView
+from apps.audit.writer import close_writer
+from apps.core.errors import ConductorError, Conflict, NotFound, Overloaded
+from apps.core.ids import new_id
+from apps.core.outages import is_outage
+from apps.engine import events as ev
+from apps.llm.chat import ChatClient
+from apps.llm.http import HttpTransport, open_transport
+from apps.llm.vllm import read_load
+from apps.pools.types import PoolSnapshot
+from apps.runs.coordination.cancel_requests import Stop
+from apps.runs.coordination.fail_run import OWNER_LOST, fault_at_resume, run_give_up
+from apps.runs.coordination.leases import MAX_DEATHS, Ownership
+from apps.runs.execution.circuit_breaker import Circuits, circuit_key
+from apps.runs.execution.conductor_load import QueueGuard, Queues
+from apps.runs.execution.cost_cap import Allowance, Treasurer
+from apps.runs.execution.instrumentation import Observer
+from apps.runs.execution.latency_stats import Latencies
+from apps.runs.execution.lease_keeper import Tenure
+from apps.runs.execution.live_run import Equipment, Execution
+from apps.runs.execution.model_caller import EndpointCaller
+from apps.runs.execution.prefill_refusals import PrefillNotes
+from apps.runs.execution.recorder import (
+    PoolLoader,
+    idempotency_sweep,
+    reservations_keep,
+)
+from apps.runs.execution.team_shares import Shares
+from apps.runs.live.broadcaster import Broadcaster
+from apps.runs.models import ProcessKind, Run
+from apps.runs.planning.ignored_params import with_ignored
+from apps.runs.planning.model_resolver import (
+    ModelName,
+    Resolved,
+    continued,
+    parse_model,
+    resolve,
+    unknown_model,
+)
+from apps.runs.planning.prompt_limits import check_contexts
+from apps.runs.planning.restrictions import check_suited, is_narrowed, resolve_narrowed
+from apps.runs.records.history import entries_of, interrupted_run
+from apps.runs.types import RunOrder
+
+logger = logging.getLogger(__name__)
+MAX_RESOLVED = 10_000
+"""Models of teams whose resolution is remembered."""
+DRAIN_S = 5.0
+"""How long closing waits for runs to let go of their connections."""
+READ_AT_ONCE = 16
+"""Runs whose histories are read together, and so are in memory at the same time."""
+KEEP_S = 60.0
+"""How often this process says that its runs go on, frees what dead ones held, and
+forgets idempotency keys of yesterday."""
+
+
+class Executor:
+    """The runs of this process."""
+
+    def __init__(
+        self, transport: HttpTransport, kind: ProcessKind = ProcessKind.WEB
+    ) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._transport = transport
+        self._client = ChatClient(transport, settings.MAX_ANSWER_CHARACTERS)
+        self._pools = PoolLoader()
+        self._treasurer = Treasurer()
+        self._resolved: dict[tuple[uuid.UUID, str], tuple[PoolSnapshot, Resolved]] = {}
+        self._gate = import_string(settings.RUN_GATE)()
+        self._live: dict[uuid.UUID, Execution] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._shares = Shares()
+        self._is_closing = False
+        self.broadcaster = Broadcaster(self.find)
+        self.circuits = Circuits()
+        self.latencies = Latencies()
+        self._observer = Observer()
+        self._prefills = PrefillNotes()
+        self.queues = Queues(
+            partial(read_load, transport), settings.CONDUCTOR_MAX_QUEUE
+        )
+        self._keeper = asyncio.create_task(self._keep_rows())
+        leaves_queue = kind == ProcessKind.WEB and settings.BACKGROUND_RUNS == "workers"
+        self.tenure = Tenure(self, kind, leaves_queue=leaves_queue)
+
+    @property
+    def live_ids(self) -> Collection[uuid.UUID]:
+        """Return the runs that execute here."""
+        return self._live.keys()
+
+    @property
+    def room(self) -> int:
+        """Return how many more runs may execute here."""
+        return 0 if self._is_closing else settings.MAX_LIVE_RUNS - len(self._live)
+
+    def find(self, run_id: uuid.UUID) -> Execution | None:
+        """Return the run if it is executing here."""
+        return self._live.get(run_id)
+
+    async def start(
+        self, order: RunOrder, run_id: uuid.UUID | None = None
+    ) -> Execution:
+        """Accept an order and begin; `run_id` must never have been used before.
+
+        Raises: NotFound, InvalidInput, NotAllowed, BudgetExceeded, Overloaded;
+        Conflict if `run_id` is executing.
+        """
+        self._refuse_when_full(order.team_id)
+        resolved = await self._resolve(order)
+        check_suited(order, resolved)
+        check_contexts(order, resolved)
+        order = with_ignored(order, resolved)
+        allowance = await self._treasurer.allow(order, resolved)
+        # Others may have begun meanwhile, or the process may have begun to close.
+        self._refuse_when_full(order.team_id)
+        ownership = Ownership(self.tenure.lease_id, 0)
+        return self._begin(run_id or new_id(), order, resolved, ownership, allowance)
+
+    async def enqueue(
+        self, order: RunOrder, run_id: uuid.UUID | None = None
+    ) -> uuid.UUID:
+        """Put a run on record for whatever process claims it; return its id.
+
+        Raises: as `start`; LedgerUnavailable.
+        """
+        self._refuse_when_closing()
+        resolved = await self._resolve(order)
+        check_suited(order, resolved)
+        check_contexts(order, resolved)
+        order = with_ignored(order, resolved)
+        allowance = await self._treasurer.allow(order, resolved)
+        nobodys = Ownership(None, 0)
+        run_id = run_id or new_id()
+        execution = Execution(run_id, order, resolved, nobodys, allowance)
+        await execution.put_on_record(self._treasurer)
+        return run_id
+
+    async def claim(self, run_id: uuid.UUID) -> bool:
+        """Execute a run that is nobody's; False if there is no such run or no room."""
+        return await self.tenure.claim(run_id)
+
+    async def take_up(self, runs: Sequence[Run]) -> None:
+        """Go on with runs that are this process's now; end those that can't go on."""
+        waiting = []
+        for run in runs:
+            if run.deaths >= MAX_DEATHS:  # perhaps of reading its history: not again
+                await run_give_up(run, OWNER_LOST)
+            elif run.id not in self._live:  # else not yet dropped; a later sweep's
+                waiting.append(run)
+        while waiting:
+            some, waiting = waiting[:READ_AT_ONCE], waiting[READ_AT_ONCE:]
+            entries = await self._read(some)
+            for run in some:
+                await self._take_up(run, entries.get(run.id))
+
+    async def _read(self, runs: Sequence[Run]) -> dict[uuid.UUID, list[EntryView]]:
+        """Return the entries of runs; nothing if that fails for one of them."""
+        try:
+            entries: dict[uuid.UUID, list[EntryView]] = await entries_of(runs)
+        except Exception as exc:  # the boundary: entries may have been changed
+            if is_outage(exc):
+                raise
+            logger.warning("histories are read one by one", exc_info=exc)
+            return {}
+        return entries
+
+    async def _take_up(self, run: Run, entries: list[EntryView] | None) -> None:
+        try:
+            if entries is None:
+                entries = (await entries_of([run]))[run.id]
+            count = await self._resume(run, entries)
+        except Exception as exc:  # the boundary, as above
+            if is_outage(exc):
+                raise  # no fault of this run: nothing works without the database
+            logger.exception("run %s cannot be resumed", run.id)
+            await run_give_up(run, fault_at_resume(exc))
+        else:
+            logger.info("run %s taken up after %d events", run.id, count)
+
+    async def _resume(self, run: Run, entries: Sequence[EntryView]) -> int:
+        """Go on with a run; return how many events it has had."""
+        order, history = interrupted_run(run, entries)
+        resolved = await self._resolve(order)
+        created = history[0]
+        assert isinstance(created, ev.RunCreated)
+        allowance = await self._treasurer.keep(order, run.id, created)
+        ownership = Ownership(run.owner_id, run.fence)
+        self._begin(run.id, order, resolved, ownership, allowance, history)
+        return len(history)
+
+    def stop(self, stop: Stop) -> None:
+        """Cancel a run of this process, as somebody elsewhere wished."""
+        if (execution := self._live.get(stop.run_id)) is not None:
+            execution.cancel(stop.reason, by=stop.actor)
+
+    async def drop_all(self) -> None:
+        """Stop executing, without a word on record: the runs are others' now."""
+        for execution in list(self._live.values()):
+            execution.abandon()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=DRAIN_S)
+
+    async def close(self, drain_s: float = 0.0) -> None:
+        """Let runs end for `drain_s`, give back the others, close every connection."""
+        self._is_closing = True
+        if self._tasks and drain_s:
+            await asyncio.wait(self._tasks, timeout=drain_s)
+        self._keeper.cancel()
+        await self.drop_all()
+        await self._prefills.close()
+        await self.queues.close()
+        await self.tenure.end()
+        await self.broadcaster.close()
+        await self._observer.close()
+        await self._transport.aclose()
+
+    async def _resolve(self, order: RunOrder) -> Resolved:
+        name = parse_model(order.model)
+        snapshot = await self._snapshot(order, name)
+        if is_narrowed(order):
+            return self._adapt(resolve_narrowed(name, order, snapshot), order)
+        key = (order.team_id, order.model)
+        known = self._resolved.get(key)
+        if known is not None and known[0] is snapshot:
+            return self._adapt(known[1], order)
+        resolved = resolve(name, order.model, snapshot)
+        if len(self._resolved) >= MAX_RESOLVED:
+            self._resolved.clear()
+        self._resolved[key] = (snapshot, resolved)
+        return self._adapt(resolved, order)
+
+    def _adapt(self, resolved: Resolved, order: RunOrder) -> Resolved:
+        """Return what this order alone needs otherwise."""
+        if order.continues:
+            resolved = continued(resolved, order.continues)
+        if resolved.limits.is_hedged:
+            resolved = self._paced(resolved, order)
+        return resolved
+
+    def _paced(self, resolved: Resolved, order: RunOrder) -> Resolved:
+        """Note how long each worker may take to begin before it gets a rival."""
+        is_streamed = order.is_streamed or order.is_watched
+        workers = tuple(
+            replace(
+                worker,
+                hedge_after_s=self.latencies.p95_s(
+                    circuit_key(order.team_id, resolved.endpoints[worker.name]),
+                    is_streamed=is_streamed,
+                ),
+            )
+            for worker in resolved.pool.workers
+        )
+        return replace(resolved, pool=replace(resolved.pool, workers=workers))
+
+    async def _snapshot(self, order: RunOrder, name: ModelName) -> PoolSnapshot:
+        try:
+            return await self._pools.load(order.team_id, name.pool)
+        except NotFound as exc:
+            if name.pool is None:
+                raise
+            raise unknown_model(order.model) from exc
+
+    def _refuse_when_closing(self) -> None:
+        if self._is_closing:
+            raise Overloaded("this process is shutting down", retry_after_s=2)
+
+    def _refuse_when_full(self, team_id: uuid.UUID) -> None:
+        self._refuse_when_closing()
+        self._shares.require(team_id)
+
+    def _begin(
+        self,
+        run_id: uuid.UUID,
+        order: RunOrder,
+        resolved: Resolved,
+        ownership: Ownership,
+        allowance: Allowance | None,
+        history: Sequence[ev.Event] = (),
+    ) -> Execution:
+        if run_id in self._live:
+            raise Conflict(f"run {str(run_id)!r} is executing already")
+        execution = Execution(run_id, order, resolved, ownership, allowance, history)
+        self.broadcaster.attach(execution)
+        self._observer.attach(execution, resolved, history)
+        caller = EndpointCaller(
+            self._client,
+            resolved.endpoints,
+            order.team_id,
+            self.circuits,
+            self.latencies,
+            order.vectors,
+        )
+        guard = QueueGuard(caller, self.queues)
+        task = execution.start(
+            Equipment(guard, self._gate, self._treasurer, self._prefills)
+        )
+        self._live[run_id] = execution
+        self._shares.add(order.team_id)
+        self._tasks.add(task)
+        task.add_done_callback(lambda done: self._forget(run_id, done))
+        return execution
+
+    async def _keep_rows(self) -> None:
+        while True:
+            await asyncio.sleep(KEEP_S)
+            held = [run_id for run_id, run in self._live.items() if run.holds_money]
+            try:
+                await reservations_keep(held)
+                await idempotency_sweep()
+            except DatabaseError as exc:
+                logger.warning("reservations or keys not swept this time: %s", exc)
+
+    def _forget(self, run_id: uuid.UUID, task: asyncio.Task[None]) -> None:
+        execution = self._live.pop(run_id, None)
+        self._tasks.discard(task)
+        self._observer.leave(run_id)
+        if execution is not None:
+            self._shares.remove(execution.order.team_id)
+        if execution is not None and execution.order.meter is not None:
+            execution.order.meter.settle(execution.used_tokens)
+        # The ledger is away, or refuses even to end the run: it stays on record as
+        # running, and the next sweep takes it up.
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            logger.error("run %s interrupted", run_id, exc_info=failure)
+
+
+_executor: Executor | None = None
+
+
+def get_executor() -> Executor:
+    """Return this process's executor. Raises: Overloaded if none is open."""
+    if _executor is None:
+        raise Overloaded("this process executes no runs", retry_after_s=5)
+    return _executor
+
+
+def find_run(run_id: uuid.UUID, team_id: uuid.UUID) -> Execution | None:
+    """Return a team's run if it is executing in this process."""
+    execution = None if _executor is None else _executor.find(run_id)
+    if execution is None or execution.order.team_id != team_id:
+        return None
+    return execution
+
+
+def is_resting(team_id: uuid.UUID, base_url: str, model: str) -> bool:
+    """Say whether this process keeps calls back from an endpoint that kept failing."""
+    return _executor is not None and _executor.circuits.is_open(
+        (team_id, base_url, model)
+    )
+
+
+async def open_executor(kind: ProcessKind = ProcessKind.WEB) -> Executor:
+    """Open this process's executor on the running loop; it takes a lease.
+
+    Raises: DatabaseError.
+    """
+    global _executor
+    transport = open_transport(
+        allowed_networks=settings.MODEL_NETWORKS, allowed_ports=settings.MODEL_PORTS
+    )
+    executor = Executor(transport, kind)
+    await executor.tenure.begin()
+    _executor = executor
+    return executor
+
+
+async def close_executor(drain_s: float = 0.0) -> None:
+    """Close it, then the ledger's writer; runs may go on for `drain_s` before."""
+    global _executor
+    executor, _executor = _executor, None
+    if executor is not None:
+        await executor.close(drain_s)
+    await asyncio.to_thread(close_writer)
+
+
+async def stop_run(run_id: uuid.UUID, reason: str, by: Actor | None) -> bool:
+    """Cancel a run of this process; False if it was not this that ended it."""
+    execution = get_executor().find(run_id)
+    if execution is None:
+        return False
+    execution.cancel(reason, by=by)
+    try:
+        summary = await execution.finished()
+    except ConductorError:
+        return False
+    # Its answer may have been on its way to the ledger already.
+    return isinstance(summary.end, ev.RunCancelled)

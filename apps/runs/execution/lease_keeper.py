@@ -1,0 +1,180 @@
+"""Holds this process's lease, and takes up runs that are nobody's.
+
+Whatever becomes of the process, each of its runs ends up in somebody's hands: it gives
+them back when it closes in order, loses them when it stops renewing its lease, and
+takes up again those that it had to drop because the ledger was away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Protocol
+
+from django.db import DatabaseError, InterfaceError
+
+from apps.runs.coordination.cancel_requests import LOOK_S, Stop
+from apps.runs.coordination.leases import RENEW_S, SWEEP_S
+from apps.runs.execution.recorder import (
+    UsageKeeper,
+    claim_runs,
+    lease_close,
+    lease_open,
+    lease_renew,
+    lease_reopen,
+    owned_runs,
+    sweep_leases,
+    take_deaths_back,
+    take_stops,
+)
+from apps.runs.models import ProcessKind, Run
+from apps.runs.telemetry import metrics
+
+logger = logging.getLogger(__name__)
+USAGE_S = 60.0
+"""How often the eldest process keeps what teams used, added up."""
+
+
+class Hands(Protocol):
+    """What executes the runs of this process."""
+
+    @property
+    def live_ids(self) -> Collection[uuid.UUID]:
+        """Return the runs that execute here."""
+        ...
+
+    @property
+    def room(self) -> int:
+        """Return how many more may."""
+        ...
+
+    async def take_up(self, runs: Sequence[Run]) -> None:
+        """Go on with runs that are this process's now, whatever is wrong with some.
+
+        Raises: OperationalError, InterfaceError.
+        """
+        ...
+
+    def stop(self, stop: Stop) -> None:
+        """Cancel a run."""
+        ...
+
+    async def drop_all(self) -> None:
+        """Stop executing, without a word on record; return when it has stopped."""
+        ...
+
+
+class Tenure:
+    """The lease of one process."""
+
+    def __init__(self, hands: Hands, kind: ProcessKind, *, leaves_queue: bool) -> None:
+        """`leaves_queue`: runs that have just been queued are left to the workers."""
+        self.lease_id: uuid.UUID
+        """Set once it has begun; another one after a lease was lost."""
+        self._hands = hands
+        self._kind = kind
+        self._leaves_queue = leaves_queue
+        self._tasks: list[asyncio.Task[None]] = []
+        self._renewing = asyncio.Lock()
+        self._sweeping = asyncio.Lock()
+        self._asked: dict[uuid.UUID, asyncio.Future[bool]] = {}
+        self._usage = UsageKeeper()
+
+    async def begin(self) -> None:
+        """Take a lease and keep it. Raises: DatabaseError."""
+        self.lease_id = await lease_open(self._kind)
+        self._tasks = [
+            asyncio.create_task(_every(seconds, work))
+            for seconds, work in (
+                (RENEW_S, self.renew),
+                (SWEEP_S, self.sweep),
+                (LOOK_S, self.look_for_stops),
+                (USAGE_S, self.keep_usage),
+            )
+        ]
+
+    async def end(self) -> None:
+        """Give everything back; call it when nothing executes any more."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        try:
+            await lease_close(self.lease_id)
+        except (DatabaseError, InterfaceError) as exc:
+            logger.warning("lease not given back, it will run out: %s", exc)
+
+    async def renew(self) -> None:
+        """Prolong the lease; if it is over, drop everything and take another one."""
+        async with self._renewing:
+            if await lease_renew(self.lease_id, len(self._hands.live_ids)):
+                return
+            metrics.LEASES_LOST.add()
+            logger.error("lease lost: this process stood still for too long")
+            # It is alive: neither it nor its runs are to blame.
+            await take_deaths_back(list(self._hands.live_ids))
+            await self._hands.drop_all()
+            self.lease_id = await lease_reopen(self._kind)
+
+    async def sweep(self) -> None:
+        """Take up what is nobody's, or this process's and not at work."""
+        async with self._sweeping:
+            await self.renew()  # after a standstill nothing else may come first
+            await sweep_leases(self.lease_id)
+            owned = await owned_runs(self.lease_id)
+            live = self._hands.live_ids
+            strays = [run_id for run_id in owned if run_id not in live]
+            room, leaves_queue = self._hands.room, self._leaves_queue
+            runs = await claim_runs(self.lease_id, room, leaves_queue=leaves_queue)
+            if strays:
+                room -= len(runs)
+                runs += await claim_runs(self.lease_id, room, run_ids=strays)
+            await self._hands.take_up(runs)
+
+    async def claim(self, run_id: uuid.UUID) -> bool:
+        """Take up one run; False if it is somebody's or over, or there is no room.
+
+        Those that are asked for at the same time are claimed together.
+        """
+        answer = self._asked.get(run_id)
+        if answer is None:
+            answer = asyncio.get_running_loop().create_future()
+            self._asked[run_id] = answer
+        async with self._sweeping:
+            if not answer.done():
+                await self._claim_asked()
+        return answer.result()
+
+    async def _claim_asked(self) -> None:
+        asked, self._asked = self._asked, {}
+        live = self._hands.live_ids
+        wanted = [run_id for run_id in asked if run_id not in live]
+        taken: set[uuid.UUID] = set()
+        try:
+            runs = await claim_runs(self.lease_id, self._hands.room, run_ids=wanted)
+            taken = {run.id for run in runs}
+            await self._hands.take_up(runs)
+        finally:  # what was claimed and not taken up is the next sweep's
+            for run_id, answer in asked.items():
+                answer.set_result(run_id in taken)
+
+    async def look_for_stops(self) -> None:
+        """Cancel what somebody elsewhere wants stopped."""
+        live = list(self._hands.live_ids)
+        if live:
+            for stop in await take_stops(live):
+                self._hands.stop(stop)
+
+    async def keep_usage(self) -> None:
+        """Add up what teams used, if this process is the eldest."""
+        await self._usage.keep(self.lease_id)
+
+
+async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await work()
+        except (DatabaseError, InterfaceError) as exc:
+            logger.warning("leases: the database is away: %s", exc)

@@ -1,0 +1,258 @@
+"""Calls models for the engine: its port over the wire protocols.
+
+What the engine asks becomes a request of `apps.llm`, what comes back becomes the
+engine's items; circuits, latencies and counts are kept on the way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+import uuid
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from time import monotonic
+
+from apps.engine.errors import CallFailed, CallFault
+from apps.engine.messages import text_of
+from apps.engine.ports import CONDUCTOR, Call, CallEnd, Delta, ToolCallDelta
+from apps.engine.usage import Usage
+from apps.llm import types as wire
+from apps.llm.chat import ChatClient
+from apps.llm.errors import LlmError
+from apps.runs.execution.circuit_breaker import FAILURES, Circuits, Key, circuit_key
+from apps.runs.execution.latency_stats import Latencies
+from apps.runs.telemetry import metrics
+from apps.runs.types import VectorSink
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointCaller:
+    """Calls the models of one pool."""
+
+    client: ChatClient
+    endpoints: Mapping[str, wire.Endpoint]
+    team_id: uuid.UUID
+    circuits: Circuits
+    latencies: Latencies
+    vectors: VectorSink | None = None
+    """Where vectors go, if the run makes embeddings and somebody waits for them."""
+
+    async def stream(self, call: Call) -> AsyncGenerator[Delta | CallEnd, None]:
+        """Yield the answer, then its end; see `engine.ports.WorkerCaller`."""
+        endpoint = self.endpoints[call.worker]
+        key = circuit_key(self.team_id, endpoint)
+        role = metrics.CONDUCTOR if call.worker == CONDUCTOR else metrics.WORKER
+        wait = _Wait(self.latencies, key, call.is_streamed, (role, endpoint.protocol))
+        if rest_s := self.circuits.admit(key):
+            wait.count(CallFault.CIRCUIT_OPEN)
+            raise CallFailed(CallFault.CIRCUIT_OPEN, _resting(endpoint.name, rest_s))
+        try:
+            if endpoint.makes_embeddings:
+                answer, end = await self._embed(endpoint, call)
+                wait.end()
+                wait.complete()
+                self.circuits.succeeded(key)
+                yield answer
+                yield end
+                return
+            request = request_of(call)
+            if not call.is_streamed:
+                whole, finish = await self.client.complete(endpoint, request)
+                wait.end()
+                wait.complete()
+                self.circuits.succeeded(key)
+                yield _delta(whole)
+                yield _end(finish)
+                return
+            limit_s = self._first_token_s(endpoint, key)
+            async with aclosing(self.client.stream(endpoint, request)) as stream:
+                first = await _first(stream, limit_s, endpoint.name)
+                if first is not None:
+                    wait.end()
+                    yield self._passed_on(first, wait, key)
+                async for item in stream:
+                    yield self._passed_on(item, wait, key)
+        except CallFailed as exc:  # it did not begin in time
+            wait.leave(exc.fault)
+            self.circuits.failed(key, exc.fault)
+            raise
+        except LlmError as exc:
+            fault = CallFault(exc.fault)
+            self.circuits.failed(key, fault)
+            wait.count(fault)
+            raise CallFailed(
+                fault, exc.message, retry_after_s=exc.retry_after_s
+            ) from exc
+        except (GeneratorExit, asyncio.CancelledError):
+            wait.leave()
+            raise
+
+    def _first_token_s(self, endpoint: wire.Endpoint, key: Key) -> float | None:
+        own_s = endpoint.timeouts.first_token_s
+        return self.latencies.limit_s(key) if own_s is None else own_s
+
+    def _passed_on(
+        self, item: wire.Delta | wire.Finish, wait: _Wait, key: Key
+    ) -> Delta | CallEnd:
+        if not isinstance(item, wire.Finish):
+            return _delta(item)
+        wait.complete()
+        self.circuits.succeeded(key)
+        return _end(item)
+
+    async def _embed(
+        self, endpoint: wire.Endpoint, call: Call
+    ) -> tuple[Delta, CallEnd]:
+        """Make embeddings; return what the record keeps of them. Raises: LlmError."""
+        dimensions = (call.params.extra or {}).get("dimensions")
+        texts = [text_of(message) for message in call.messages]
+        request = wire.EmbeddingRequest(texts, dimensions)
+        found = await self.client.embed(endpoint, request)
+        if self.vectors is not None:
+            self.vectors.vectors = found.vectors
+        finish = wire.Finish("stop", found.model or endpoint.model, found.usage)
+        return Delta(_digest(found.vectors)), _end(finish)
+
+
+async def _first(
+    stream: AsyncGenerator[wire.Delta | wire.Finish, None],
+    limit_s: float | None,
+    name: str,
+) -> wire.Delta | wire.Finish | None:
+    """Return the first item; None if there is none.
+
+    What comes before it (a role, pings) is no item. Raises: CallFailed if it does not
+    come within `limit_s`; what the stream raises.
+    """
+    clock = asyncio.timeout(limit_s)
+    try:
+        async with clock:
+            return await anext(stream, None)
+    except TimeoutError:
+        if not clock.expired():
+            raise
+        message = f"{name!r}: no first token within {limit_s:g} s"
+        raise CallFailed(CallFault.FIRST_TOKEN_TIMEOUT, message) from None
+
+
+def _digest(vectors: Sequence[bytes]) -> str:
+    count = len(vectors)
+    numbers = len(vectors[0]) // wire.FLOAT_BYTES
+    digest = hashlib.sha256(b"".join(vectors)).hexdigest()
+    what = "1 embedding" if count == 1 else f"{count} embeddings"
+    return f"{what} of {numbers} numbers, sha256:{digest}"
+
+
+class _Wait:
+    """The time from a call's start to its first item, and to its end."""
+
+    __slots__ = (
+        "_is_counted",
+        "_is_streamed",
+        "_key",
+        "_labels",
+        "_latencies",
+        "_since",
+        "is_on",
+    )
+
+    def __init__(
+        self,
+        latencies: Latencies,
+        key: Key,
+        is_streamed: bool,
+        labels: tuple[str, str],
+    ) -> None:
+        """`labels`: the role and the protocol that the call is counted under."""
+        self.is_on = True
+        self._is_counted = False
+        self._latencies = latencies
+        self._key = key
+        self._is_streamed = is_streamed
+        self._labels = labels
+        self._since = monotonic()
+
+    def end(self) -> None:
+        """Note that the first item is there."""
+        self.is_on = False
+        after_s = monotonic() - self._since
+        self._latencies.began(self._key, is_streamed=self._is_streamed, after_s=after_s)
+        if self._is_streamed:
+            metrics.FIRST_SECONDS.observe(after_s, *self._labels)
+
+    def complete(self) -> None:
+        """Note that the answer is whole."""
+        metrics.CALL_SECONDS.observe(monotonic() - self._since, *self._labels)
+        self.count(metrics.COMPLETED)
+
+    def count(self, outcome: str) -> None:
+        """Count the call, once."""
+        if not self._is_counted:
+            self._is_counted = True
+            metrics.CALLS.add(*self._labels, outcome)
+
+    def leave(self, outcome: str = metrics.CLOSED) -> None:
+        """Note that nobody waits for the rest."""
+        self.count(outcome)
+        if self.is_on:
+            self._latencies.left(
+                self._key,
+                is_streamed=self._is_streamed,
+                after_s=monotonic() - self._since,
+            )
+
+
+def request_of(call: Call) -> wire.ChatRequest:
+    """Return what is asked of the model, in the words of `apps.llm`."""
+    params = call.params
+    return wire.ChatRequest(
+        messages=call.messages,
+        max_tokens=params.max_tokens,
+        temperature=params.temperature,
+        top_p=params.top_p,
+        stop=params.stop,
+        seed=params.seed,
+        response_format=params.response_format,
+        tools=params.tools,
+        tool_choice=params.tool_choice,
+        parallel_tool_calls=params.parallel_tool_calls,
+        extra=params.extra,
+        is_continued=call.is_continued,
+    )
+
+
+def _delta(given: wire.Delta) -> Delta:
+    if not given.tool_calls:
+        return Delta(given.text, given.reasoning)
+    calls = [
+        ToolCallDelta(call.index, call.id, call.name, call.arguments)
+        for call in given.tool_calls
+    ]
+    return Delta(given.text, given.reasoning, tuple(calls))
+
+
+def _end(finish: wire.Finish) -> CallEnd:
+    usage = finish.usage
+    return CallEnd(
+        None
+        if usage is None
+        else Usage(
+            usage.prompt_tokens,
+            usage.completion_tokens,
+            usage.cached_tokens,
+            usage.reasoning_tokens,
+        ),
+        finish.finish_reason,
+        finish.model,
+        finish.stop_sequence,
+    )
+
+
+def _resting(name: str, rest_s: float) -> str:
+    return (
+        f"{name!r}: failed {FAILURES} times in a row and is not asked for "
+        f"{math.ceil(rest_s)} s more"
+    )

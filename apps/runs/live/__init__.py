@@ -1,0 +1,1 @@
+"""Runs as they happen, for those who watch: feeds over websockets."""

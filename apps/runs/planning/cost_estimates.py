@@ -1,0 +1,82 @@
+"""What a run will cost, from the prices of its pool. Pure arithmetic, no ORM.
+
+The range is for a run in which nothing goes wrong: one plan for each round, each step
+answered at the first try. Re-plans and retries can cost more than its upper end.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from apps.engine.messages import IMAGE_TOKENS, estimate_tools, images_of
+from apps.engine.ports import CallParams, Messages, PoolWorker
+from apps.engine.usage import Price, Usage, estimate_tokens
+from apps.runs.planning.model_resolver import Resolved
+
+PLAN_INPUT_TOKENS = 1_500
+"""Instructions and examples around the prompt that the conductor reads."""
+STEP_INPUT_TOKENS = 200
+"""Instructions around the prompt that a worker reads."""
+SHORT_TOKENS = 100
+"""A short plan, and a short answer."""
+
+
+class PriceRange(NamedTuple):
+    """Micro-dollars."""
+
+    low: int
+    """A short plan, then one short answer of the cheapest worker."""
+    high: int
+    """Every round and step the limits allow, each answer as long as the dearest worker
+    may write, and read by all later steps of its round."""
+
+
+def unpriced(resolved: Resolved) -> list[str]:
+    """Return the models of a run whose price is unknown, in words."""
+    names = [f"worker {w.name!r}" for w in resolved.pool.workers if w.price is None]
+    if resolved.plans_with_model and resolved.pool.conductor_price is None:
+        names.append("the conductor")
+    return names
+
+
+def price_range(
+    prompt: str, params: CallParams, resolved: Resolved, messages: Messages = ()
+) -> PriceRange | None:
+    """Return what a run may cost; None if a price is missing.
+
+    Every worker is taken to read all images, and the tools.
+    """
+    if unpriced(resolved):
+        return None
+    tokens = estimate_tokens(prompt) + estimate_tools(params.tools)
+    tokens += IMAGE_TOKENS * len(images_of(messages))
+    workers, limits = resolved.pool.workers, resolved.limits
+    low = min(_answer(worker, tokens, params) for worker in workers)
+    high = max(_round(worker, tokens, limits.max_steps, params) for worker in workers)
+    if resolved.plans_with_model and (price := resolved.pool.conductor_price):
+        longest = resolved.pool.conductor_max_output_tokens
+        read = tokens + PLAN_INPUT_TOKENS
+        low += _cost(price, tokens, min(SHORT_TOKENS, longest))
+        high += _cost(price, read, longest)
+    return PriceRange(low, high * limits.max_rounds)
+
+
+def _answer(worker: PoolWorker, tokens: int, params: CallParams) -> int:
+    longest = min(worker.max_output_tokens, params.max_tokens or SHORT_TOKENS)
+    return _cost(worker.price, tokens, min(SHORT_TOKENS, longest))
+
+
+def _round(worker: PoolWorker, tokens: int, steps: int, params: CallParams) -> int:
+    """Return the cost of a round whose every step reads all earlier answers."""
+    longest = worker.max_output_tokens
+    inner = sum(
+        _cost(worker.price, tokens + STEP_INPUT_TOKENS + step * longest, longest)
+        for step in range(steps - 1)
+    )
+    read = tokens + STEP_INPUT_TOKENS + (steps - 1) * longest
+    last = min(longest, params.max_tokens or longest)
+    return inner + _cost(worker.price, read, last)
+
+
+def _cost(price: Price | None, read: int, written: int) -> int:
+    return price.cost_micros(Usage(read, written)) if price else 0

@@ -1,0 +1,249 @@
+"""From a run's events to the rows that lists and filters read.
+
+Each commit of a run writes its row once: all columns at the first commit, afterwards
+all that can change. Absolute values, so a replayed history leads to the same row.
+Written as plain SQL, because this runs for every run in the ledger's own thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import orjson
+
+from apps.audit.types import RowWrite
+from apps.core.plain_text import plain
+from apps.engine import events as ev
+from apps.runs.coordination.leases import Ownership
+from apps.runs.models import TITLE_CHARACTERS, RunState
+from apps.runs.records.run_view import RunTally, StepTally
+from apps.runs.types import RunOrder
+
+_FIXED = (
+    "id",
+    "team_id",
+    "source",
+    "model",
+    "pool_name",
+    "pool_version",
+    "title",
+    "actor_type",
+    "actor_id",
+    "actor_name",
+    "user_id",
+    "api_key_id",
+    "created_at",
+    "owner_id",
+    "fence",
+)
+CHANGING = (
+    "state",
+    "planner",
+    "plan",
+    "steps_total",
+    "steps_done",
+    "prompt_tokens",
+    "completion_tokens",
+    "orchestration_prompt_tokens",
+    "orchestration_completion_tokens",
+    "cost_micros",
+    "has_unknown_cost",
+    "latency_ms",
+    "overhead_ms",
+    "error_code",
+    "error_message",
+)
+"""Columns that follow from a run's events alone; see `run_columns`."""
+_CHANGING = (*CHANGING, "finished_at")
+_COLUMNS = _FIXED + _CHANGING
+INSERT_RUN = (
+    f"INSERT INTO runs_run ({', '.join(_COLUMNS)}) "  # nosec B608
+    f"VALUES ({', '.join(['%s'] * len(_COLUMNS))})"
+)
+UPDATE_RUN = (
+    f"UPDATE runs_run SET {' = %s, '.join(_CHANGING)} = %s "  # nosec B608
+    "WHERE id = %s AND fence = %s"
+)
+HOLD_KEY = (
+    "UPDATE runs_idempotencykey SET run_id = run_id "
+    'WHERE team_id = %s AND "key" = %s AND run_id = %s'
+)
+"""For the commit that puts a run on record: whoever lets go of its idempotency key
+waits for this commit, or makes it fail."""
+CHECK_FENCE = "UPDATE runs_run SET fence = fence WHERE id = %s AND fence = %s"
+"""For commits that change nothing a list shows: whose the run is still counts."""
+INSERT_STEP = (
+    'INSERT INTO runs_step (run_id, team_id, round, "index", worker, state, attempts, '
+    "prompt_tokens, completion_tokens, cost_micros, latency_ms) "
+    "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+)
+STEP_COLUMNS = (
+    "worker",
+    "state",
+    "attempts",
+    "prompt_tokens",
+    "completion_tokens",
+    "cost_micros",
+    "latency_ms",
+)
+UPDATE_STEP = (
+    "UPDATE runs_step SET worker = %s, state = %s, attempts = %s, prompt_tokens = %s, "
+    "completion_tokens = %s, cost_micros = %s, latency_ms = %s "
+    'WHERE run_id = %s AND round = %s AND "index" = %s'
+)
+"""Of a step that has its answer: what a worker asked beside it came to."""
+_NO_NEWS = (ev.PlanRequested, ev.StepStarted)
+"""Events that change nothing a list shows."""
+RUNNING = RunState.RUNNING.value
+STATES = {
+    ev.RunCompleted: RunState.COMPLETED.value,
+    ev.RunFailed: RunState.FAILED.value,
+    ev.RunCancelled: RunState.CANCELLED.value,
+}
+
+
+class RunProjection:
+    """The rows of one run, as its events make them."""
+
+    def __init__(
+        self,
+        run_id: object,
+        order: RunOrder,
+        created_at: datetime,
+        ownership: Ownership,
+    ) -> None:
+        self.tally = RunTally()
+        self._ownership = ownership
+        self._key = (run_id, ownership.fence)
+        self._run_id = run_id
+        self._order = order
+        self._created_at = created_at
+        self._is_inserted = False
+        self._steps: set[tuple[int, int]] = set()
+        """Steps that have a row."""
+        self._pool: tuple[str, int] = ("", 0)
+
+    def replay(self, events: Sequence[ev.Event]) -> None:
+        """Take events that have been recorded before."""
+        for event in events:
+            self.tally.add(event)
+        self._steps |= {k for k, step in self.tally.steps.items() if step.is_over}
+        self._is_inserted = True
+
+    def writes(self, events: Sequence[ev.Event]) -> tuple[RowWrite, ...]:
+        """Take new events; return the writes that must be committed with them.
+
+        The commit fails if the run is in other hands by then.
+        """
+        writes = []
+        is_news = not self._is_inserted
+        for event in events:
+            if isinstance(event, ev.RunCreated):
+                self._pool = (event.pool, event.pool_version)
+            is_news = is_news or not isinstance(event, _NO_NEWS)
+            step = self.tally.add(event)
+            if step is not None and step.is_over:
+                writes.append(self._step_write(step))
+        if not self._is_inserted and self._order.idempotency_key:
+            writes.append(self._key_write())
+        if is_news:
+            writes.append(self._run_write())
+        else:
+            writes.append(RowWrite(CHECK_FENCE, self._key, must_change_row=True))
+        return tuple(writes)
+
+    def _run_write(self) -> RowWrite:
+        if self._is_inserted:
+            values = (*self._changing(), *self._key)
+            return RowWrite(UPDATE_RUN, values, must_change_row=True)
+        self._is_inserted = True
+        return RowWrite(INSERT_RUN, (*self._fixed(), *self._changing()), phase=0)
+
+    def _key_write(self) -> RowWrite:
+        order = self._order
+        values = (order.team_id, order.idempotency_key, self._run_id)
+        return RowWrite(HOLD_KEY, values, must_change_row=True)
+
+    def _fixed(self) -> tuple[object, ...]:
+        order, actor = self._order, self._order.actor
+        return (
+            self._run_id,
+            order.team_id,
+            order.source,
+            order.model,
+            *self._pool,
+            title_of(order.prompt),
+            actor.type,
+            actor.id,
+            actor.display,
+            order.user_id,
+            order.api_key_id,
+            self._created_at,
+            *self._ownership,
+        )
+
+    def _changing(self) -> tuple[object, ...]:
+        now = datetime.now(UTC) if self.tally.end else None
+        return (*run_columns(self.tally), now)
+
+    def _step_write(self, step: StepTally) -> RowWrite:
+        place = (step.round, step.index)
+        if place in self._steps:
+            values = (*step_columns(step), self._run_id, *place)
+            return RowWrite(UPDATE_STEP, values, phase=2)
+        self._steps.add(place)
+        values = (self._run_id, self._order.team_id, *place, *step_columns(step))
+        return RowWrite(INSERT_STEP, values, phase=1)
+
+
+def run_columns(tally: RunTally) -> tuple[object, ...]:
+    """Return what the row of a run says by its events: the columns `CHANGING`."""
+    end = tally.end
+    states = [step.state for step in tally.steps.values()]
+    usage, cost = tally.usage, tally.cost
+    failed = end if isinstance(end, ev.RunFailed) else None
+    return (
+        RUNNING if end is None else STATES[type(end)],
+        tally.planner,
+        _plan_json(tally.newest_plan),
+        len(states) - states.count("skipped"),
+        states.count("completed"),
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        tally.orchestration_usage.prompt_tokens,
+        tally.orchestration_usage.completion_tokens,
+        cost.micros,
+        cost.has_unknown or bool(end and end.has_unknown_cost),
+        end.latency_ms if end else None,
+        end.overhead_ms if end else None,
+        failed.code if failed else "",
+        failed.message.replace("\0", "") if failed else "",
+    )
+
+
+def step_columns(step: StepTally) -> tuple[object, ...]:
+    """Return what the row of a step that has ended says: the columns `STEP_COLUMNS`."""
+    return (
+        step.worker,
+        step.state,
+        step.attempts,
+        step.usage.prompt_tokens,
+        step.usage.completion_tokens,
+        None if step.cost.has_unknown else step.cost.micros,
+        step.latency_ms,
+    )
+
+
+def title_of(prompt: str) -> str:
+    """Return the beginning of a prompt on one line, safe beside other text."""
+    line = plain(" ".join(prompt[: 4 * TITLE_CHARACTERS].split()))
+    if len(line) <= TITLE_CHARACTERS:
+        return line
+    return line[: TITLE_CHARACTERS - 1] + "…"
+
+
+def _plan_json(steps: Sequence[StepTally]) -> str:
+    return orjson.dumps(
+        [{"worker": s.worker, "access": s.access, "state": s.state} for s in steps]
+    ).decode()

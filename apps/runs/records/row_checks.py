@@ -1,0 +1,324 @@
+"""Derives the rows of runs, steps and usage days from the ledger, and compares.
+
+Rows are read in pages with the entries of their runs, so a team of any size needs no
+more memory than its days of usage have rows. It runs beside runs that execute: what
+differs is read again before it is reported. Texts are compared and never quoted.
+
+Not in the entries, so not compared: a run's source, the model as its caller named it,
+who owns it now. Times of rows come from a process's clock and those of entries from the
+database's: they must lie near each other.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+import orjson
+from django.db.models import Exists, OuterRef
+
+from apps.accounts.models import Team
+from apps.audit.models import Entry
+from apps.audit.rows import RowFault, RowReport
+from apps.audit.selectors import entries_by_subject
+from apps.audit.types import EntryView
+from apps.core.errors import SecretUnreadable
+from apps.engine import events as ev
+from apps.runs.models import Run, Step
+from apps.runs.records.history import events_in
+from apps.runs.records.projection import (
+    CHANGING,
+    STEP_COLUMNS,
+    run_columns,
+    step_columns,
+    title_of,
+)
+from apps.runs.records.run_view import RunTally
+from apps.runs.records.usage_checks import (
+    NONE,
+    DerivedDays,
+    check_days,
+    has_broken_off,
+    kept_days,
+    totals,
+)
+
+PAGE = 50
+"""Runs compared at once, with all their entries."""
+NEAR = timedelta(minutes=10)
+"""How far the clocks of a process and of the database may be apart, with what a commit
+takes when the database is away."""
+TRIES = 5
+"""Times that the rows of a run are read again if they differ: it may be executing."""
+TEXTS = ("prompt", "message")
+"""Bodies of entries that rows hold a part of."""
+UNRECORDED = frozenset(
+    {
+        "planner",
+        "plan",
+        "steps_total",
+        "steps_done",
+        "orchestration_prompt_tokens",
+        "orchestration_completion_tokens",
+    }
+)
+"""Columns of a run that broke off which may hold what came to no entry."""
+HIDDEN = "(not shown)"
+UNREADABLE = "they cannot be read"
+_READING_ERRORS = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+"""What reading entries may raise after tampering."""
+_RUN_COLUMNS = (
+    "pool_name",
+    "pool_version",
+    "title",
+    "actor_type",
+    "actor_id",
+    "actor_name",
+    "user_id",
+    "api_key_id",
+    "created_at",
+    "finished_at",
+    *CHANGING,
+)
+_HIDDEN_COLUMNS = frozenset({"title", "error_message", "actor_name"})
+
+
+class _Story(NamedTuple):
+    """What the ledger tells of one run."""
+
+    entries: Sequence[EntryView] = ()
+    has_texts: bool = True
+    """False: they do not open, so what rows hold of them is not compared."""
+
+
+class _Rows(NamedTuple):
+    """The rows of one run as they are stored."""
+
+    run: Mapping[str, Any]
+    steps: Mapping[tuple[int, int], tuple[Any, ...]]
+
+
+def rows_check(team_id: uuid.UUID, run_id: uuid.UUID | None, report: RowReport) -> None:
+    """Compare a team's runs, steps and days of usage, or one run and its steps.
+
+    Satisfies `audit.rows.RowCheck`.
+    """
+    if not Team.objects.filter(id=team_id).exists():
+        return  # its rows went with it, the chain stays
+    days = kept_days(team_id) if run_id is None else DerivedDays()
+    for page in _pages(team_id, run_id):
+        stories = _stories(team_id, [run["id"] for run in page])
+        steps = _steps([run["id"] for run in page])
+        for run in page:
+            rows = _Rows(run, steps.get(run["id"], {}))
+            _check_run(team_id, rows, stories[run["id"]], days, report)
+    _check_missing(team_id, run_id, report)
+    if run_id is None:
+        check_days(team_id, days, report)
+
+
+# --- reading -------------------------------------------------------------------------
+
+
+def _pages(
+    team_id: uuid.UUID, run_id: uuid.UUID | None
+) -> Iterator[list[dict[str, Any]]]:
+    runs = Run.objects.for_team(team_id).order_by("id")
+    if run_id is not None:
+        yield list(runs.filter(id=run_id).values("id", *_RUN_COLUMNS))
+        return
+    page = list(runs.values("id", *_RUN_COLUMNS)[:PAGE])
+    while page:
+        yield page
+        after = runs.filter(id__gt=page[-1]["id"])
+        page = list(after.values("id", *_RUN_COLUMNS)[:PAGE])
+
+
+def _steps(
+    run_ids: Sequence[uuid.UUID],
+) -> dict[uuid.UUID, dict[tuple[int, int], tuple[Any, ...]]]:
+    rows = Step.objects.across_teams().filter(run_id__in=run_ids)
+    found: dict[uuid.UUID, dict[tuple[int, int], tuple[Any, ...]]] = {}
+    for run_id, round_, index, *values in rows.values_list(
+        "run_id", "round", "index", *STEP_COLUMNS
+    ):
+        found.setdefault(run_id, {})[round_, index] = tuple(values)
+    return found
+
+
+def _stories(
+    team_id: uuid.UUID, run_ids: Sequence[uuid.UUID]
+) -> dict[uuid.UUID, _Story]:
+    """Read the entries of some runs.
+
+    What is wrong with those that cannot be read, the check of the chain says.
+    """
+    try:
+        entries = entries_by_subject(team_id, run_ids, texts=TEXTS)
+    except (SecretUnreadable, *_READING_ERRORS):
+        if len(run_ids) == 1:
+            return {run_ids[0]: _story_without_texts(team_id, run_ids[0])}
+        return {id: _stories(team_id, [id])[id] for id in run_ids}  # find which
+    return {id: _Story(entries.get(id, ())) for id in run_ids}
+
+
+def _story_without_texts(team_id: uuid.UUID, run_id: uuid.UUID) -> _Story:
+    try:
+        entries = entries_by_subject(team_id, [run_id], texts=()).get(run_id, ())
+    except _READING_ERRORS:
+        entries = ()
+    return _Story(entries, has_texts=False)
+
+
+# --- one run -------------------------------------------------------------------------
+
+
+def _check_run(
+    team_id: uuid.UUID,
+    rows: _Rows,
+    story: _Story,
+    days: DerivedDays,
+    report: RowReport,
+) -> None:
+    tally, faults = _differences(rows, story)
+    if faults:
+        rows, story = _read_settled(team_id, rows.run["id"])
+        tally, faults = _differences(rows, story)
+    report.checked["runs"] += 1
+    report.checked["steps"] += len(rows.steps)
+    for fault in faults:
+        report.blame(fault)
+    if tally is not None:
+        days.add(rows.run, tally)
+
+
+def _read_settled(team_id: uuid.UUID, run_id: uuid.UUID) -> tuple[_Rows, _Story]:
+    """Read a run's rows and entries as one moment has both, if it lets us."""
+    rows = _read_rows(team_id, run_id)
+    for _ in range(TRIES):
+        before, story = rows, _stories(team_id, [run_id])[run_id]
+        rows = _read_rows(team_id, run_id)
+        if rows == before:
+            break
+    return rows, story
+
+
+def _read_rows(team_id: uuid.UUID, run_id: uuid.UUID) -> _Rows:
+    ((run,),) = _pages(team_id, run_id)
+    return _Rows(run, _steps([run_id]).get(run_id, {}))
+
+
+def _differences(rows: _Rows, story: _Story) -> tuple[RunTally | None, list[RowFault]]:
+    """Return what the entries come to, and where the rows say something else."""
+    name = f"run {rows.run['id']}"
+    if not story.entries:
+        why = NONE if story.has_texts else UNREADABLE
+        return None, [RowFault(name, "entries", "a row", why)]
+    tally = RunTally()
+    try:
+        events = [recorded.event for recorded in events_in(story.entries)]
+        for event in events:
+            tally.add(event)
+    except _READING_ERRORS:
+        events = []
+    if not events or not isinstance(events[0], ev.RunCreated):
+        return None, [RowFault(name, "entries", "a row", UNREADABLE)]
+    derived = _derived(rows.run, story, events[0], tally)
+    faults = [
+        _fault(name, column, rows.run[column], value)
+        for column, value in derived.items()
+        if not _is_alike(column, rows.run[column], value, tally)
+    ]
+    return tally, [*faults, *_step_faults(rows, tally)]
+
+
+def _derived(
+    run: Mapping[str, Any], story: _Story, created: ev.RunCreated, tally: RunTally
+) -> dict[str, Any]:
+    """Return the columns that can be told from the entries, as these tell them."""
+    first, last = story.entries[0], story.entries[-1]
+    derived = dict(zip(CHANGING, run_columns(tally), strict=True))
+    derived |= {
+        "pool_name": created.pool,
+        "pool_version": created.pool_version,
+        "title": title_of(created.prompt),
+        "actor_type": first.actor.type,
+        "actor_id": first.actor.id,
+        "actor_name": first.actor.display,
+        "created_at": first.recorded_at,
+        "finished_at": last.recorded_at if tally.end else None,
+    }
+    for column, kind in (("user_id", "user"), ("api_key_id", "api_key")):
+        if run[column] is not None and first.actor.type == kind:
+            derived[column] = uuid.UUID(first.actor.id)  # empty once they are deleted
+    if has_broken_off(tally):
+        derived = {k: v for k, v in derived.items() if k not in UNRECORDED}
+        derived |= totals(tally)
+    if not story.has_texts:
+        del derived["title"], derived["error_message"]
+    elif not created.prompt and not run["error_message"]:
+        del derived["error_message"]  # it went with the prompt, before its own time
+    return derived
+
+
+def _is_alike(column: str, stored: Any, derived: Any, tally: RunTally) -> bool:
+    if column == "plan":
+        return _is_same_plan(stored, orjson.loads(derived), tally)
+    if isinstance(stored, datetime) and isinstance(derived, datetime):
+        return abs(stored - derived) <= NEAR
+    return bool(stored == derived)
+
+
+def _is_same_plan(stored: Any, derived: Any, tally: RunTally) -> bool:
+    """Compare the small graphs.
+
+    Of a run that executes, or was given up, its row need not know what has been begun.
+    """
+    end = tally.end
+    if end is None:
+        return True
+    is_given_up = isinstance(end, ev.RunFailed) and not end.latency_ms
+    if is_given_up and isinstance(stored, list):
+        for plan in (stored, derived):
+            for step in plan:
+                step.pop("worker", None)
+    return bool(stored == derived)
+
+
+def _step_faults(rows: _Rows, tally: RunTally) -> Iterator[RowFault]:
+    derived = {
+        place: step_columns(step) for place, step in tally.steps.items() if step.is_over
+    }
+    for place in sorted(rows.steps.keys() | derived.keys()):
+        name = f"step {place[0]}.{place[1]} of run {rows.run['id']}"
+        stored, told = rows.steps.get(place), derived.get(place)
+        if stored is None or told is None:
+            found = ("a row", NONE) if told is None else (NONE, "a row")
+            yield RowFault(name, "entries", *found)
+            continue
+        for column, left, right in zip(STEP_COLUMNS, stored, told, strict=True):
+            if left != right:
+                yield _fault(name, column, left, right)
+
+
+def _fault(name: str, column: str, stored: Any, derived: Any) -> RowFault:
+    if column in _HIDDEN_COLUMNS:
+        return RowFault(name, column, HIDDEN, HIDDEN)
+    if column == "plan":
+        return RowFault(name, column, "another plan", "the plan of its entries")
+    return RowFault(name, column, str(stored), str(derived))
+
+
+def _check_missing(
+    team_id: uuid.UUID, run_id: uuid.UUID | None, report: RowReport
+) -> None:
+    """Find runs that are on record and have no row."""
+    rows = Run.objects.across_teams().filter(id=OuterRef("subject_id"), team_id=team_id)
+    created = Entry.objects.for_team(team_id).filter(action=ev.RunCreated.action)
+    if run_id is not None:
+        created = created.filter(subject_id=run_id)
+    missing = created.exclude(Exists(rows)).order_by("seq")
+    for subject_id in missing.values_list("subject_id", flat=True).iterator():
+        report.blame(RowFault(f"run {subject_id}", "entries", NONE, "a row"))

@@ -1,0 +1,105 @@
+"""What a run was asked for, as its first entry keeps it, and back.
+
+The parameters are one JSON object: what differs from the default, and nothing else, so
+that a plain question keeps none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+import orjson
+
+from apps.audit.types import Actor
+from apps.engine import events as ev
+from apps.engine.ports import CallParams
+from apps.runs.models import Run
+from apps.runs.planning.model_resolver import Resolved
+from apps.runs.planning.restrictions import is_narrowed
+from apps.runs.types import NOT_NARROWED, Delivery, Narrowing, RunOrder
+
+
+def delivery_of(order: RunOrder, resolved: Resolved) -> Delivery:
+    """Return how the answer goes out; the most specific wish counts.
+
+    What is checked by a format cannot go out before it is whole.
+    """
+    response_format = order.params.response_format
+    if response_format is not None and response_format.get("type") != "text":
+        return "verified"
+    return order.delivery or resolved.delivery
+
+
+def params_on_record(order: RunOrder, delivery: Delivery) -> str:
+    """Return what an order asks for beside its prompt, as JSON; empty: nothing.
+
+    The delivery is that of the run if its answer is streamed, else what was asked.
+    """
+    is_held_back = order.is_streamed and delivery == "verified"
+    given: dict[str, Any] = {
+        field.name: value
+        for field in fields(order.params)
+        if (value := getattr(order.params, field.name)) not in (None, ())
+    }
+    beside = {
+        "messages": order.messages,
+        "continues": order.continues,
+        "delivery": delivery if is_held_back else order.delivery,
+        "echo": order.echo,
+    }
+    given |= {name: value for name, value in beside.items() if value}
+    if is_narrowed(order):
+        given |= _narrowing_on_record(order)
+    return orjson.dumps(given).decode() if given else ""
+
+
+def params_of(created: ev.RunCreated) -> dict[str, Any]:
+    """Return the recorded parameters as they are; those erased read as none."""
+    given: dict[str, Any] = orjson.loads(created.params or "{}")
+    return given
+
+
+def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
+    """Return the order a recorded run was started with."""
+    given = params_of(created)
+    narrowing: dict[str, Any] = given.get("narrowing", {})
+    narrowing["workers"] = tuple(narrowing.get("workers", ()))
+    return RunOrder(
+        team_id=run.team_id,
+        actor=Actor(run.actor_type, run.actor_id, run.actor_name),
+        prompt=created.prompt,
+        model=run.model,
+        source=run.source,
+        params=_call_params(given),
+        user_id=run.user_id,
+        api_key_id=run.api_key_id,
+        narrowing=Narrowing(**narrowing),
+        allowed_tiers=frozenset(given.get("allowed_tiers", ())),
+        allowed_workers=frozenset(given.get("allowed_workers", ())),
+        messages=tuple(given.get("messages", ())),
+        continues=given.get("continues", ""),
+        delivery=given.get("delivery"),
+        echo=given.get("echo", {}),
+    )
+
+
+def _call_params(given: Mapping[str, Any]) -> CallParams:
+    known = {field.name for field in fields(CallParams)}
+    values = {name: value for name, value in given.items() if name in known}
+    for name in ("stop", "tools"):
+        values[name] = tuple(values.get(name, ()))
+    return CallParams(**values)
+
+
+def _narrowing_on_record(order: RunOrder) -> dict[str, object]:
+    allowed = {
+        "allowed_tiers": sorted(order.allowed_tiers),
+        "allowed_workers": sorted(order.allowed_workers),
+    }
+    given: dict[str, object] = {name: names for name, names in allowed.items() if names}
+    if order.narrowing != NOT_NARROWED:
+        wanted = asdict(order.narrowing)
+        given["narrowing"] = {k: v for k, v in wanted.items() if v not in (None, ())}
+    return given
