@@ -287,7 +287,7 @@ def test_a_team_without_budgets_is_remembered_as_such(site, monkeypatch):
         asked.append(team_id)
         return ()
 
-    monkeypatch.setattr("apps.runs.execution.recorder.standings_read", read)
+    monkeypatch.setattr("apps.runs.execution.async_db.standings_read", read)
     ask(site, 5)
     assert asked == []
 

@@ -17,8 +17,8 @@ from apps.audit.dialects import dialect_of
 from apps.budgets.services import budget_create
 from apps.core.ids import new_id
 from apps.runs.errors import IdempotencyConflict, IdempotencyKeyLost
+from apps.runs.execution.async_db import idempotency_sweep
 from apps.runs.execution.idempotency_keys import GRACE
-from apps.runs.execution.recorder import idempotency_sweep
 from apps.runs.models import IdempotencyKey, Run, RunState
 from apps.runs.querysets import KEY_LIFETIME
 from apps.runs.records.projection import HOLD_KEY

@@ -16,7 +16,7 @@ from apps.engine import events as ev
 from apps.pools.selectors import snapshots_forget
 from apps.runs.coordination.cancel_requests import stop_ask
 from apps.runs.coordination.leases import MAX_DEATHS, leases_sweep
-from apps.runs.execution import executor
+from apps.runs.execution import resumer
 from apps.runs.execution.executor import get_executor
 from apps.runs.models import Process, Run, RunState, RunStop
 from apps.runs.selectors import run_events
@@ -191,7 +191,7 @@ def test_g1_the_history_of_a_run_that_kills_is_not_read(begun, monkeypatch):
         read.extend(each.id for each in runs)
         return {each.id: [] for each in runs}
 
-    monkeypatch.setattr(executor, "entries_of", entries_of)
+    monkeypatch.setattr(resumer, "entries_of", entries_of)
     sweep()
     run.refresh_from_db()
     assert (run.error_code, read) == ("owner_lost", [])

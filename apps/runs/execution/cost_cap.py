@@ -23,7 +23,7 @@ from apps.budgets.reservations import Hold, Kept, Share
 from apps.budgets.types import Standing
 from apps.core.money import usd_text
 from apps.engine import events as ev
-from apps.runs.execution.recorder import StandingLoader, kept_reservations
+from apps.runs.execution.async_db import StandingLoader, kept_reservations
 from apps.runs.planning.cost_estimates import PriceRange, price_range, unpriced
 from apps.runs.planning.model_resolver import Resolved
 from apps.runs.types import RunOrder

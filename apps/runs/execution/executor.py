@@ -10,27 +10,27 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from functools import partial
 
 from django.conf import settings
 from django.db import DatabaseError
 from django.utils.module_loading import import_string
 
-from apps.audit.types import Actor, EntryView
+from apps.audit.types import Actor
 from apps.audit.writer import close_writer
-from apps.core.errors import ConductorError, Conflict, NotFound, Overloaded
+from apps.core.errors import ConductorError, Conflict, Overloaded
 from apps.core.ids import new_id
-from apps.core.outages import is_outage
 from apps.engine import events as ev
 from apps.llm.chat import ChatClient
 from apps.llm.http import HttpTransport, open_transport
 from apps.llm.vllm import read_load
-from apps.pools.types import PoolSnapshot
 from apps.runs.coordination.cancel_requests import Stop
-from apps.runs.coordination.fail_run import OWNER_LOST, fault_at_resume, run_give_up
-from apps.runs.coordination.leases import MAX_DEATHS, Ownership
-from apps.runs.execution.circuit_breaker import Circuits, circuit_key
+from apps.runs.coordination.leases import Ownership
+from apps.runs.execution.async_db import (
+    idempotency_sweep,
+    reservations_keep,
+)
+from apps.runs.execution.circuit_breaker import Circuits
 from apps.runs.execution.conductor_load import QueueGuard, Queues
 from apps.runs.execution.cost_cap import Allowance, Treasurer
 from apps.runs.execution.instrumentation import Observer
@@ -39,35 +39,17 @@ from apps.runs.execution.lease_keeper import Tenure
 from apps.runs.execution.live_run import Equipment, Execution
 from apps.runs.execution.model_caller import EndpointCaller
 from apps.runs.execution.prefill_refusals import PrefillNotes
-from apps.runs.execution.recorder import (
-    PoolLoader,
-    idempotency_sweep,
-    reservations_keep,
-)
+from apps.runs.execution.resumer import Resumer
+from apps.runs.execution.run_resolver import RunResolver
 from apps.runs.execution.team_shares import Shares
 from apps.runs.live.broadcaster import Broadcaster
 from apps.runs.models import ProcessKind, Run
-from apps.runs.planning.ignored_params import with_ignored
-from apps.runs.planning.model_resolver import (
-    ModelName,
-    Resolved,
-    continued,
-    parse_model,
-    resolve,
-    unknown_model,
-)
-from apps.runs.planning.prompt_limits import check_contexts
-from apps.runs.planning.restrictions import check_suited, is_narrowed, resolve_narrowed
-from apps.runs.records.history import entries_of, interrupted_run
+from apps.runs.planning.model_resolver import Resolved
 from apps.runs.types import RunOrder
 
 logger = logging.getLogger(__name__)
-MAX_RESOLVED = 10_000
-"""Models of teams whose resolution is remembered."""
 DRAIN_S = 5.0
 """How long closing waits for runs to let go of their connections."""
-READ_AT_ONCE = 16
-"""Runs whose histories are read together, and so are in memory at the same time."""
 KEEP_S = 60.0
 """How often this process says that its runs go on, frees what dead ones held, and
 forgets idempotency keys of yesterday."""
@@ -82,9 +64,7 @@ class Executor:
         self.loop = asyncio.get_running_loop()
         self._transport = transport
         self._client = ChatClient(transport, settings.MAX_ANSWER_CHARACTERS)
-        self._pools = PoolLoader()
         self._treasurer = Treasurer()
-        self._resolved: dict[tuple[uuid.UUID, str], tuple[PoolSnapshot, Resolved]] = {}
         self._gate = import_string(settings.RUN_GATE)()
         self._live: dict[uuid.UUID, Execution] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -93,6 +73,8 @@ class Executor:
         self.broadcaster = Broadcaster(self.find)
         self.circuits = Circuits()
         self.latencies = Latencies()
+        self._resolver = RunResolver(self.latencies)
+        self._resumer = Resumer(lambda run_id: run_id in self._live, self._resume)
         self._observer = Observer()
         self._prefills = PrefillNotes()
         self.queues = Queues(
@@ -125,10 +107,7 @@ class Executor:
         Conflict if `run_id` is executing.
         """
         self._refuse_when_full(order.team_id)
-        resolved = await self._resolve(order)
-        check_suited(order, resolved)
-        check_contexts(order, resolved)
-        order = with_ignored(order, resolved)
+        order, resolved = await self._resolver.check(order)
         allowance = await self._treasurer.allow(order, resolved)
         # Others may have begun meanwhile, or the process may have begun to close.
         self._refuse_when_full(order.team_id)
@@ -143,10 +122,7 @@ class Executor:
         Raises: as `start`; LedgerUnavailable.
         """
         self._refuse_when_closing()
-        resolved = await self._resolve(order)
-        check_suited(order, resolved)
-        check_contexts(order, resolved)
-        order = with_ignored(order, resolved)
+        order, resolved = await self._resolver.check(order)
         allowance = await self._treasurer.allow(order, resolved)
         nobodys = Ownership(None, 0)
         run_id = run_id or new_id()
@@ -160,52 +136,18 @@ class Executor:
 
     async def take_up(self, runs: Sequence[Run]) -> None:
         """Go on with runs that are this process's now; end those that can't go on."""
-        waiting = []
-        for run in runs:
-            if run.deaths >= MAX_DEATHS:  # perhaps of reading its history: not again
-                await run_give_up(run, OWNER_LOST)
-            elif run.id not in self._live:  # else not yet dropped; a later sweep's
-                waiting.append(run)
-        while waiting:
-            some, waiting = waiting[:READ_AT_ONCE], waiting[READ_AT_ONCE:]
-            entries = await self._read(some)
-            for run in some:
-                await self._take_up(run, entries.get(run.id))
+        await self._resumer.take_up(runs)
 
-    async def _read(self, runs: Sequence[Run]) -> dict[uuid.UUID, list[EntryView]]:
-        """Return the entries of runs; nothing if that fails for one of them."""
-        try:
-            entries: dict[uuid.UUID, list[EntryView]] = await entries_of(runs)
-        except Exception as exc:  # the boundary: entries may have been changed
-            if is_outage(exc):
-                raise
-            logger.warning("histories are read one by one", exc_info=exc)
-            return {}
-        return entries
-
-    async def _take_up(self, run: Run, entries: list[EntryView] | None) -> None:
-        try:
-            if entries is None:
-                entries = (await entries_of([run]))[run.id]
-            count = await self._resume(run, entries)
-        except Exception as exc:  # the boundary, as above
-            if is_outage(exc):
-                raise  # no fault of this run: nothing works without the database
-            logger.exception("run %s cannot be resumed", run.id)
-            await run_give_up(run, fault_at_resume(exc))
-        else:
-            logger.info("run %s taken up after %d events", run.id, count)
-
-    async def _resume(self, run: Run, entries: Sequence[EntryView]) -> int:
-        """Go on with a run; return how many events it has had."""
-        order, history = interrupted_run(run, entries)
-        resolved = await self._resolve(order)
+    async def _resume(
+        self, run: Run, order: RunOrder, history: Sequence[ev.Event]
+    ) -> None:
+        """Go on with a run after the events that are on record."""
+        resolved = await self._resolver.resolve(order)
         created = history[0]
         assert isinstance(created, ev.RunCreated)
         allowance = await self._treasurer.keep(order, run.id, created)
         ownership = Ownership(run.owner_id, run.fence)
         self._begin(run.id, order, resolved, ownership, allowance, history)
-        return len(history)
 
     def stop(self, stop: Stop) -> None:
         """Cancel a run of this process, as somebody elsewhere wished."""
@@ -232,52 +174,6 @@ class Executor:
         await self.broadcaster.close()
         await self._observer.close()
         await self._transport.aclose()
-
-    async def _resolve(self, order: RunOrder) -> Resolved:
-        name = parse_model(order.model)
-        snapshot = await self._snapshot(order, name)
-        if is_narrowed(order):
-            return self._adapt(resolve_narrowed(name, order, snapshot), order)
-        key = (order.team_id, order.model)
-        known = self._resolved.get(key)
-        if known is not None and known[0] is snapshot:
-            return self._adapt(known[1], order)
-        resolved = resolve(name, order.model, snapshot)
-        if len(self._resolved) >= MAX_RESOLVED:
-            self._resolved.clear()
-        self._resolved[key] = (snapshot, resolved)
-        return self._adapt(resolved, order)
-
-    def _adapt(self, resolved: Resolved, order: RunOrder) -> Resolved:
-        """Return what this order alone needs otherwise."""
-        if order.continues:
-            resolved = continued(resolved, order.continues)
-        if resolved.limits.is_hedged:
-            resolved = self._paced(resolved, order)
-        return resolved
-
-    def _paced(self, resolved: Resolved, order: RunOrder) -> Resolved:
-        """Note how long each worker may take to begin before it gets a rival."""
-        is_streamed = order.is_streamed or order.is_watched
-        workers = tuple(
-            replace(
-                worker,
-                hedge_after_s=self.latencies.p95_s(
-                    circuit_key(order.team_id, resolved.endpoints[worker.name]),
-                    is_streamed=is_streamed,
-                ),
-            )
-            for worker in resolved.pool.workers
-        )
-        return replace(resolved, pool=replace(resolved.pool, workers=workers))
-
-    async def _snapshot(self, order: RunOrder, name: ModelName) -> PoolSnapshot:
-        try:
-            return await self._pools.load(order.team_id, name.pool)
-        except NotFound as exc:
-            if name.pool is None:
-                raise
-            raise unknown_model(order.model) from exc
 
     def _refuse_when_closing(self) -> None:
         if self._is_closing:

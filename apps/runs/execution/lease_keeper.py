@@ -17,7 +17,7 @@ from django.db import DatabaseError, InterfaceError
 
 from apps.runs.coordination.cancel_requests import LOOK_S, Stop
 from apps.runs.coordination.leases import RENEW_S, SWEEP_S
-from apps.runs.execution.recorder import (
+from apps.runs.execution.async_db import (
     UsageKeeper,
     claim_runs,
     lease_close,

@@ -22,9 +22,10 @@ from apps.engine.ports import Gate, Ports, Progress, Task, WorkerCaller
 from apps.runs.coordination.fail_run import Fault, fault_at_work
 from apps.runs.coordination.leases import Ownership
 from apps.runs.errors import IdempotencyKeyLost
+from apps.runs.execution.async_db import key_stands_for, still_owned
 from apps.runs.execution.cost_cap import Allowance, Treasurer
 from apps.runs.execution.prefill_refusals import PrefillNotes, PrefillWatch
-from apps.runs.execution.recorder import LedgerRecorder, key_stands_for, still_owned
+from apps.runs.execution.recorder import LedgerRecorder
 from apps.runs.planning.model_resolver import Resolved
 from apps.runs.planning.restrictions import narrow_limits
 from apps.runs.records.projection import RunProjection

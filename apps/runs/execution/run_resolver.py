@@ -1,0 +1,93 @@
+"""What each order of this process comes to: its pool, its planner, its limits."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+from apps.core.errors import NotFound
+from apps.pools.types import PoolSnapshot
+from apps.runs.execution.async_db import PoolLoader
+from apps.runs.execution.circuit_breaker import circuit_key
+from apps.runs.execution.latency_stats import Latencies
+from apps.runs.planning.ignored_params import with_ignored
+from apps.runs.planning.model_resolver import (
+    ModelName,
+    Resolved,
+    continued,
+    parse_model,
+    resolve,
+    unknown_model,
+)
+from apps.runs.planning.prompt_limits import check_contexts
+from apps.runs.planning.restrictions import check_suited, is_narrowed, resolve_narrowed
+from apps.runs.types import RunOrder
+
+MAX_RESOLVED = 10_000
+"""Models of teams whose resolution is remembered."""
+
+
+class RunResolver:
+    """Resolves the models that orders name; each only when its pool has changed."""
+
+    def __init__(self, latencies: Latencies) -> None:
+        self._latencies = latencies
+        self._pools = PoolLoader()
+        self._resolved: dict[tuple[uuid.UUID, str], tuple[PoolSnapshot, Resolved]] = {}
+
+    async def check(self, order: RunOrder) -> tuple[RunOrder, Resolved]:
+        """Resolve a new order; return it with the names of what its run will ignore.
+
+        Raises: NotFound, InvalidInput, NotAllowed.
+        """
+        resolved = await self.resolve(order)
+        check_suited(order, resolved)
+        check_contexts(order, resolved)
+        return with_ignored(order, resolved), resolved
+
+    async def resolve(self, order: RunOrder) -> Resolved:
+        """Return what an order comes to. Raises: NotFound, InvalidInput, NotAllowed."""
+        name = parse_model(order.model)
+        snapshot = await self._snapshot(order, name)
+        if is_narrowed(order):
+            return self._adapt(resolve_narrowed(name, order, snapshot), order)
+        key = (order.team_id, order.model)
+        known = self._resolved.get(key)
+        if known is not None and known[0] is snapshot:
+            return self._adapt(known[1], order)
+        resolved = resolve(name, order.model, snapshot)
+        if len(self._resolved) >= MAX_RESOLVED:
+            self._resolved.clear()
+        self._resolved[key] = (snapshot, resolved)
+        return self._adapt(resolved, order)
+
+    def _adapt(self, resolved: Resolved, order: RunOrder) -> Resolved:
+        """Return what this order alone needs otherwise."""
+        if order.continues:
+            resolved = continued(resolved, order.continues)
+        if resolved.limits.is_hedged:
+            resolved = self._paced(resolved, order)
+        return resolved
+
+    def _paced(self, resolved: Resolved, order: RunOrder) -> Resolved:
+        """Note how long each worker may take to begin before it gets a rival."""
+        is_streamed = order.is_streamed or order.is_watched
+        workers = tuple(
+            replace(
+                worker,
+                hedge_after_s=self._latencies.p95_s(
+                    circuit_key(order.team_id, resolved.endpoints[worker.name]),
+                    is_streamed=is_streamed,
+                ),
+            )
+            for worker in resolved.pool.workers
+        )
+        return replace(resolved, pool=replace(resolved.pool, workers=workers))
+
+    async def _snapshot(self, order: RunOrder, name: ModelName) -> PoolSnapshot:
+        try:
+            return await self._pools.load(order.team_id, name.pool)
+        except NotFound as exc:
+            if name.pool is None:
+                raise
+            raise unknown_model(order.model) from exc
