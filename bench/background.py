@@ -44,7 +44,7 @@ import asyncio, uuid, django; django.setup()
 from apps.accounts.models import Team
 from apps.audit.types import Actor
 from apps.runs.execution.executor import close_executor, open_executor
-from apps.runs.services import run_enqueue
+from apps.runs.services import run_start_detached
 from apps.runs.types import RunOrder
 
 async def feed(team_id):
@@ -53,7 +53,7 @@ async def feed(team_id):
     order = RunOrder(team_id, actor, "What is 17 * 23 + 4?", "conductor-ultra", "api",
                      is_watched=False)
     for _ in range({count} // 50):
-        await asyncio.gather(*(run_enqueue(order) for _ in range(50)))
+        await asyncio.gather(*(run_start_detached(order) for _ in range(50)))
     from apps.runs.tasks import _waker
     await asyncio.to_thread(_waker().settle)
     await close_executor()

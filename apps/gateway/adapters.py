@@ -19,10 +19,10 @@ from apps.runs.selectors import asking_worker, run_is_over, run_record
 from apps.runs.services import (
     idempotency_claim,
     idempotency_release,
-    run_begin_aside,
     run_cancel,
     run_find,
     run_start,
+    run_start_detached,
 )
 from apps.runs.types import LiveRun, RunOrder, RunRecord
 
@@ -52,14 +52,14 @@ class DjangoBackend:
         """
         return await run_start(order, run_id)
 
-    async def start_aside(
+    async def start_detached(
         self, order: RunOrder, run_id: uuid.UUID | None = None
     ) -> LiveRun | RunRecord:
-        """Start a run that nobody stays with, here or in another process.
+        """Start a run that its client does not wait for, here or in another process.
 
         It is on record then. Raises: as `start_run`.
         """
-        run_id = await run_begin_aside(order, run_id)
+        run_id = await run_start_detached(order, run_id)
         live = self.find_run(order.team_id, run_id)
         return live or await self.run_record(order.team_id, run_id)
 

@@ -37,7 +37,7 @@ class Backend(Protocol):
         """
         ...
 
-    async def start_aside(
+    async def start_detached(
         self, order: RunOrder, run_id: uuid.UUID | None = None
     ) -> LiveRun | RunRecord:
         """Start a run that nobody stays with; it can be found by its id then.

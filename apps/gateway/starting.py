@@ -130,7 +130,7 @@ class Starter:
         # Who does not stay with a run must find it when they come back. A stream waits
         # for the record by itself, and must not miss what happens until then.
         if asked.is_background and not asked.is_streamed:
-            begin: Begin = self._backend.start_aside
+            begin: Begin = self._backend.start_detached
         else:
             begin = self._backend.start_run
 

@@ -54,7 +54,7 @@ from apps.runs.selectors import (
     run_list,
     run_record,
 )
-from apps.runs.services import run_cancel, run_rerun, run_submit
+from apps.runs.services import run_cancel, run_rerun, run_start_blocking
 from apps.runs.types import RunOrder
 from apps.web.access import (
     TeamRequest,
@@ -108,7 +108,7 @@ def run_create(request: TeamRequest) -> HttpResponseBase:
         field, reason = form.fault
         raise InvalidInput(reason, param=field)
     prompt = form.cleaned_data["prompt"]
-    run_id = run_submit(
+    run_id = run_start_blocking(
         RunOrder(
             team_id=request.team.id,
             actor=request.actor,

@@ -1,7 +1,7 @@
 """Starting, queuing and stopping runs; reporting what they used.
 
-`run_start` is for code on the process's event loop; the others are for Django's
-threads and return when what they did is durable.
+`run_start` and `run_start_detached` are for code on the process's event loop, the other
+functions for Django's threads; those return when what they did is durable.
 """
 
 from __future__ import annotations
@@ -37,15 +37,12 @@ from apps.runs.usage.report import usage_rows
 __all__ = [
     "idempotency_claim",
     "idempotency_release",
-    "run_begin_aside",
     "run_cancel",
-    "run_enqueue",
     "run_find",
     "run_rerun",
     "run_start",
-    "run_start_on_record",
-    "run_submit",
-    "run_submit_aside",
+    "run_start_blocking",
+    "run_start_detached",
     "run_texts_erase",
     "usage_report",
 ]
@@ -65,66 +62,32 @@ async def run_start(order: RunOrder, run_id: uuid.UUID | None = None) -> LiveRun
     return await get_executor().start(order, run_id)
 
 
-async def run_start_on_record(
+async def run_start_detached(
     order: RunOrder, run_id: uuid.UUID | None = None
-) -> LiveRun:
-    """Begin a run and return it once it is on record, where everybody can find it.
+) -> uuid.UUID:
+    """Begin a run that its client does not wait for; return its id once it is durable.
 
-    For those who do not stay with it. Raises: as `run_start`; BudgetExceeded.
+    It executes here or in a worker process, as `settings.BACKGROUND_RUNS` says. Raises:
+    as `run_start`; BudgetExceeded, LedgerUnavailable.
     """
-    live = await run_start(order, run_id)
-    await _on_record(live)
-    return live
+    if settings.BACKGROUND_RUNS == "workers":
+        return await _enqueue(order, run_id)
+    return await _start_durably(order, run_id)
+
+
+def run_start_blocking(order: RunOrder, *, detached: bool = False) -> uuid.UUID:
+    """Begin a run from a thread and return its id once it is durable.
+
+    `detached`: as `run_start_detached`; else it executes in this process. Blocks; not
+    for the event loop. Raises: as `run_start_detached`.
+    """
+    start = run_start_detached if detached else _start_durably
+    return _on_loop(get_executor(), start(order))
 
 
 def run_find(run_id: uuid.UUID, team_id: uuid.UUID) -> LiveRun | None:
     """Return a team's run if it is executing in this process. Never blocks."""
     return find_run(run_id, team_id)
-
-
-async def run_enqueue(order: RunOrder, run_id: uuid.UUID | None = None) -> uuid.UUID:
-    """Put a run on record for a worker process, and wake one; return its id.
-
-    Raises: as `run_start_on_record`.
-    """
-    check_prompt(order)
-    run_id = await get_executor().enqueue(order, run_id)
-    if settings.RUN_WAKER:
-        await asyncio.to_thread(_wake_worker, run_id)
-    return run_id
-
-
-def _wake_worker(run_id: uuid.UUID) -> None:
-    try:
-        import_string(settings.RUN_WAKER)(run_id)
-    except Exception:  # the boundary to a broker: the sweeps find the run as well
-        logger.exception("no worker woken for run %s", run_id)
-
-
-async def run_begin_aside(
-    order: RunOrder, run_id: uuid.UUID | None = None
-) -> uuid.UUID:
-    """Put a run on record that nobody stays with, and return its id.
-
-    Where it executes is the site's affair: `settings.BACKGROUND_RUNS`. Raises: as
-    `run_start_on_record`.
-    """
-    if settings.BACKGROUND_RUNS == "workers":
-        return await run_enqueue(order, run_id)
-    return (await run_start_on_record(order, run_id)).id
-
-
-def run_submit_aside(order: RunOrder) -> uuid.UUID:
-    """Do the same from another thread. Blocks; not for the loop."""
-    return _on_loop(get_executor(), run_begin_aside(order))
-
-
-def run_submit(order: RunOrder) -> uuid.UUID:
-    """Begin a run and return its id once it is on record. Blocks; not for the loop.
-
-    Raises: InvalidInput, NotFound, Overloaded.
-    """
-    return _on_loop(get_executor(), _start_on_record(order))
 
 
 def run_rerun(
@@ -145,7 +108,7 @@ def run_rerun(
     `model`: ask this one instead of the recorded one. The limits of the first run's API
     key never apply: those given here do. The limits that its caller set for that run
     stay, except, with another `model`, the list of workers. Blocks; not for the loop.
-    Raises: as `run_submit`; NotFound if the run's first entry is not there,
+    Raises: as `run_start_blocking`; NotFound if the run's first entry is not there,
     InvalidInput if its prompt has been erased.
     """
     first = next((entry.event for entry in run_events(run)), None)
@@ -169,7 +132,7 @@ def run_rerun(
         context=context or {},
         meter=meter,
     )
-    return run_submit(order)
+    return run_start_blocking(order)
 
 
 def run_cancel(
@@ -210,8 +173,26 @@ def run_texts_erase(team_id: uuid.UUID, run_ids: Collection[uuid.UUID]) -> None:
     rows.filter(has_texts).update(title="", error_message="")
 
 
-async def _start_on_record(order: RunOrder) -> uuid.UUID:
-    return (await run_start_on_record(order)).id
+async def _start_durably(order: RunOrder, run_id: uuid.UUID | None = None) -> uuid.UUID:
+    live = await run_start(order, run_id)
+    await _on_record(live)
+    return live.id
+
+
+async def _enqueue(order: RunOrder, run_id: uuid.UUID | None) -> uuid.UUID:
+    """Put a run on record for a worker process, and wake one."""
+    check_prompt(order)
+    run_id = await get_executor().enqueue(order, run_id)
+    if settings.RUN_WAKER:
+        await asyncio.to_thread(_wake_worker, run_id)
+    return run_id
+
+
+def _wake_worker(run_id: uuid.UUID) -> None:
+    try:
+        import_string(settings.RUN_WAKER)(run_id)
+    except Exception:  # the boundary to a broker: the sweeps find the run as well
+        logger.exception("no worker woken for run %s", run_id)
 
 
 async def _on_record(live: LiveRun) -> None:

@@ -237,7 +237,7 @@ class FakeBackend:
             self.run.id = run_id
         return self.run
 
-    async def start_aside(
+    async def start_detached(
         self, order: RunOrder, run_id: uuid.UUID | None = None
     ) -> LiveRun | RunRecord:
         live = await self.start_run(order, run_id)

@@ -11,7 +11,7 @@ from apps.core.metrics import Counts
 from apps.runs.coordination.leases import MAX_DEATHS, leases_sweep, process_open
 from apps.runs.execution.executor import get_executor
 from apps.runs.models import Process, Run
-from apps.runs.services import run_enqueue
+from apps.runs.services import run_start_detached
 from apps.runs.telemetry import metrics
 from tests.conftest import Site
 from tests.factories import TeamFactory
@@ -54,8 +54,9 @@ def test_leases_that_ran_out_and_the_runs_they_held_are_counted(growth: Growth):
     assert growth.of(metrics.OWNER_DEATHS) == 2
 
 
-def test_a_queued_run_begins_where_it_is_claimed(site: Site, growth: Growth):
-    run_id = on_loop(run_enqueue(order(site.cast, "What is 17 * 23 + 4?")))
+def test_a_queued_run_begins_where_it_is_claimed(site: Site, growth: Growth, settings):
+    settings.BACKGROUND_RUNS = "workers"
+    run_id = on_loop(run_start_detached(order(site.cast, "What is 17 * 23 + 4?")))
     assert growth.of(metrics.QUEUED) == 1
     on_loop(get_executor().claim(run_id))
     finished(Run.objects.for_team(site.cast.team.id).get(id=run_id))

@@ -35,7 +35,7 @@ def orders(monkeypatch) -> list[RunOrder]:
         taken.append(order)
         return NEW_ID
 
-    monkeypatch.setattr(services, "run_submit", submit)
+    monkeypatch.setattr(services, "run_start_blocking", submit)
     return taken
 
 

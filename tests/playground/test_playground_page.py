@@ -26,7 +26,7 @@ def orders(monkeypatch) -> list[RunOrder]:
         taken.append(order)
         return uuid.UUID(int=7)
 
-    monkeypatch.setattr(views, "run_submit", submit)
+    monkeypatch.setattr(views, "run_start_blocking", submit)
     return taken
 
 

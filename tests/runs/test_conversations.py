@@ -22,7 +22,7 @@ from apps.runs.selectors import (
     run_events,
     run_record,
 )
-from apps.runs.services import run_find, run_rerun, run_start_on_record
+from apps.runs.services import run_find, run_rerun, run_start_detached
 from apps.runs.types import RunError
 from tests.conftest import Site
 from tests.factories import ACTOR
@@ -200,7 +200,7 @@ def test_record_of_a_run_under_way_and_of_a_stopped_one(stage, recruit):
     wanted = order(cast, planned([slow]), context={"request_id": "r-1"})
 
     async def begin() -> None:
-        await run_start_on_record(wanted, run_id)
+        await run_start_detached(wanted, run_id)
 
     async def stop() -> None:
         live = run_find(run_id, cast.team.id)

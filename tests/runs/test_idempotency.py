@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,8 +24,7 @@ from apps.runs.records.projection import HOLD_KEY
 from apps.runs.services import (
     idempotency_claim,
     idempotency_release,
-    run_enqueue,
-    run_start_on_record,
+    run_start_detached,
 )
 from tests.conftest import Cast, Site
 from tests.factories import ACTOR, TeamFactory
@@ -170,20 +168,21 @@ def test_key_of_a_run_on_record_is_kept_all_day(site: Site):
 # --- G8: no run without its key -------------------------------------------------------
 
 
-@pytest.mark.parametrize("begin", [run_start_on_record, run_enqueue])
+@pytest.mark.parametrize("place", ["here", "workers"])
 def test_g8_run_whose_key_was_taken_over_never_gets_on_record(
-    site: Site, begin: Callable[..., Any]
+    site: Site, settings, place: str
 ):
     """As for a process that stood still between its claim and its first commit."""
+    settings.BACKGROUND_RUNS = place
     team = site.cast.team
     _, lost = claim(team)
     grow_older(team, GRACE + timedelta(seconds=5))
     _, taken = claim(team)
     wanted = order(site.cast, "Hi", model="worker/sim-delta", idempotency_key="k")
     with pytest.raises(IdempotencyKeyLost, match="ask again"):
-        on_loop(begin(wanted, lost))
+        on_loop(run_start_detached(wanted, lost))
     assert not Run.objects.for_team(team.id).exists()
-    on_loop(begin(wanted, taken))
+    on_loop(run_start_detached(wanted, taken))
     assert Run.objects.for_team(team.id).get().id == taken
 
 
@@ -192,7 +191,7 @@ def test_g8_with_a_budget_too_it_is_the_key_that_was_lost(site: Site):
     budget_create(team=site.cast.team, values=values, actor=ACTOR)
     wanted = order(site.cast, "Hi", model="worker/sim-delta", idempotency_key="k")
     with pytest.raises(IdempotencyKeyLost):
-        on_loop(run_start_on_record(wanted))
+        on_loop(run_start_detached(wanted))
 
 
 @pytest.mark.parametrize("is_stale", [False, True], ids=["released", "taken over"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -20,7 +19,7 @@ from apps.pools.models import Worker
 from apps.pools.selectors import snapshots_forget
 from apps.runs.models import Run, RunState
 from apps.runs.selectors import run_events
-from apps.runs.services import run_start_on_record
+from apps.runs.services import run_start_detached
 from tests.conftest import Cast, Site, make_pool
 from tests.factories import ACTOR, PoolFactory
 from tests.runs.asking import Stage, frames, planned, session_of, until, watching
@@ -267,10 +266,9 @@ def test_conversation_goes_on_with_its_tools(house: House):
     )
     wanted = order(house.cast, asked, params=CallParams(tools=(tool,)))
 
-    async def begin() -> uuid.UUID:
-        return (await run_start_on_record(wanted)).id
-
-    run = Run.objects.for_team(house.cast.team.id).get(id=on_loop(begin()))
+    run = Run.objects.for_team(house.cast.team.id).get(
+        id=on_loop(run_start_detached(wanted))
+    )
     house.watch(stage, run, "step.completed", "step.started")
     house.close()
     speed_up()

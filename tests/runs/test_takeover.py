@@ -20,7 +20,7 @@ from apps.runs.execution import resumer
 from apps.runs.execution.executor import get_executor
 from apps.runs.models import Process, Run, RunState, RunStop
 from apps.runs.selectors import run_events
-from apps.runs.services import run_cancel, run_enqueue
+from apps.runs.services import run_cancel, run_start_detached
 from tests.conftest import Cast
 from tests.factories import ACTOR
 from tests.runs.asking import planned
@@ -208,9 +208,13 @@ def killer(begun):
     return run
 
 
-def test_a_queued_run_waits_for_whoever_claims_it(house: House):  # noqa: F811
+def test_a_queued_run_waits_for_whoever_claims_it(
+    house: House,  # noqa: F811
+    settings,
+):
     house.open()
-    run_id = on_loop(run_enqueue(_question(house.cast)))
+    settings.BACKGROUND_RUNS = "workers"
+    run_id = on_loop(run_start_detached(_question(house.cast)))
     run = Run.objects.for_team(house.cast.team.id).get(id=run_id)
     assert (run.state, run.owner_id) == (RunState.RUNNING, None)
     assert [type(recorded.event) for recorded in run_events(run)] == [ev.RunCreated]

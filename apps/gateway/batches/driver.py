@@ -191,7 +191,7 @@ class BatchDriver:
             _refuse_stream(asked)
             context = {"batch_id": batch.id.hex, "custom_id": line.custom_id}
             order = await order_alone(self._backend, holder, asked, context)
-            await self._backend.start_aside(order, line.run_id)
+            await self._backend.start_detached(order, line.run_id)
         except (Overloaded, RateLimited) as exc:
             self._not_before = time.monotonic() + (exc.retry_after_s or LOOK_S)
             await database_sync_to_async(services.line_wait)(line)

@@ -42,8 +42,7 @@ from apps.runs.selectors import SEARCHED, access_run, run_estimate, run_list
 from apps.runs.services import (
     run_cancel,
     run_rerun,
-    run_submit,
-    run_submit_aside,
+    run_start_blocking,
 )
 from apps.runs.types import Narrowing, RunFilters, RunOrder
 
@@ -343,8 +342,9 @@ class Runs(RestView):
         if is_direct(values["model"]):
             self.asker.require(DIRECT)
         meter = pass_run(self, values["prompt"])
-        submit = run_submit_aside if values.pop("background") else run_submit
-        return _started(self, submit(_order(self, values, meter)))
+        detached = values.pop("background")
+        order = _order(self, values, meter)
+        return _started(self, run_start_blocking(order, detached=detached))
 
 
 class OneRun(RestView):
