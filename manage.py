@@ -6,7 +6,7 @@ import sys
 
 from django.core.management import execute_from_command_line
 
-from conductor_site.entrance import faults_in_lines
+from conductor_site.bootstrap import faults_in_lines
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "conductor_site.settings")

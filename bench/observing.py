@@ -20,7 +20,7 @@ django.setup()
 
 from apps.audit.metrics import GROUP, LAG  # noqa: E402
 from apps.core.logs import bind, log_context  # noqa: E402
-from apps.core.request_counts import count_request  # noqa: E402
+from apps.core.request_metrics import count_request  # noqa: E402
 from apps.engine import events as ev  # noqa: E402
 from apps.engine.ports import Progress  # noqa: E402
 from apps.engine.usage import Usage  # noqa: E402

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from conductor_site.entrance import set_up
+from conductor_site.bootstrap import set_up
 
 
 def main() -> None:

@@ -31,11 +31,11 @@ from django.urls import re_path  # noqa: E402
 from django.utils.module_loading import import_string  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
 
-from apps.audit.notary import Notary  # noqa: E402
-from apps.audit.scribe import open_scribe  # noqa: E402
+from apps.audit.checkpoint_thread import Notary  # noqa: E402
+from apps.audit.writer_process import open_scribe  # noqa: E402
 from apps.core.ids import new_id  # noqa: E402
 from apps.core.logs import log_context  # noqa: E402
-from apps.core.request_counts import (  # noqa: E402
+from apps.core.request_metrics import (  # noqa: E402
     count_request,
     count_socket,
     route_class,
@@ -49,16 +49,16 @@ from apps.runs.execution.executor import (  # noqa: E402
     open_executor,
 )
 from apps.runs.routing import websocket_urlpatterns  # noqa: E402
-from apps.web.sockets import (  # noqa: E402
+from apps.web.websocket_middleware import (  # noqa: E402
     BoundedSockets,
     SecondFactorSockets,
     no_such_socket,
 )
 from conductor_site import health, metrics  # noqa: E402
-from conductor_site.caretaker import Caretaker  # noqa: E402
 from conductor_site.drain import LOOK_S, drain  # noqa: E402
-from conductor_site.interpreter import tune_interpreter  # noqa: E402
-from conductor_site.turns import Entrance, Turns  # noqa: E402
+from conductor_site.maintenance import Caretaker  # noqa: E402
+from conductor_site.request_turns import Entrance, Turns  # noqa: E402
+from conductor_site.runtime_tuning import tune_interpreter  # noqa: E402
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

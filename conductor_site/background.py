@@ -12,17 +12,17 @@ from celery.beat import Service
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
-from apps.audit.notary import Notary
-from apps.audit.scribe import fork_scribe, open_scribe
+from apps.audit.checkpoint_thread import Notary
+from apps.audit.writer_process import fork_scribe, open_scribe
 from apps.runs.execution.executor import Executor, close_executor, open_executor
 from apps.runs.models import ProcessKind
-from conductor_site.caretaker import Caretaker
+from conductor_site.bootstrap import faults_in_lines
 from conductor_site.celery import app
-from conductor_site.entrance import faults_in_lines
-from conductor_site.feed import TaskFeed
-from conductor_site.interpreter import tune_interpreter
-from conductor_site.last_resort import CLOSE_S, end_within
+from conductor_site.celery_consumer import TaskFeed
+from conductor_site.maintenance import Caretaker
 from conductor_site.metrics import MetricsPort
+from conductor_site.runtime_tuning import tune_interpreter
+from conductor_site.shutdown_deadline import CLOSE_S, end_within
 
 __all__ = ["beat", "execute_runs", "fork_scribe"]
 logger = logging.getLogger(__name__)

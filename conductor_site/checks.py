@@ -29,8 +29,8 @@ from apps.llm.http import Get, HttpTransport, open_transport
 from apps.llm.types import Timeouts
 from apps.pools.selectors import conductor_urls, credentials_try
 from apps.runs.telemetry.tracing import check_packages
-from conductor_site.entrance import STARTUP
-from conductor_site.pending import own_migrations, pending_migrations
+from conductor_site.bootstrap import STARTUP
+from conductor_site.pending_migrations import own_migrations, pending_migrations
 
 DATABASE_TIME_S = 5
 REDIS_TIME_S = 3.0

@@ -24,7 +24,7 @@ from apps.core.errors import Overloaded
 from apps.core.single_flight import SingleFlight
 from apps.runs.execution.executor import get_executor
 from conductor_site.drain import drain
-from conductor_site.pending import pending_migrations
+from conductor_site.pending_migrations import pending_migrations
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 

@@ -29,7 +29,7 @@ from conductor_site.environment import (
     read_url,
     read_web_address,
 )
-from conductor_site.shared import caches, channel_layers
+from conductor_site.redis_backends import caches, channel_layers
 from conductor_site.single_sign_on import PROVIDER_ID, openid_providers
 
 BASE_DIR = Path(__file__).resolve().parent.parent

@@ -4,7 +4,7 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path
 
-from apps.web.access import operators_only
+from apps.web.team_access import operators_only
 
 # The admin's own sign-in knows of no second factor, and Django's refusal does not say
 # that roles in teams have nothing to do with it.
@@ -20,5 +20,5 @@ urlpatterns = [
     path("", include("apps.console.urls")),
     path("", include("apps.playground.urls")),
 ]
-handler400 = "apps.rest.fallbacks.bad_request"
-handler500 = "apps.rest.fallbacks.server_error"
+handler400 = "apps.rest.error_handlers.bad_request"
+handler500 = "apps.rest.error_handlers.server_error"

@@ -16,7 +16,7 @@ import asyncio
 
 import uvloop
 
-from conductor_site.entrance import set_up
+from conductor_site.bootstrap import set_up
 
 
 def main() -> None:

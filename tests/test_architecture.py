@@ -27,28 +27,28 @@ ALSO_OPEN = {
     "apps.accounts.keys",  # the shape of a key, for the demo
     "apps.audit.verify",  # verification is a read with a report of its own
     "apps.audit.metrics",  # its lag is measured where it is waited for
-    "apps.audit.notary",  # opened and closed by the process
+    "apps.audit.checkpoint_thread",  # opened and closed by the process
     "apps.audit.rows",  # what a check of derived rows tells
-    "apps.audit.scribe",  # the ledger's hot path in a process of its own
-    "apps.audit.tails",  # how far checkpoints are behind, for metrics and the operator
+    "apps.audit.writer_process",  # the ledger's hot path in a process of its own
+    "apps.audit.checkpoint_creation",  # how far checkpoints are behind
     "apps.audit.writer",  # the ledger's hot path
     "apps.budgets.periods",  # when a day or month ends
-    "apps.budgets.rates",  # asked on every request of a limited key
+    "apps.budgets.rate_limits",  # asked on every request of a limited key
     "apps.budgets.reservations",  # statements for the ledger's commits
-    "apps.pools.documents",  # pool files
+    "apps.pools.pool_file",  # pool files
     "apps.runs.execution.executor",  # opened and closed by the process
     "apps.runs.consumers",
     "apps.runs.routing",
     "apps.runs.planning.model_resolver",  # model names
     "apps.runs.coordination.site_status",  # for metrics and the operator
     "apps.runs.telemetry.tracing",  # its packages are looked for at start
-    "apps.runs.records.run_view",  # sums and steps of a run
+    "apps.runs.records.run_totals",  # sums and steps of a run
     "apps.gateway.app",
     "apps.gateway.batches.driver",  # opened and closed by the process
-    "apps.web.access",  # who is asking: every page goes through it
+    "apps.web.team_access",  # who is asking: every page goes through it
     "apps.web.formats",
     "apps.web.middleware",
-    "apps.web.sockets",  # wraps the consumers' routes
+    "apps.web.websocket_middleware",  # wraps the consumers' routes
     "apps.web.waiting",  # views that wait for a provider
 }
 MAX_FILE, MAX_FUNCTION = 500, 60

@@ -26,7 +26,7 @@ from unfold.forms import (
 )
 
 from apps.accounts.models import ApiKey, Invitation, Membership, Team, User
-from apps.core.read_only import ReadOnlyAdmin
+from apps.core.read_only_admin import ReadOnlyAdmin
 
 for _model in (
     Group,  # permissions come from roles in teams

@@ -20,11 +20,11 @@ from uuid import UUID
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from apps.audit import chain
-from apps.audit.canonical import canonical_bytes
+from apps.audit.canonical_json import canonical_bytes
 from apps.audit.checkpoints import is_due, sign
-from apps.audit.dialects import Dialect, dialect_of
 from apps.audit.errors import NotCanonical, StaleWrite
 from apps.audit.macs import NO_MAC, Head, MacKey, head_fault, head_mac, mac_key
+from apps.audit.sql_dialects import Dialect, dialect_of
 from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
 from apps.core.errors import InvalidInput
 from apps.core.ids import new_id

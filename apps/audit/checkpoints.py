@@ -20,7 +20,7 @@ import json
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from apps.audit.canonical import canonical_bytes
+from apps.audit.canonical_json import canonical_bytes
 from apps.audit.signing import PublicKeys, is_signed_by, signing_key
 
 EVERY_ENTRIES = 1000

@@ -13,9 +13,9 @@ from django.db.transaction import TransactionManagementError
 
 from apps.audit.append import Appended, append, prepare, recorded_time
 from apps.audit.chain import Position, untagged
-from apps.audit.dialects import dialect_of
 from apps.audit.macs import NO_MAC, Head, entry_fault, head_fault, head_mac, mac_key
 from apps.audit.models import ChainHead, Content, Entry
+from apps.audit.sql_dialects import dialect_of
 from apps.audit.types import Actor, Batch, EntryDraft, Erasure, WrittenEntry
 from apps.core.errors import InvalidInput
 

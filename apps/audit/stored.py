@@ -14,9 +14,9 @@ from django.db import connection
 
 from apps.audit import chain
 from apps.audit.chain import Link, Position
-from apps.audit.dialects import dialect_of
 from apps.audit.macs import Head
 from apps.audit.models import ChainHead, Entry
+from apps.audit.sql_dialects import dialect_of
 
 NO_NUMBER = 2**63 - 1
 """Read in place of a seq that is no number, as SQLite can hold one: it fits nowhere."""

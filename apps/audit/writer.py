@@ -2,7 +2,7 @@
 
 Whatever has arrived is committed as one transaction, then the waiters are woken: one
 run pays one commit of latency, a hundred runs share it. A waiter hears of success only
-after the commit. What a commit is and how it fails: `committer.py`.
+after the commit. What a commit is and how it fails: `group_commit.py`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Protocol
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from apps.audit.append import prepare
-from apps.audit.committer import RETRY_DELAYS_S, Committer, Done, Pending, Result
-from apps.audit.dialects import dialect_of
 from apps.audit.errors import LedgerUnavailable
+from apps.audit.group_commit import RETRY_DELAYS_S, Committer, Done, Pending, Result
 from apps.audit.metrics import GROUP
+from apps.audit.sql_dialects import dialect_of
 from apps.audit.types import Batch
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from apps.budgets.models import Budget
-from apps.core.read_only import ReadOnlyAdmin
+from apps.core.read_only_admin import ReadOnlyAdmin
 
 
 @admin.register(Budget)

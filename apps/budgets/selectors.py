@@ -14,7 +14,7 @@ from apps.budgets.models import Budget, BudgetKind, Period, Reservation, Spend, 
 from apps.budgets.periods import period_end, period_start
 from apps.budgets.types import BudgetStatus, Standing
 from apps.core.errors import NotFound
-from apps.core.recent import Recent
+from apps.core.ttl_cache import Recent
 
 WHOLE_TEAM = "Whole team"
 PERIOD_WORDS = {

@@ -8,7 +8,7 @@ from apps.accounts.models import ApiKey
 from apps.accounts.services import api_key_issue
 from apps.budgets.services import budget_create
 from apps.console.forms.keys import NewKeyForm
-from apps.web.access import TeamRequest
+from apps.web.team_access import TeamRequest
 
 
 @transaction.atomic

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.accounts.models import Delivery
-from apps.console.tried import TestLine, test_line
+from apps.console.test_result_view import TestLine, test_line
 from apps.pools.models import (
     Conductor,
     Credential,

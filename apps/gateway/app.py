@@ -18,15 +18,15 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from apps.core.database_outage import database_away, is_outage
 from apps.core.errors import ConductorError, Overloaded
 from apps.core.logs import log_context
-from apps.core.outages import database_away, is_outage
-from apps.core.request_counts import count_request
-from apps.gateway.adapters import DjangoBackend
+from apps.core.request_metrics import count_request
 from apps.gateway.anthropic.routes import errors_for, message_handlers
+from apps.gateway.backend import Backend
 from apps.gateway.batches.routes import batch_handlers
-from apps.gateway.catalogue import Models
 from apps.gateway.chat import ChatCompletions
+from apps.gateway.django_backend import DjangoBackend
 from apps.gateway.embeddings.endpoint import Embedding
 from apps.gateway.errors import (
     ClientGone,
@@ -35,12 +35,12 @@ from apps.gateway.errors import (
     failure_of_error,
 )
 from apps.gateway.exchange import Exchange
-from apps.gateway.ports import Backend
-from apps.gateway.pump import Streams, StreamTiming
+from apps.gateway.models_endpoint import Models
+from apps.gateway.request_pacing import Turnstile
 from apps.gateway.responses.routes import response_handlers
-from apps.gateway.starting import Starter
+from apps.gateway.run_starter import Starter
+from apps.gateway.stream_sender import Streams, StreamTiming
 from apps.gateway.text_completions.endpoint import TextCompletions
-from apps.gateway.turnstile import Turnstile
 
 ROOT = "/v1"
 COMPLETIONS = "/v1/chat/completions"

@@ -7,18 +7,18 @@ from functools import partial
 from django.conf import settings
 
 from apps.accounts.types import KeyHolder
-from apps.gateway.access import RUN_SCOPE, authenticate, require_scope
+from apps.gateway.auth import RUN_SCOPE, authenticate, require_scope
+from apps.gateway.backend import Backend
 from apps.gateway.chat_request import ChatRequest, parse_chat_request
+from apps.gateway.chat_serializers import completion_document, created_of
+from apps.gateway.chat_stream import CompletionTeller
 from apps.gateway.chunks import ChunkWriter
-from apps.gateway.documents import completion_document, created_of
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
-from apps.gateway.ports import Backend
-from apps.gateway.pump import Streams
-from apps.gateway.sharing import Started
-from apps.gateway.starting import Starter
+from apps.gateway.run_handles import Started
+from apps.gateway.run_starter import Starter
 from apps.gateway.step_events import wants_events
-from apps.gateway.stream import CompletionTeller
+from apps.gateway.stream_sender import Streams
 from apps.gateway.tool_calls import SentCalls
 from apps.gateway.whole import answer_whole
 

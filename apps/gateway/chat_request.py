@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.core.errors import InvalidInput
-from apps.gateway.body import parse_object
+from apps.gateway.conductor_options import read_wishes
 from apps.gateway.extra_params import (
     EXTRA_FIELDS,
     refuse_other_outputs,
     with_cache_marks,
 )
-from apps.gateway.fields import read_bool, read_object, read_text
+from apps.gateway.json_body import parse_object
+from apps.gateway.json_fields import read_bool, read_object, read_text
 from apps.gateway.messages import read_messages
-from apps.gateway.narrowing import read_wishes
 from apps.gateway.params import ignored_names, read_params
-from apps.gateway.starting import Asked
+from apps.gateway.run_starter import Asked
 
 USED_FIELDS = frozenset(
     {

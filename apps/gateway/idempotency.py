@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from apps.core.errors import ConductorError, InvalidInput, NotFound, Overloaded
 from apps.core.ids import new_id
+from apps.gateway.backend import Backend
 from apps.gateway.exchange import Exchange
-from apps.gateway.ports import Backend
-from apps.gateway.sharing import KeyedRun, SharedRun, Started, was_given_up
+from apps.gateway.run_handles import KeyedRun, SharedRun, Started, was_given_up
 from apps.runs.errors import IdempotencyConflict
 from apps.runs.types import LiveRun, RunOrder, RunRecord
 

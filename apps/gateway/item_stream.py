@@ -14,10 +14,10 @@ from typing import Generic
 
 from apps.engine.events import RunCompleted
 from apps.engine.ports import Progress, ToolCallDelta
+from apps.gateway.chat_stream import DIVERGED
 from apps.gateway.errors import Failure, failure_of_run
 from apps.gateway.output import Diverged, ItemMaker, ItemT, OutputWriter
-from apps.gateway.progress import ProgressLines
-from apps.gateway.stream import DIVERGED
+from apps.gateway.reasoning_progress import ProgressLines
 from apps.gateway.tool_calls import with_ids
 from apps.runs.types import RunSummary, Signal
 
@@ -26,7 +26,7 @@ Piece = tuple[str, str | ToolCallDelta]
 
 
 class ItemTeller(ABC, Generic[ItemT]):
-    """Makes events of the signals of one run. Satisfies `pump.Teller`."""
+    """Makes events of the signals of one run. Satisfies `stream_sender.Teller`."""
 
     def __init__(
         self,

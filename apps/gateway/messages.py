@@ -22,8 +22,8 @@ from apps.engine.ports import (
     ToolCallPart,
 )
 from apps.gateway.extra_params import read_cache_control
-from apps.gateway.fields import read_object, read_text, type_error
 from apps.gateway.images import check_images, read_image
+from apps.gateway.json_fields import read_object, read_text, type_error
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: dict[str, Role] = {

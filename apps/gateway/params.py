@@ -12,7 +12,7 @@ from apps.core.errors import InvalidInput
 from apps.engine.ports import CallParams
 from apps.engine.structured import check_schema
 from apps.gateway.extra_params import read_extra_params
-from apps.gateway.fields import (
+from apps.gateway.json_fields import (
     check_size,
     read_bool,
     read_count,

@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 
 from apps.engine.events import RunCompleted
-from apps.gateway.documents import cost_text
+from apps.gateway.chat_serializers import cost_text
 from apps.gateway.errors import failure_of_run
 from apps.gateway.exchange import Exchange, Headers
-from apps.gateway.sharing import Started
+from apps.gateway.run_handles import Started
 from apps.runs.types import RunSummary
 
 

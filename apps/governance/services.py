@@ -1,4 +1,4 @@
-"""Setting how long texts are kept, and legal holds. `erasing.py` does what they say.
+"""Setting how long texts are kept, and legal holds.
 
 Each change and its ledger entry commit together. All of them lock the team's row of
 `Retention` first, and so does erasing: a hold that has been placed is never too late.
@@ -19,8 +19,8 @@ from apps.audit.selectors import first_seq_of
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import Conflict, InvalidFields, NotFound
-from apps.governance.erasing import lock_retention, retention_erase
 from apps.governance.models import REASON_LENGTH, LegalHold, Retention
+from apps.governance.retention_job import lock_retention, retention_erase
 from apps.governance.selectors import held, site_days
 from apps.governance.types import MAX_DAYS, MIN_DAYS, Held
 from apps.runs.models import Run

@@ -14,10 +14,11 @@ from dataclasses import replace
 from functools import lru_cache
 
 from apps.llm import bounds
-from apps.llm.continuation import prepare
 from apps.llm.embeddings import embed
 from apps.llm.errors import BadResponse
 from apps.llm.http import HeaderPairs, HttpTransport, Post, Reply
+from apps.llm.http_common import expect_success, request_headers
+from apps.llm.prefill import prepare
 from apps.llm.protocols.registry import protocol_of
 from apps.llm.streams import StreamedAnswer, written_characters
 from apps.llm.types import (
@@ -29,7 +30,6 @@ from apps.llm.types import (
     Finish,
     Timeouts,
 )
-from apps.llm.wire import expect_success, request_headers
 
 WORK_S = 0.002
 """How long an answer that comes faster than it is read keeps other tasks waiting."""

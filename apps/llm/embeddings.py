@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from apps.llm.bounds import Unreadable, load_json
 from apps.llm.errors import BadRequest, BadResponse
 from apps.llm.http import HttpTransport, Post
+from apps.llm.http_common import expect_success, request_headers
 from apps.llm.protocols.embeddings import EmbeddingProtocol
 from apps.llm.protocols.gemini.embeddings import GeminiEmbeddings
 from apps.llm.protocols.openai.embeddings import OpenAiEmbeddings
@@ -18,7 +19,6 @@ from apps.llm.types import (
     Protocol,
     TokenUsage,
 )
-from apps.llm.wire import expect_success, request_headers
 
 MAX_BYTES = 64_000_000
 """Of one answer: 2,048 vectors of 4,096 numbers as base64 have 45 MB."""

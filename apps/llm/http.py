@@ -30,7 +30,7 @@ from httpx_aiohttp import AiohttpTransport
 from httpx_aiohttp.transport import AiohttpResponseStream
 from multidict import CIMultiDict
 
-from apps.llm.addresses import AddressPolicy, ForbiddenAddress
+from apps.llm.address_policy import AddressPolicy, ForbiddenAddress
 from apps.llm.errors import (
     BadResponse,
     ConnectFailed,

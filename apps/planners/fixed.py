@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import Ask, PlanRequest
 from apps.engine.suitability import suited_worker
-from apps.planners.resolve import all_earlier
+from apps.planners.plan_references import all_earlier
 
 FIRST_ATTEMPT = "Answer the user's question completely. Show the work it takes."
 REFLECTION = (

@@ -15,8 +15,8 @@ from apps.engine.errors import CallFailed, CallFault, PlanFault, PlanRejected
 from apps.engine.messages import estimate_input, question_of
 from apps.engine.plan import Plan
 from apps.engine.ports import Ask, CallParams, Messages, PlanRequest, Pool
-from apps.planners.forms import JSON_SCHEMA, LISTS
-from apps.planners.parser import parse_lists
+from apps.planners.list_plan_parser import parse_lists
+from apps.planners.plan_formats import JSON_SCHEMA, LISTS
 from apps.planners.prompt import PREFILL, build_messages
 from apps.planners.schema import parse_json, response_format
 

@@ -22,10 +22,10 @@ from apps.engine.ports import (
     Rejection,
     RoundOutcome,
 )
-from apps.planners.abilities import abilities
+from apps.planners.capability_prompt import abilities
+from apps.planners.escaping import one_line, quoted, shorten
 from apps.planners.examples import EXAMPLE_WORKERS, EXAMPLES, Example
-from apps.planners.forms import JSON_SCHEMA, Form, render_example
-from apps.planners.quoting import one_line, quoted, shorten
+from apps.planners.plan_formats import JSON_SCHEMA, Form, render_example
 
 MAX_RESPONSE_CHARS = 12_000
 """Longest answer of an earlier round that is shown whole."""

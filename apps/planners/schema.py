@@ -15,9 +15,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from apps.engine.errors import PlanFault, PlanRejected
 from apps.engine.plan import Plan, PlannedStep
 from apps.engine.text import without_fences
-from apps.planners.quoting import clean, shorten
-from apps.planners.reader import MAX_CHARS
-from apps.planners.resolve import all_earlier, check_count, earlier_steps, worker_name
+from apps.planners.escaping import clean, shorten
+from apps.planners.list_scanner import MAX_CHARS
+from apps.planners.plan_references import (
+    all_earlier,
+    check_count,
+    earlier_steps,
+    worker_name,
+)
 
 _STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
 

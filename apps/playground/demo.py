@@ -17,7 +17,7 @@ from apps.accounts.keys import key_parse
 from apps.accounts.models import ApiKey, Role, Team, User
 from apps.accounts.services import api_key_issue, member_add, team_create
 from apps.audit.types import Actor
-from apps.pools.documents import document_parse
+from apps.pools.pool_file import document_parse
 from apps.pools.services import pool_import
 
 TEAM_SLUG = "demo"

@@ -12,14 +12,14 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_GET
 
 from apps.core.errors import NotFound
-from apps.playground.conversation import shown_messages
+from apps.playground.message_view import shown_messages
 from apps.playground.model_text import draw_on_request
 from apps.playground.numbering import Legend, agents_of, models_of
-from apps.playground.story import Call, RunStory
-from apps.playground.telling import tell
+from apps.playground.run_view import Call, RunStory
+from apps.playground.run_view_builder import tell
 from apps.runs.models import Run
 from apps.runs.selectors import access_run, run_events
-from apps.web.access import TeamRequest, page, team_view
+from apps.web.team_access import TeamRequest, page, team_view
 
 PARTIAL = "X-Partial"
 """The header by which a page's script asks for the part alone."""

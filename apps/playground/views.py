@@ -21,11 +21,10 @@ from apps.accounts.models import Permission, Role
 from apps.accounts.selectors import role_allows
 from apps.audit.rows import verify_rows
 from apps.audit.verify import verify_subject
-from apps.budgets.rates import TokenMeter, admit_member
+from apps.budgets.rate_limits import TokenMeter, admit_member
 from apps.core.errors import InvalidInput, NotFound
 from apps.engine.usage import estimate_tokens
 from apps.governance.selectors import holds_of_run
-from apps.playground.body import RunBody, compose
 from apps.playground.choices import (
     DirectChoice,
     PoolChoice,
@@ -35,13 +34,14 @@ from apps.playground.choices import (
 )
 from apps.playground.comparison import Comparison, compare
 from apps.playground.entries import entry_lines, entry_rows
-from apps.playground.estimate import estimate_text
+from apps.playground.estimate_text import estimate_text
 from apps.playground.forms import CompareForm, RunFilterForm, RunForm
-from apps.playground.pages import LongPaginator
+from apps.playground.pagination import LongPaginator
 from apps.playground.part_views import part_or_page
+from apps.playground.run_page import RunBody, compose
+from apps.playground.run_view import RunStory
 from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
-from apps.playground.story import RunStory
-from apps.playground.verdict import verdict_of
+from apps.playground.verification_text import verdict_of
 from apps.pools.models import TierName
 from apps.runs.models import TITLE_CHARACTERS
 from apps.runs.selectors import (
@@ -56,14 +56,14 @@ from apps.runs.selectors import (
 )
 from apps.runs.services import run_cancel, run_rerun, run_start_blocking
 from apps.runs.types import RunOrder
-from apps.web.access import (
+from apps.web.middleware import wants_json
+from apps.web.team_access import (
     TeamRequest,
     choose_team,
     page,
     require_runner,
     team_view,
 )
-from apps.web.middleware import wants_json
 
 RUNS_PER_PAGE = 25
 _PLACE = re.compile("[0-9]{1,18}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 
-from apps.core.read_only import ReadOnlyAdmin
+from apps.core.read_only_admin import ReadOnlyAdmin
 from apps.pools.models import Pool, Worker
 
 

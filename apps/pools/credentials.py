@@ -10,7 +10,7 @@ import hmac
 
 from apps.core.errors import SecretUnreadable
 from apps.core.keyring import seal, unseal
-from apps.pools.addresses import origin
+from apps.pools.base_urls import origin
 from apps.pools.errors import CredentialMismatch
 from apps.pools.models import Credential
 

@@ -14,7 +14,7 @@ from django.db.models import F, Q
 from apps.accounts.models import Delivery, Team
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
-from apps.pools.addresses import origin
+from apps.pools.base_urls import origin
 from apps.pools.default_params import MAX_BUDGET_TOKENS as MAX_BUDGET_TOKENS
 from apps.pools.default_params import DefaultParams
 from apps.pools.default_params import ReasoningEffort as ReasoningEffort

@@ -1,6 +1,7 @@
 """The types of a worker's default parameters in pool files and in what services take.
 
-Guarantees as in `fields.py`: what passes fits its column, and no fault quotes a value.
+Guarantees as in `value_types.py`: what passes fits its column, and no fault quotes a
+value.
 """
 
 from __future__ import annotations

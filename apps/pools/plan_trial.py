@@ -21,7 +21,7 @@ from apps.engine.ports import (
 )
 from apps.llm.chat import ChatClient
 from apps.llm.types import ChatRequest, Endpoint
-from apps.pools.abilities import Answer, ask
+from apps.pools.capability_probes import Answer, ask
 from apps.pools.planning import conductor_planner
 from apps.pools.types import ConductorSnapshot
 

@@ -22,7 +22,15 @@ from apps.pools.models import (
 from apps.pools.planning import conductor_planner
 from apps.pools.planning_notices import planning_notices
 from apps.pools.presets import PRESETS
-from apps.pools.price_shelf import price_book
+from apps.pools.price_catalog_cache import price_book
+from apps.pools.serializers import (
+    conductor_values,
+    credential_values,
+    list_price_values,
+    pool_values,
+    price_in_force,
+    worker_values,
+)
 from apps.pools.snapshots import (
     conductor_snapshot,
     endpoint_of,
@@ -37,14 +45,6 @@ from apps.pools.types import (
     Preset,
     TestResult,
     WorkerHealth,
-)
-from apps.pools.values import (
-    conductor_values,
-    credential_values,
-    list_price_values,
-    pool_values,
-    price_in_force,
-    worker_values,
 )
 from apps.pools.versions import pool_version_changes
 

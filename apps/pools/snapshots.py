@@ -13,7 +13,7 @@ from types import MappingProxyType
 from django.conf import settings
 
 from apps.core.errors import NotFound
-from apps.core.recent import Recent
+from apps.core.ttl_cache import Recent
 from apps.llm import types
 from apps.llm.types import Endpoint, Timeouts
 from apps.pools.credentials import credential_open
@@ -27,6 +27,7 @@ from apps.pools.models import (
     Worker,
     WorkerKind,
 )
+from apps.pools.serializers import price_in_force
 from apps.pools.types import (
     ConductorSnapshot,
     PoolSnapshot,
@@ -34,7 +35,6 @@ from apps.pools.types import (
     TierSnapshot,
     WorkerSnapshot,
 )
-from apps.pools.values import price_in_force
 
 _snapshots: Recent[tuple[uuid.UUID, str | None], PoolSnapshot] = Recent()
 """By team and name of the pool; None: the team's default."""

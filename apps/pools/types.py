@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from apps.llm.types import Endpoint
-from apps.llm.vllm import ServerLoad
+from apps.llm.vllm_metrics import ServerLoad
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from typing import Any
 from django.db.models import Exists, F, OuterRef
 
 from apps.pools.models import Conductor, Credential, Pool, PoolVersion, Worker
+from apps.pools.serializers import pool_values, recorded_values
 from apps.pools.types import Change
-from apps.pools.values import pool_values, recorded_values
 
 Document = dict[str, Any]
 

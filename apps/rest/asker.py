@@ -11,7 +11,7 @@ from apps.accounts.selectors import require_permission
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
 from apps.core.errors import NotAllowed, NotAuthenticated
-from apps.rest.rights import Right
+from apps.rest.operation_permissions import Right
 
 
 @dataclass(frozen=True)

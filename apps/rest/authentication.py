@@ -24,7 +24,7 @@ from apps.accounts.types import KeyHolder
 from apps.core.errors import NotAllowed, NotAuthenticated, NotFound
 from apps.rest.asker import Asker, key_asker, member_asker
 from apps.rest.errors import CsrfFailed, NotSignedIn
-from apps.web.access import SESSION_TEAM
+from apps.web.team_access import SESSION_TEAM
 
 BEARER = "bearer "
 MAX_KEY_LENGTH = 200

@@ -18,6 +18,7 @@ from django.http.multipartparser import MultiPartParserError
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from apps.core.database_outage import database_away, is_outage
 from apps.core.errors import (
     ConductorError,
     InvalidFields,
@@ -26,7 +27,6 @@ from apps.core.errors import (
     NotAuthenticated,
     NotFound,
 )
-from apps.core.outages import database_away, is_outage
 from apps.web.waiting import Suspended
 
 logger = logging.getLogger(__name__)

@@ -23,8 +23,8 @@ from apps.accounts.models import Role
 from apps.accounts.selectors import role_allows
 from apps.rest.authentication import TEAM_HEADER
 from apps.rest.fields import Input, Output, Query
+from apps.rest.operation_permissions import ANY_KEY, Right
 from apps.rest.pagination import PageQuery, page_output
-from apps.rest.rights import ANY_KEY, Right
 
 ViewT = TypeVar("ViewT", bound=Callable[..., Any])
 ERRORS = {

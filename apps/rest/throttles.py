@@ -11,7 +11,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from apps.budgets.rates import TokenMeter, admit, admit_member
+from apps.budgets.rate_limits import TokenMeter, admit, admit_member
 from apps.engine.usage import estimate_tokens
 from apps.rest.asker import Asker
 from apps.web.waiting import once

@@ -15,15 +15,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.budgets.rates import UNLIMITED, Admission
+from apps.budgets.rate_limits import UNLIMITED, Admission
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.ids import new_id
 from apps.core.logs import bind
 from apps.rest.asker import Asker
 from apps.rest.fields import Input, Output, Query
+from apps.rest.operation_permissions import Right
 from apps.rest.pagination import Page, PageQuery, page_by_place
 from apps.rest.parsing import read_object
-from apps.rest.rights import Right
 from apps.web.waiting import wait_for
 
 SANE_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")

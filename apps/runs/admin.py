@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from unfold.paginator import InfinitePaginator
 
-from apps.core.read_only import ReadOnlyAdmin
+from apps.core.read_only_admin import ReadOnlyAdmin
 from apps.runs.models import Run
 
 

@@ -25,7 +25,7 @@ from apps.runs.planning.model_resolver import parse_model, resolve
 from apps.runs.records.history import event_of, events_in, run_entries, run_events
 from apps.runs.records.projection import STATES
 from apps.runs.records.run_params import order_of, params_of
-from apps.runs.records.run_view import RunTally
+from apps.runs.records.run_totals import RunTally
 from apps.runs.records.search import SEARCHED, run_list
 from apps.runs.types import (
     Estimate,

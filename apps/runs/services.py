@@ -20,7 +20,7 @@ from django.db.models import Q
 from django.utils.module_loading import import_string
 
 from apps.audit.types import Actor
-from apps.budgets.rates import TokenMeter
+from apps.budgets.rate_limits import TokenMeter
 from apps.core.errors import InvalidInput, NotFound, Overloaded
 from apps.engine import events as ev
 from apps.runs.coordination.cancel_requests import stop_ask, stop_await

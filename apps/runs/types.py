@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
 from apps.audit.types import Actor
-from apps.budgets.rates import TokenMeter
+from apps.budgets.rate_limits import TokenMeter
 from apps.engine.events import Event, RunCancelled, RunCompleted, RunFailed
 from apps.engine.ports import CallParams, Messages, Progress
 from apps.engine.usage import Cost, Usage

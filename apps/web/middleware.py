@@ -22,13 +22,13 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
 
+from apps.core.database_outage import database_away, is_outage
 from apps.core.errors import (
     ConductorError,
     NotAllowed,
     Overloaded,
     PayloadTooLarge,
 )
-from apps.core.outages import database_away, is_outage
 from apps.web.waiting import Suspended, SuspendedResponse
 
 TEMPLATES = {400: "400.html", 403: "403.html", 404: "404.html"}

@@ -3,7 +3,10 @@
 from django.contrib import admin
 from django.urls import path
 
-from apps.web import account_pages, site_ledger, site_operations, site_settings
+from apps.web import account_pages
+from apps.web import admin_ledger as site_ledger
+from apps.web import admin_settings as site_settings
+from apps.web import admin_status as site_operations
 
 operator_only = admin.site.admin_view
 

@@ -166,7 +166,7 @@ def test_ledger_is_read_entry_by_entry(operator: Client, rows: dict[str, Any]):
 def test_ledger_is_shown_in_pages(
     operator: Client, rows: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("apps.web.site_ledger.PAGE", 2)
+    monkeypatch.setattr("apps.web.admin_ledger.PAGE", 2)
     address = reverse("site_ledger_team", args=[rows["accounts_team"].id])
     newest = operator.get(address).context
     older = operator.get(address, {"before": newest["older"]}).context

@@ -16,7 +16,7 @@ from apps.accounts.services import (
     api_key_revoke,
     api_key_rotate,
     api_key_update,
-    key_checks,
+    key_authentication,
 )
 from apps.core.errors import (
     Conflict,
@@ -25,7 +25,7 @@ from apps.core.errors import (
     NotAuthenticated,
     NotFound,
 )
-from apps.core.recent import CACHE_SECONDS, Recent
+from apps.core.ttl_cache import CACHE_SECONDS, Recent
 from apps.pools.models import TierName
 from tests.accounts.ledger import actions, data, recorded
 from tests.factories import ACTOR, IssuedKey, TeamFactory, UserFactory, issue_key
@@ -360,7 +360,7 @@ def test_failed_entry_undoes_the_change(monkeypatch: pytest.MonkeyPatch):
         raise RuntimeError("the ledger is away")
 
     team = TeamFactory.create()
-    monkeypatch.setattr("apps.accounts.services.records.entries_append", refuse)
+    monkeypatch.setattr("apps.accounts.services.ledger_entries.entries_append", refuse)
     with pytest.raises(RuntimeError):
         issue_key(team)
     assert not ApiKey.objects.for_team(team.id).exists()
@@ -379,7 +379,7 @@ def test_end_made_by_another_process_is_felt_within_five_seconds(
     django_assert_num_queries,
 ):
     clock = [100.0]
-    monkeypatch.setattr(key_checks, "_cache", Recent(clock=lambda: clock[0]))
+    monkeypatch.setattr(key_authentication, "_cache", Recent(clock=lambda: clock[0]))
     key = issue_key()
     resolve(key)
     # Another process knows nothing of what is remembered here.
@@ -396,7 +396,7 @@ def test_limit_set_by_another_process_is_felt_within_five_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ):
     clock = [100.0]
-    monkeypatch.setattr(key_checks, "_cache", Recent(clock=lambda: clock[0]))
+    monkeypatch.setattr(key_authentication, "_cache", Recent(clock=lambda: clock[0]))
     key = issue_key()
     resolve(key)
     type(key.row.team).objects.filter(pk=key.row.team_id).update(tokens_per_minute=7)

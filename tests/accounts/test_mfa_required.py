@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import User
-from apps.web.sockets import SecondFactorSockets
+from apps.web.websocket_middleware import SecondFactorSockets
 from tests.accounts.second_factors import set_up_app, sign_in
 from tests.factories import MembershipFactory
 

@@ -18,7 +18,7 @@ import orjson
 from django.core.management import CommandError, call_command
 
 from apps.audit import chain
-from apps.audit.canonical import canonical_bytes
+from apps.audit.canonical_json import canonical_bytes
 from apps.audit.macs import head_mac, mac_key
 from apps.audit.models import ChainHead, Entry
 from apps.audit.services import CONTENT_ERASED, content_erase

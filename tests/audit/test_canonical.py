@@ -10,7 +10,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.audit.canonical import canonical_bytes
+from apps.audit.canonical_json import canonical_bytes
 from apps.audit.errors import NotCanonical
 
 LARGEST = 2**53 - 1

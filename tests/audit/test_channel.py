@@ -16,7 +16,9 @@ from django.utils.safestring import SafeString
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.audit.channel import (
+from apps.audit.errors import LedgerUnavailable, NotCanonical, StaleWrite
+from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
+from apps.audit.writer_ipc import (
     LENGTH,
     Answer,
     Messages,
@@ -26,8 +28,6 @@ from apps.audit.channel import (
     unpack_answers,
     unpack_batch,
 )
-from apps.audit.errors import LedgerUnavailable, NotCanonical, StaleWrite
-from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
 from tests.audit.examples import RUN, batch, draft
 
 TEXTS = st.text(max_size=20)

@@ -17,9 +17,9 @@ from django.db import IntegrityError, connection
 
 from apps.audit import checkpoints, macs
 from apps.audit.chain import FaultKind, Position
+from apps.audit.checkpoint_thread import Notary
 from apps.audit.metrics import CHECKPOINTS_REFUSED
 from apps.audit.models import Checkpoint, Entry
-from apps.audit.notary import Notary
 from apps.audit.verify import verify_subject, verify_team
 from apps.audit.writer import LedgerWriter
 from tests.audit.examples import (

@@ -14,12 +14,12 @@ from django.core.management import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.audit import notary
-from apps.audit.copies import AT_ONCE
+from apps.audit import checkpoint_thread
+from apps.audit.checkpoint_creation import uncovered_s
+from apps.audit.checkpoint_export import AT_ONCE
+from apps.audit.checkpoint_thread import TAIL_S, Notary
 from apps.audit.metrics import COPIES_FAILED
 from apps.audit.models import Checkpoint
-from apps.audit.notary import TAIL_S, Notary
-from apps.audit.tails import uncovered_s
 from tests.audit.examples import append, chain_of, draft, execute
 from tests.audit.tampering import checkpoint, copies_in_the_log, cut_tail, verify
 
@@ -73,8 +73,8 @@ def look(times: int = 1) -> Notary:
 def test_g12_an_entry_has_a_copied_checkpoint_without_anybody_asking(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(notary, "EVERY_S", 0.01)
-    monkeypatch.setattr(notary, "TAIL_S", 0.0)
+    monkeypatch.setattr(checkpoint_thread, "EVERY_S", 0.01)
+    monkeypatch.setattr(checkpoint_thread, "TAIL_S", 0.0)
     is_there = threading.Event()
 
     class Tell(logging.Handler):
@@ -94,7 +94,7 @@ def test_g12_an_entry_has_a_copied_checkpoint_without_anybody_asking(
 
 
 def test_g12_the_intervals_keep_the_promise_even_if_one_look_fails():
-    assert TAIL_S + 2 * notary.EVERY_S <= 60
+    assert TAIL_S + 2 * checkpoint_thread.EVERY_S <= 60
 
 
 def test_a_young_tail_is_left_to_grow(folder: Path):

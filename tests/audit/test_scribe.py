@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from apps.audit import scribe as scribe_module
+from apps.audit import writer_process as scribe_module
 from apps.audit.errors import LedgerUnavailable, NotCanonical, StaleWrite
 from apps.audit.models import Entry
-from apps.audit.scribe import RemoteWriter, serve
 from apps.audit.types import Batch, EntryDraft
 from apps.audit.verify import verify_team
+from apps.audit.writer_process import RemoteWriter, serve
 from tests.audit.examples import ALICE, RUN, batch, draft, guard
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,10 +12,10 @@ from django.db import IntegrityError, OperationalError, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import DatabaseError
 
-from apps.audit import committer
+from apps.audit import group_commit
 from apps.audit import writer as writer_module
-from apps.audit.committer import Result
 from apps.audit.errors import LedgerUnavailable, NotCanonical, StaleWrite
+from apps.audit.group_commit import Result
 from apps.audit.models import Content, Entry
 from apps.audit.selectors import entry_list
 from apps.audit.types import Batch, RowWrite
@@ -76,7 +76,7 @@ def fail_commits(
     monkeypatch: pytest.MonkeyPatch, times: int, *, is_done: bool = False
 ) -> None:
     """Break the writer's connection in its next commits, before or after they count."""
-    commit = committer._commit
+    commit = group_commit._commit
     left = [times]
 
     def broken(connection: BaseDatabaseWrapper) -> None:
@@ -88,7 +88,7 @@ def fail_commits(
             commit(connection)
         raise OperationalError("the connection was lost")
 
-    monkeypatch.setattr(committer, "_commit", broken)
+    monkeypatch.setattr(group_commit, "_commit", broken)
 
 
 def test_write_returns_the_seqs(writer: LedgerWriter, team: uuid.UUID) -> None:

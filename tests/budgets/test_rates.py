@@ -14,7 +14,7 @@ import time_machine
 
 from apps.accounts.types import KeyHolder
 from apps.budgets.errors import RateLimited
-from apps.budgets.rates import UNLIMITED, admit, admit_member, rates_clear
+from apps.budgets.rate_limits import UNLIMITED, admit, admit_member, rates_clear
 from apps.core.redis_outage import PATIENCE_S, redis_outage
 from tests.factories import TeamFactory
 

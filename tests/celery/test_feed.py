@@ -11,7 +11,7 @@ from celery import Celery
 from celery.worker import WorkController, state
 
 from apps.runs import tasks
-from conductor_site import feed
+from conductor_site import celery_consumer
 from conductor_site.celery import configuration
 from tests.celery.conftest import PATIENCE_S
 from tests.services import Redis, redis
@@ -29,7 +29,7 @@ def broker() -> Iterator[Redis]:
 def app(broker: Redis, monkeypatch: pytest.MonkeyPatch) -> Celery:
     app = Celery("test", fixups=[], set_as_current=False)
     app.config_from_object(configuration(broker.url))
-    monkeypatch.setattr(feed, "app", app)
+    monkeypatch.setattr(celery_consumer, "app", app)
     monkeypatch.setattr(state, "should_stop", None)
     return app
 
@@ -49,7 +49,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 def test_a_task_is_taken_and_the_thread_ends_when_told(
     app: Celery, taken: threading.Event
 ) -> None:
-    thread = feed.TaskFeed()
+    thread = celery_consumer.TaskFeed()
     thread.start()
     app.send_task(tasks.EXECUTE, [str(RUN_ID)])
     assert taken.wait(PATIENCE_S)
@@ -61,7 +61,7 @@ def test_a_task_is_taken_and_the_thread_ends_when_told(
 def test_celery_is_started_anew_when_it_gives_up(
     app: Celery, taken: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "AGAIN_S", 0.01)
+    monkeypatch.setattr(celery_consumer, "AGAIN_S", 0.01)
     begin, failures = WorkController.on_start, iter([True, True])
 
     def start(worker: WorkController) -> None:
@@ -70,7 +70,7 @@ def test_celery_is_started_anew_when_it_gives_up(
         begin(worker)
 
     monkeypatch.setattr(WorkController, "on_start", start)
-    thread = feed.TaskFeed()
+    thread = celery_consumer.TaskFeed()
     thread.start()
     app.send_task(tasks.EXECUTE, [str(RUN_ID)])
     assert taken.wait(PATIENCE_S)

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 from psycopg import errors
 
-from apps.core.outages import is_outage
+from apps.core.database_outage import is_outage
 from apps.rest.errors import answer_failure
 from apps.web.middleware import DomainErrorMiddleware
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from apps.core import recent
-from apps.core.recent import CACHE_SECONDS, Recent
+from apps.core import ttl_cache
+from apps.core.ttl_cache import CACHE_SECONDS, Recent
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_value_read_before_a_drop_is_not_kept_after_it(cache):
 
 
 def test_the_cache_is_bounded(cache, monkeypatch):
-    monkeypatch.setattr(recent, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(ttl_cache, "MAX_ENTRIES", 2)
     for key in "abc":
         cache.put(key, 1, generation=cache.generation)
     assert [cache.get(key) for key in "ac"] == [None, 1]

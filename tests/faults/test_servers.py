@@ -15,7 +15,7 @@ import redis.asyncio as redis_client
 from websockets.asyncio.client import connect
 from websockets.typing import Origin
 
-from conductor_site.last_resort import CLOSE_S
+from conductor_site.shutdown_deadline import CLOSE_S
 from tests.faults.checker import COMPLETED
 from tests.faults.scenes import (
     PATIENCE_S,

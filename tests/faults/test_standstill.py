@@ -15,11 +15,11 @@ import pytest
 from django.db import connections
 from django.db.utils import ConnectionHandler
 
-from apps.audit import committer as committer_module
+from apps.audit import group_commit as committer_module
 from apps.audit.append import append, prepare
-from apps.audit.committer import Committer, Pending, Result
-from apps.audit.dialects import dialect_of
 from apps.audit.errors import StaleWrite
+from apps.audit.group_commit import Committer, Pending, Result
+from apps.audit.sql_dialects import dialect_of
 from apps.audit.types import Batch
 from apps.runs.coordination.leases import LEASE_S
 from conductor_site.databases import database_of, limit_standstills

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from apps.gateway.app import create_app
-from apps.gateway.pump import StreamTiming
+from apps.gateway.stream_sender import StreamTiming
 from tests.gateway.fakes import KEY, Exchanged, FakeBackend, FakeRun
 
 CHAT = "/v1/chat/completions"

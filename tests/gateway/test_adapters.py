@@ -13,7 +13,7 @@ from pytest_django import DjangoAssertNumQueries
 from apps.accounts.models import Team
 from apps.accounts.services import api_key_cache_clear
 from apps.core.errors import NotAuthenticated, NotFound
-from apps.gateway.adapters import DjangoBackend
+from apps.gateway.django_backend import DjangoBackend
 from apps.pools.models import Worker
 from apps.runs.errors import IdempotencyConflict
 from tests.factories import PoolFactory, PriceFactory, TeamFactory, issue_key

@@ -15,7 +15,7 @@ import pytest
 
 from apps.core.errors import NotFound, Overloaded
 from apps.engine.events import RunCancelled, RunCompleted, RunFailed
-from apps.gateway import sharing
+from apps.gateway import run_handles
 from apps.runs.types import RunRecord
 from tests.gateway.conftest import CHAT, Client, chat_body
 from tests.gateway.fakes import (
@@ -85,8 +85,8 @@ def claimed(client: Client, **fields: Any) -> None:
 
 @pytest.fixture
 def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(sharing, "POLL_S", 0.001)
-    monkeypatch.setattr(sharing, "UNSEEN_S", 0.005)
+    monkeypatch.setattr(run_handles, "POLL_S", 0.001)
+    monkeypatch.setattr(run_handles, "UNSEEN_S", 0.005)
     yield
 
 

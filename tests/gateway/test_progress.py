@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from apps.engine.events import PlanKept, StepAttemptFailed
 from apps.engine.usage import Usage
-from apps.gateway.progress import ProgressLines
+from apps.gateway.reasoning_progress import ProgressLines
 from apps.gateway.step_events import step_event
 from tests.gateway.fakes import plan, step_completed, step_started
 

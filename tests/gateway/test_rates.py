@@ -10,7 +10,7 @@ import pytest
 from django.core.cache import cache
 
 from apps.budgets.errors import BudgetExceeded
-from apps.budgets.rates import rates_clear
+from apps.budgets.rate_limits import rates_clear
 from tests.gateway.conftest import Client
 from tests.gateway.fakes import completed, holder
 

@@ -7,7 +7,7 @@ from itertools import count, pairwise
 
 import pytest
 
-from apps.gateway.turnstile import BUSY_S, MOMENT_S, PATIENCE_S, Turnstile
+from apps.gateway.request_pacing import BUSY_S, MOMENT_S, PATIENCE_S, Turnstile
 
 CROWD = 5
 

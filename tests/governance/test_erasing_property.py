@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from apps.audit.models import Content, Entry
 from apps.audit.services import entries_append
 from apps.audit.types import Batch, EntryDraft
-from apps.governance import erasing
+from apps.governance import retention_job
 from apps.governance.models import LegalHold, Retention
 from apps.governance.services import hold_place, hold_release
 from tests.conftest import Cast
@@ -105,7 +105,7 @@ def test_g13_what_is_held_stays_and_what_is_over_goes(
     cast: Cast, doings: list[Doing]
 ) -> None:
     with transaction.atomic(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(erasing, "ENTRIES_AT_ONCE", 4)
+        patch.setattr(retention_job, "ENTRIES_AT_ONCE", 4)
         team = Team(cast)
         for doing in doings:
             team.do(doing)

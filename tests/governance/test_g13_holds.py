@@ -17,7 +17,7 @@ from apps.audit.selectors import entry_list
 from apps.audit.services import entries_append
 from apps.audit.types import Batch, EntryDraft
 from apps.core.errors import Conflict, InvalidFields, NotFound
-from apps.governance import erasing
+from apps.governance import retention_job
 from apps.governance.models import LegalHold, Retention
 from apps.governance.selectors import held
 from apps.governance.services import hold_place, hold_release, retention_set
@@ -113,7 +113,7 @@ def test_g13_hold_that_is_about_to_be_placed_is_waited_for(
         finally:
             connection.close()
 
-    monkeypatch.setattr(erasing, "held", looked)
+    monkeypatch.setattr(retention_job, "held", looked)
     with ThreadPoolExecutor(1) as threads:
         with transaction.atomic():
             hold_place(team=cast.team, run_id=run_id, reason="Matter 7", actor=ACTOR)

@@ -17,7 +17,7 @@ from apps.audit.services import entries_append
 from apps.audit.types import Batch, EntryDraft
 from apps.core.errors import InvalidFields
 from apps.core.ids import new_id
-from apps.governance import erasing
+from apps.governance import retention_job
 from apps.governance.models import Retention
 from apps.governance.selectors import retention_status
 from apps.governance.services import GRACE, retention_erase, retention_set
@@ -190,7 +190,7 @@ def test_change_is_on_record_once(site: Site) -> None:
 def test_steps_may_stop_anywhere_and_go_on(
     site: Site, ask: Ask, half_a_year: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(erasing, "ENTRIES_AT_ONCE", 2)
+    monkeypatch.setattr(retention_job, "ENTRIES_AT_ONCE", 2)
     run_id, team_id = ask(), site.cast.team.id
     whole = len(texts_of(team_id, run_id))
     moment = later(184)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.llm.addresses import AddressPolicy, ForbiddenAddress
+from apps.llm.address_policy import AddressPolicy, ForbiddenAddress
 
 FORBIDDEN = [
     "127.0.0.1",

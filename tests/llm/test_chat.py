@@ -11,6 +11,7 @@ import pytest
 
 from apps.llm.chat import ChatClient
 from apps.llm.errors import BadRequest, Incomplete, LlmError, Unauthorized
+from apps.llm.http_common import USER_AGENT
 from apps.llm.testing import (
     DONE_EVENT,
     FakeProvider,
@@ -26,7 +27,6 @@ from apps.llm.testing import (
     usage_event,
 )
 from apps.llm.types import ChatRequest, Delta, Endpoint, Finish, TokenUsage
-from apps.llm.wire import USER_AGENT
 from tests.llm.conftest import KEY, endpoint_of, joined
 
 FINISH = Finish("stop", "fake-1", TokenUsage(7, 2))

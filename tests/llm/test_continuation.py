@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.llm.continuation import prepare
+from apps.llm.prefill import prepare
 from apps.llm.types import ChatRequest, Delta, ToolCallDelta
 
 USER = {"role": "user", "content": "Hi"}

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.llm.error_classification import error_event, refusal, retry_after
 from apps.llm.errors import LlmError
-from apps.llm.faults import error_event, refusal, retry_after
 from apps.llm.types import Endpoint
 
 KEY = "sk-canary-0123456789"

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from apps.llm.addresses import AddressPolicy
+from apps.llm.address_policy import AddressPolicy
 from apps.llm.chat import ChatClient
 from apps.llm.errors import (
     BadResponse,

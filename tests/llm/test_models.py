@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from apps.llm import models
+from apps.llm import model_listing
 from apps.llm.errors import BadResponse, LlmError, Redirected
-from apps.llm.models import list_models
+from apps.llm.model_listing import list_models
 from apps.llm.testing import FakeProvider, Script, json_script, refusal_script
 from apps.llm.types import Timeouts
 from tests.llm.conftest import KEY, endpoint_of
@@ -51,9 +51,10 @@ async def test_names_nobody_could_use_are_left_out(transport):
 
 
 async def test_no_more_names_than_a_page_can_show(transport):
-    names = [f"m{number:05}" for number in range(models.MAX_MODELS + 5)]
+    names = [f"m{number:05}" for number in range(model_listing.MAX_MODELS + 5)]
     assert (
-        len(await listed(transport, json_script(listing(*names)))) == models.MAX_MODELS
+        len(await listed(transport, json_script(listing(*names))))
+        == model_listing.MAX_MODELS
     )
 
 
@@ -70,7 +71,7 @@ async def test_answer_that_is_no_json_is_a_bad_response(transport, body: bytes):
 
 
 async def test_endless_answer_is_cut_off(transport, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(models, "MAX_LISTING_BYTES", 100)
+    monkeypatch.setattr(model_listing, "MAX_LISTING_BYTES", 100)
     with pytest.raises(BadResponse, match="more than 100 bytes"):
         await listed(transport, json_script(listing(*"abcdefghijklmnopq")))
 

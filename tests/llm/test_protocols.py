@@ -12,7 +12,7 @@ import pytest
 from apps.llm.chat import ChatClient
 from apps.llm.errors import BadRequest, Incomplete, LlmError
 from apps.llm.http import HttpTransport
-from apps.llm.models import list_models
+from apps.llm.model_listing import list_models
 from apps.llm.protocols import tool_calls
 from apps.llm.protocols.registry import PROTOCOLS
 from apps.llm.testing import (

@@ -14,7 +14,7 @@ import pytest
 from apps.llm.chat import ChatClient
 from apps.llm.errors import LlmError
 from apps.llm.http import HttpTransport
-from apps.llm.models import list_models
+from apps.llm.model_listing import list_models
 from apps.llm.types import (
     ChatRequest,
     Delta,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.core.request_counts import REQUESTS, count_request, open_sockets, route_class
+from apps.core.request_metrics import REQUESTS, count_request, open_sockets, route_class
 from conductor_site import asgi
 
 

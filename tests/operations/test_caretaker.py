@@ -18,8 +18,8 @@ from apps.llm.testing import json_script
 from apps.pools.models import PriceList
 from apps.runs.coordination.leases import process_open, process_reopen
 from apps.runs.models import ProcessKind
-from conductor_site import caretaker
-from conductor_site.caretaker import Caretaker
+from conductor_site import maintenance
+from conductor_site.maintenance import Caretaker
 from tests.audit.examples import chain_of, execute
 from tests.pools.lists import list_of, list_server
 
@@ -44,7 +44,7 @@ class Chore:
 @pytest.fixture
 def chore(monkeypatch: pytest.MonkeyPatch) -> Chore:
     made = Chore()
-    monkeypatch.setattr(caretaker, "CHORES", (("it is not done", made),))
+    monkeypatch.setattr(maintenance, "CHORES", (("it is not done", made),))
     return made
 
 
@@ -73,7 +73,7 @@ def test_eldest_process_alone_does_it(chore: Chore, leases: list[uuid.UUID]) -> 
 def test_it_is_done_without_being_asked(
     chore: Chore, leases: list[uuid.UUID], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(caretaker, "BEGIN_S", 0.01)
+    monkeypatch.setattr(maintenance, "BEGIN_S", 0.01)
     one = Caretaker(process(leases[0]))
     assert chore.is_known.wait(PATIENCE_S)
     one.close()
@@ -91,7 +91,7 @@ def test_process_that_ends_waits_for_one_step_only(
                 one._stop.set()
             yield
 
-    monkeypatch.setattr(caretaker, "CHORES", (("it is not done", endless),))
+    monkeypatch.setattr(maintenance, "CHORES", (("it is not done", endless),))
     one = Caretaker(process(leases[0]))
     one.look()
     one.close()
@@ -101,7 +101,7 @@ def test_process_that_ends_waits_for_one_step_only(
 def test_others_get_their_turn_between_two_steps(
     chore: Chore, leases: list[uuid.UUID], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(caretaker, "PAUSE_S", PATIENCE_S)
+    monkeypatch.setattr(maintenance, "PAUSE_S", PATIENCE_S)
     one = Caretaker(process(leases[0]))
     looking = threading.Thread(target=one.look)
     looking.start()
@@ -122,7 +122,7 @@ def test_chore_that_fails_is_told_and_the_next_is_done(
         yield
 
     chores = (("texts stay", broken), ("it is not done", chore))
-    monkeypatch.setattr(caretaker, "CHORES", chores)
+    monkeypatch.setattr(maintenance, "CHORES", chores)
     one = Caretaker(process(leases[0]))
     one.look()
     one.close()
@@ -139,7 +139,7 @@ def test_database_that_is_away_is_told_in_a_line(
         raise OperationalError("server closed the connection")
         yield
 
-    monkeypatch.setattr(caretaker, "CHORES", (("texts stay", away),))
+    monkeypatch.setattr(maintenance, "CHORES", (("texts stay", away),))
     one = Caretaker(process(leases[0]))
     one.look()
     one.close()

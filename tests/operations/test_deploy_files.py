@@ -17,7 +17,7 @@ from django.core.management import get_commands
 from apps.core.keyring import seal, unseal
 from conductor_site.environment import read_list, read_text, read_url
 from conductor_site.health import PATHS
-from conductor_site.last_resort import CLOSE_S
+from conductor_site.shutdown_deadline import CLOSE_S
 from tests.operations.deploying import (
     DEPLOY,
     ROOT,

@@ -17,7 +17,7 @@ from django.db.utils import ConnectionHandler
 from apps.pools.services import credential_set
 from conductor_site import checks
 from conductor_site.databases import database_of
-from conductor_site.pending import TABLE, own_migrations
+from conductor_site.pending_migrations import TABLE, own_migrations
 from tests.audit.examples import chain_of
 from tests.factories import ACTOR, PoolFactory, TeamFactory
 from tests.services import Postgres, postgres, redis

@@ -15,7 +15,7 @@ from apps.engine.ports import (
     StepOutcome,
     Task,
 )
-from apps.planners.parser import parse_lists
+from apps.planners.list_plan_parser import parse_lists
 
 WORKERS = ("alpha", "beta", "gamma", "delta")
 POOL = Pool(

@@ -16,8 +16,8 @@ from apps.engine.ports import (
     Task,
 )
 from apps.planners.fixed import SingleWorkerPlanner
-from apps.planners.forms import LISTS
 from apps.planners.language_model import LanguageModelPlanner
+from apps.planners.plan_formats import LISTS
 from apps.planners.prompt import build_messages
 from tests.planners.builders import Conductor, unasked
 

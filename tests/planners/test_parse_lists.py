@@ -4,7 +4,7 @@ import pytest
 
 from apps.engine.errors import PlanFault, PlanRejected
 from apps.engine.plan import validate
-from apps.planners.parser import parse_lists
+from apps.planners.list_plan_parser import parse_lists
 from tests.planners.builders import WORKERS, result_of
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from apps.engine.errors import PlanRejected
 from apps.engine.plan import Plan, PlannedStep, validate
-from apps.planners.forms import render_example, render_json, render_lists
-from apps.planners.parser import parse_lists
+from apps.planners.list_plan_parser import parse_lists
+from apps.planners.plan_formats import render_example, render_json, render_lists
 from apps.planners.schema import parse_json
 from tests.planners.builders import WORKERS, read
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from apps.engine.ports import Pool, PoolWorker, Rejection
 from apps.planners.examples import EXAMPLE_WORKERS, EXAMPLES
-from apps.planners.forms import JSON_SCHEMA, LISTS
-from apps.planners.parser import parse_lists
+from apps.planners.list_plan_parser import parse_lists
+from apps.planners.plan_formats import JSON_SCHEMA, LISTS
 from apps.planners.prompt import MAX_REJECTED_CHARS, PREFILL, build_messages
 from apps.planners.schema import parse_json
 from tests.planners.builders import POOL, WORKERS, earlier_round, request

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.planners.quoting import SECTION_TAGS, clean, one_line, quoted, shorten
+from apps.planners.escaping import SECTION_TAGS, clean, one_line, quoted, shorten
 
 
 @pytest.mark.parametrize("tag", SECTION_TAGS)

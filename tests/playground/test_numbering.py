@@ -3,7 +3,7 @@
 import pytest
 
 from apps.playground.numbering import agents_of, models_of
-from apps.playground.telling import tell
+from apps.playground.run_view_builder import tell
 from tests.playground import stories
 from tests.playground.conftest import record_run
 

@@ -90,7 +90,7 @@ def test_second_page_holds_the_rest(bob, team):
 def test_pages_go_on_behind_the_runs_that_are_counted(
     bob, team, monkeypatch, asked, shown
 ):
-    monkeypatch.setattr("apps.playground.pages.COUNTED", 4)
+    monkeypatch.setattr("apps.playground.pagination.COUNTED", 4)
     monkeypatch.setattr("apps.playground.views.RUNS_PER_PAGE", 2)
     for _ in range(6):
         record_run(team, stories.planning())
@@ -102,8 +102,8 @@ def test_pages_go_on_behind_the_runs_that_are_counted(
 
 
 def test_pages_lead_no_further_than_the_database_steps_quickly(bob, team, monkeypatch):
-    monkeypatch.setattr("apps.playground.pages.COUNTED", 2)
-    monkeypatch.setattr("apps.playground.pages.REACHED", 4)
+    monkeypatch.setattr("apps.playground.pagination.COUNTED", 2)
+    monkeypatch.setattr("apps.playground.pagination.REACHED", 4)
     monkeypatch.setattr("apps.playground.views.RUNS_PER_PAGE", 2)
     for _ in range(6):
         record_run(team, stories.planning())
@@ -115,7 +115,7 @@ def test_pages_lead_no_further_than_the_database_steps_quickly(bob, team, monkey
 
 @pytest.mark.parametrize("filters", ["", "&state=completed", "&q=page"])
 def test_pages_hold_every_run_once_and_in_order(bob, team, monkeypatch, filters):
-    monkeypatch.setattr("apps.playground.pages.COUNTED", 2)
+    monkeypatch.setattr("apps.playground.pagination.COUNTED", 2)
     monkeypatch.setattr("apps.playground.views.RUNS_PER_PAGE", 2)
     made = [
         record_run(team, stories.planning(), title="page", state=RunState.COMPLETED)

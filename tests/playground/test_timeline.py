@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from apps.playground.body import compose
-from apps.playground.story import RunStory
-from apps.playground.telling import tell
+from apps.playground.run_page import compose
+from apps.playground.run_view import RunStory
+from apps.playground.run_view_builder import tell
 from apps.playground.timeline import lay_out
 from tests.playground import stories
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from apps.pools.documents import PoolDocument, document_parse
+from apps.pools.pool_file import PoolDocument, document_parse
 
 CANARY = "sk-canary-5f0b1f6d9c7a4e21"
 ENVIRON = {"PROVIDER_KEY": CANARY, "PLANNER_KEY": "sk-planner-1"}

@@ -9,7 +9,7 @@ import pytest
 from apps.llm.chat import ChatClient
 from apps.llm.http import open_transport
 from apps.llm.types import Endpoint, Timeouts
-from apps.pools.abilities import PROBES, Answer, abilities_shown
+from apps.pools.capability_probes import PROBES, Answer, abilities_shown
 from apps.simulator import pictures
 
 CALL = '{"number": 42}'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.pools.addresses import authority, base_url_clean
+from apps.pools.base_urls import authority, base_url_clean
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.models import Team
 from apps.core.errors import Conflict, InvalidFields, NotFound
 from apps.pools.credentials import credential_open
-from apps.pools.inputs import CredentialInput, values_read
 from apps.pools.models import Credential, Pool
 from apps.pools.selectors import (
     access_credential,
@@ -21,6 +20,7 @@ from apps.pools.selectors import (
     credential_values,
     pool_versions,
 )
+from apps.pools.service_inputs import CredentialInput, values_read
 from apps.pools.services import (
     credential_delete,
     credential_update,

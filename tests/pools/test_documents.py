@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from apps.pools.documents import PoolDocument, document_parse
 from apps.pools.errors import PoolDocumentInvalid
 from apps.pools.models import TierName
+from apps.pools.pool_file import PoolDocument, document_parse
 from tests.pools.files import CANARY, document, text, values
 
 

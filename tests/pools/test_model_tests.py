@@ -14,14 +14,14 @@ from channels.db import database_sync_to_async as in_thread
 from apps.accounts.models import Team
 from apps.core.errors import NotFound
 from apps.llm.testing.server import FakeProvider, Script
-from apps.pools.abilities import PROBES
+from apps.pools.capability_probes import PROBES
 from apps.pools.errors import ProviderFailed, TooManyModelCalls
 from apps.pools.models import Credential, Worker
 from apps.pools.selectors import access_worker, last_test, pool_snapshot, worker_health
 from apps.pools.services import (
     conductor_test,
+    model_tests,
     models_fetch,
-    trying,
     worker_delete,
     worker_test,
     worker_update,
@@ -169,7 +169,7 @@ def test_refused_connection_is_a_result(cast: Cast):
 def test_silent_server_ends_within_the_limit(
     cast: Cast, simulator_url: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(trying, "MAX_TEST_S", 0.2)
+    monkeypatch.setattr(model_tests, "MAX_TEST_S", 0.2)
     result = tried(make_worker(cast.team, base_url=simulator_url, model="fault-stall"))
     assert (result.ok, result.error_code) == (False, "total_timeout")
 

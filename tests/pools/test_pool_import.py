@@ -188,7 +188,7 @@ def test_failed_entry_undoes_the_import(
     def refuse(**kwargs: object) -> None:
         raise RuntimeError("the ledger is away")
 
-    monkeypatch.setattr("apps.pools.changes.entries_append", refuse)
+    monkeypatch.setattr("apps.pools.pool_transaction.entries_append", refuse)
     with pytest.raises(RuntimeError):
         import_file()
     assert not Pool.objects.for_team(team.id).exists()

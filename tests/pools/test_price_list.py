@@ -19,7 +19,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.llm.testing import Framing, Script, json_script
 from apps.llm.types import Timeouts
-from apps.pools import price_shelf
+from apps.pools import price_catalog_cache
 from apps.pools.models import PriceList
 from apps.pools.selectors import list_price
 from apps.pools.services import price_list, price_list_refresh
@@ -89,7 +89,7 @@ def test_list_replaces_the_one_of_this_version(settings: Any):
 def test_list_of_the_site_is_out_of_use_without_its_address(kept: None, settings: Any):
     assert dollars_in() == 2
     settings.PRICE_LIST_URL = ""
-    price_shelf.price_book_forget()
+    price_catalog_cache.price_book_forget()
     assert dollars_in() is None
 
 
@@ -190,7 +190,7 @@ def test_list_that_another_process_fetched_is_noticed(
     monkeypatch.setattr(price_list, "price_book_forget", lambda: None)
     refresh_from(settings, json_script_of(4))
     assert dollars_in() == 2
-    monkeypatch.setattr(price_shelf, "NOTICE_S", 0)
+    monkeypatch.setattr(price_catalog_cache, "NOTICE_S", 0)
     with CaptureQueriesContext(connection) as queries:
         assert dollars_in() == 4
     assert len(queries) == 2

@@ -12,7 +12,7 @@ from django.test import Client
 from apps.accounts.models import Scope, Team, User
 from apps.accounts.services import api_key_cache_clear
 from apps.audit.models import Entry
-from apps.budgets.rates import rates_clear
+from apps.budgets.rate_limits import rates_clear
 from tests.factories import issue_key
 
 ROOT = "/api/v1/"

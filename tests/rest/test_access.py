@@ -14,7 +14,7 @@ from django.urls import reverse
 from apps.accounts.models import Role, Scope
 from apps.accounts.selectors import role_allows
 from apps.rest import urls as rest_urls
-from apps.rest.rights import ANY_KEY, Right
+from apps.rest.operation_permissions import ANY_KEY, Right
 from tests.conftest import membership
 from tests.rest.conftest import Caller, fault, keyed, member
 from tests.rest.things import make_things, more_things

@@ -28,7 +28,7 @@ from schemathesis.specs.openapi.checks import (
 from apps.accounts.models import ApiKey, Invitation, Membership, Scope, Team
 from apps.accounts.services import api_key_cache_clear
 from apps.budgets.models import Budget
-from apps.budgets.rates import rates_clear
+from apps.budgets.rate_limits import rates_clear
 from apps.pools.models import Conductor, Credential, Pool, Worker
 from apps.runs.models import Run
 from tests.conftest import Site

@@ -13,7 +13,7 @@ import pytest
 from apps.engine import events as ev
 from apps.pools.models import Worker
 from apps.runs.models import Run, RunState
-from apps.runs.records.run_view import RunTally
+from apps.runs.records.run_totals import RunTally
 from apps.runs.selectors import run_events
 from apps.simulator.faults import faults
 from tests.runs.asking import planned

@@ -12,7 +12,7 @@ from asgiref.sync import async_to_sync
 from django.db import connection, transaction
 
 from apps.accounts.models import Team
-from apps.audit.dialects import dialect_of
+from apps.audit.sql_dialects import dialect_of
 from apps.budgets.services import budget_create
 from apps.core.ids import new_id
 from apps.runs.errors import IdempotencyConflict, IdempotencyKeyLost

@@ -17,7 +17,7 @@ from apps.llm.chat import ChatClient
 from apps.llm.errors import BadResponse, ConnectFailed, LlmError
 from apps.llm.http import open_transport
 from apps.llm.types import Endpoint
-from apps.llm.vllm import ServerLoad
+from apps.llm.vllm_metrics import ServerLoad
 from apps.runs.execution.circuit_breaker import Circuits
 from apps.runs.execution.conductor_load import (
     BLIND_S,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from apps.core.redis_outage import redis_outage
-from apps.runs.live import run_feed as rooms
+from apps.runs.live import run_feed
 from tests.runs.asking import frames, planned, recorded, seqs, texts, until
 
 
 @pytest.fixture(autouse=True)
 def _short_checks(monkeypatch):
     """Sockets look for what they did not hear of four times a second."""
-    monkeypatch.setattr(rooms, "CHECK_S", 0.25)
+    monkeypatch.setattr(run_feed, "CHECK_S", 0.25)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from asgiref.sync import async_to_sync
 from channels.layers import InMemoryChannelLayer
 
 from apps.audit.types import Actor, EntryView
-from apps.runs.live import run_feed as rooms
+from apps.runs.live import run_feed
 from apps.runs.live.partial_outputs import piece_frame
 from apps.runs.live.run_feed import PIECES, RECORDED, Room, Seat, group_name
 from apps.runs.live.watchers import SocketOwner
@@ -100,14 +100,14 @@ def on_stage(monkeypatch):
     """Run a test's coroutine in a room whose layer holds one signal at a time."""
 
     def run_in_room(scene, check_s=NEVER):
-        monkeypatch.setattr(rooms, "CHECK_S", check_s)
+        monkeypatch.setattr(run_feed, "CHECK_S", check_s)
 
         async def play():
             ledger = Ledger()
             texts: dict[CallKey, list[str]] = {PLACE: []}
             layer = InMemoryChannelLayer(capacity=1)
-            monkeypatch.setattr(rooms, "_news", ledger.news)
-            monkeypatch.setattr(rooms, "get_channel_layer", lambda: layer)
+            monkeypatch.setattr(run_feed, "_news", ledger.news)
+            monkeypatch.setattr(run_feed, "get_channel_layer", lambda: layer)
             room = Room(Run(id=uuid.uuid4()), lambda: texts)
             task = room.open()
             await until(room, lambda: room.is_read)

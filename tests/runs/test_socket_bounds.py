@@ -9,7 +9,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from apps.web.sockets import FLOODED, MAX_MESSAGES, TOO_MANY_SOCKETS
+from apps.web.websocket_middleware import FLOODED, MAX_MESSAGES, TOO_MANY_SOCKETS
 from tests.runs.asking import eventually, frames, planned, until
 
 

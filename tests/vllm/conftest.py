@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from apps.engine import events as ev
-from apps.llm.vllm import ServerLoad
+from apps.llm.vllm_metrics import ServerLoad
 from apps.pools.models import Conductor, ConductorMode
 from apps.pools.services import conductor_update, credential_create, worker_create
 from apps.runs.models import Run

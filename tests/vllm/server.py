@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from apps.llm.vllm import ServerLoad, parse_load
+from apps.llm.vllm_metrics import ServerLoad, parse_load
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVE = ROOT / "deploy" / "vllm" / "serve.sh"

@@ -11,7 +11,7 @@ from django.test import Client
 from apps.engine import events as ev
 from apps.engine.errors import CallFault
 from apps.llm.types import Endpoint, Timeouts
-from apps.runs.execution import conductor_load as queues
+from apps.runs.execution import conductor_load
 from apps.runs.execution.executor import get_executor
 from tests.conftest import Site
 from tests.runs.starting import on_loop
@@ -91,9 +91,9 @@ def short_queue(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     What it has read of the server holds until it reads again, however slowly it does.
     """
     settings.CONDUCTOR_MAX_QUEUE = 1
-    monkeypatch.setattr(queues, "READ_LIMITS", Timeouts(total_s=PATIENCE_S))
-    monkeypatch.setattr(queues, "FRESH_S", PATIENCE_S)
-    monkeypatch.setattr(queues, "IDLE_S", PATIENCE_S)
+    monkeypatch.setattr(conductor_load, "READ_LIMITS", Timeouts(total_s=PATIENCE_S))
+    monkeypatch.setattr(conductor_load, "FRESH_S", PATIENCE_S)
+    monkeypatch.setattr(conductor_load, "IDLE_S", PATIENCE_S)
 
 
 @pytest.fixture

@@ -151,7 +151,7 @@ def test_adapter_is_another_version_of_the_conductor(stage: Stage, hold_to):
 
 def test_page_of_the_conductor_shows_its_server(stage: Stage, monkeypatch):
     team = stage.site.cast.team
-    monkeypatch.setattr("apps.pools.services.looking.LOOK_LIMITS", Timeouts())
+    monkeypatch.setattr("apps.pools.services.server_status.LOOK_LIMITS", Timeouts())
     looked = async_to_sync(conductor_look)
     look = looked(team_id=team.id, conductor_id=stage.conductor.id)
     assert look.is_reachable and look.serves_model

@@ -20,7 +20,7 @@ from apps.accounts.services.invitations import (
     invitation_resend,
     invitation_revoke,
 )
-from apps.accounts.services.key_checks import (
+from apps.accounts.services.key_authentication import (
     api_key_cache_clear,
     api_key_holder,
     api_key_peek,

@@ -31,14 +31,14 @@ from apps.accounts.services.fields import (
     clean_tokens_rate,
     clean_workers,
 )
-from apps.accounts.services.key_bounds import (
+from apps.accounts.services.key_authentication import forget_keys
+from apps.accounts.services.key_delegation import (
     Bounds,
     last_end,
     require_ends_within,
     require_within,
 )
-from apps.accounts.services.key_checks import forget_keys
-from apps.accounts.services.records import apply_changes, record, to_seconds
+from apps.accounts.services.ledger_entries import apply_changes, record, to_seconds
 from apps.audit.types import Actor, EntryDraft
 from apps.core.errors import Conflict, InvalidFields, NotFound
 

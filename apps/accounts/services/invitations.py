@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.accounts.digests import INVITATION, digests_of, token_generate
-from apps.accounts.mails import invitation_mail_send
+from apps.accounts.emails import invitation_mail_send
 from apps.accounts.models import Invitation, Membership, Team, User
 from apps.accounts.selectors import invitation_find
 from apps.accounts.services.fields import (
@@ -23,9 +23,9 @@ from apps.accounts.services.fields import (
     clean_fields,
     clean_role,
 )
-from apps.accounts.services.key_bounds import require_role_within
+from apps.accounts.services.key_delegation import require_role_within
+from apps.accounts.services.ledger_entries import record, to_seconds
 from apps.accounts.services.members import member_add, require_manager
-from apps.accounts.services.records import record, to_seconds
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor, EntryDraft
 from apps.core.errors import Conflict, InvalidFields, NotAllowed, NotFound

@@ -20,10 +20,10 @@ from apps.accounts.services.fields import (
     clean_requests_rate,
     clean_tokens_rate,
 )
-from apps.accounts.services.key_bounds import RATES, require_rates_kept
-from apps.accounts.services.key_checks import forget_team
+from apps.accounts.services.key_authentication import forget_team
+from apps.accounts.services.key_delegation import RATES, require_rates_kept
+from apps.accounts.services.ledger_entries import apply_changes, lock_team, record
 from apps.accounts.services.members import member_add
-from apps.accounts.services.records import apply_changes, lock_team, record
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor, EntryDraft
 from apps.core.errors import InvalidFields

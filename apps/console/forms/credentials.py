@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from apps.console.forms.paths import PathForm
+from apps.console.forms.nested_forms import PathForm
 
 
 def _secret(*, required: bool, hint: str) -> forms.CharField:

@@ -9,7 +9,7 @@ from uuid import UUID
 from django import forms
 from django.forms.boundfield import BoundField
 
-from apps.console.forms.paths import (
+from apps.console.forms.nested_forms import (
     PathForm,
     dollars,
     flattened,

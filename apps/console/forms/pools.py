@@ -12,15 +12,15 @@ from django.forms.boundfield import BoundField
 from django.http import QueryDict
 
 from apps.console.forms.deliveries import DELIVERIES
-from apps.console.forms.paths import (
+from apps.console.forms.nested_forms import (
     PathForm,
     dollars,
     flattened,
     name_field,
     whole_number,
 )
-from apps.pools.documents import TIER_LIMITS
 from apps.pools.models import Conductor, Pool, TierName, TierPlanner, Worker
+from apps.pools.pool_file import TIER_LIMITS
 from apps.pools.selectors import pool_values
 
 _PLANNERS = {

@@ -18,7 +18,7 @@ from apps.budgets.selectors import access_budget, budget_list, target_label
 from apps.budgets.services import budget_create, budget_delete, budget_update
 from apps.console.budget_rows import PERIOD_WORDS, BudgetRow, budget_rows
 from apps.console.forms.budgets import BudgetForm, LimitForm
-from apps.console.frame import (
+from apps.console.layout import (
     change_and_tell,
     console_page,
     posted,
@@ -26,7 +26,7 @@ from apps.console.frame import (
     try_change,
 )
 from apps.core.money import usd_text
-from apps.web.access import TeamRequest, team_view
+from apps.web.team_access import TeamRequest, team_view
 
 GROUPS = (("team", "Team"), ("member", "Members"), ("key", "API keys"))
 

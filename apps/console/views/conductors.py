@@ -18,14 +18,14 @@ from django.views.decorators.http import (
 )
 
 from apps.accounts.models import Permission
-from apps.console.asking import after_test, is_part, models_found, new_key
 from apps.console.forms.models import ConductorForm, conductor_initial
-from apps.console.frame import change_and_tell, console_page, require, try_change
 from apps.console.hiring import save_with_key
-from apps.console.offers import USE, agreed_values, form_offer, put_offer
+from apps.console.layout import change_and_tell, console_page, require, try_change
+from apps.console.list_prices import USE, agreed_values, form_offer, put_offer
 from apps.console.pool_rows import conductor_rows
-from apps.console.served import server_line
-from apps.console.tried import test_line
+from apps.console.provider_lookup import after_test, is_part, models_found, new_key
+from apps.console.server_status_view import server_line
+from apps.console.test_result_view import test_line
 from apps.pools.models import Conductor
 from apps.pools.selectors import access_conductor, credential_list
 from apps.pools.services import (
@@ -35,7 +35,7 @@ from apps.pools.services import (
     conductor_test,
     conductor_update,
 )
-from apps.web.access import TeamRequest, team_view
+from apps.web.team_access import TeamRequest, team_view
 from apps.web.waiting import Work, wait_for
 
 TAB = "conductors"

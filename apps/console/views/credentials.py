@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.accounts.models import Permission
 from apps.console.forms.credentials import CredentialChangeForm, CredentialForm
-from apps.console.frame import change_and_tell, console_page, require, try_change
+from apps.console.layout import change_and_tell, console_page, require, try_change
 from apps.console.pool_rows import credential_rows
 from apps.pools.selectors import access_credential, credential_list
 from apps.pools.services import (
@@ -20,7 +20,7 @@ from apps.pools.services import (
     credential_delete,
     credential_update,
 )
-from apps.web.access import TeamRequest, team_view
+from apps.web.team_access import TeamRequest, team_view
 
 TAB = "credentials"
 INVALID = 422

@@ -32,17 +32,17 @@ from apps.accounts.services import (
     invitation_revoke,
 )
 from apps.accounts.types import SESSION_INVITATION, SESSION_INVITATION_PROOF
+from apps.console.form_tokens import note_used, once_mark, was_used
 from apps.console.forms.people import ROLE_WORDS, InvitationForm
-from apps.console.frame import (
+from apps.console.layout import (
     change_and_tell,
     console_page,
     posted,
     require,
     try_change,
 )
-from apps.console.once import note_used, once_mark, was_used
 from apps.console.views.members import roles_open_to
-from apps.web.access import SESSION_TEAM, TeamRequest, chosen_team, team_view
+from apps.web.team_access import SESSION_TEAM, TeamRequest, chosen_team, team_view
 
 
 @never_cache

@@ -28,20 +28,20 @@ from apps.accounts.selectors import (
 from apps.accounts.services import api_key_revoke, api_key_rotate, api_key_update
 from apps.budgets.selectors import budget_list, standings_forget
 from apps.console.budget_rows import budget_rows, rows_by_key
+from apps.console.form_tokens import note_used, once_mark, was_used
 from apps.console.forms.keys import KeyForm, NewKeyForm, RotateForm
-from apps.console.frame import (
+from apps.console.key_making import key_make
+from apps.console.key_rows import key_rows, sample_model
+from apps.console.layout import (
     change_and_tell,
     console_page,
     posted,
     require,
     try_change,
 )
-from apps.console.key_making import key_make
-from apps.console.key_rows import key_rows, sample_model
-from apps.console.once import note_used, once_mark, was_used
 from apps.core.errors import Conflict
 from apps.pools.selectors import pool_list, worker_list
-from apps.web.access import TeamRequest, team_view
+from apps.web.team_access import TeamRequest, team_view
 
 KEYS_PER_PAGE = 25
 ALREADY_MADE = (

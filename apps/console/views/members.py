@@ -23,7 +23,7 @@ from apps.accounts.selectors import (
 )
 from apps.accounts.services import member_change_role, member_leave, member_remove
 from apps.console.forms.people import RoleForm
-from apps.console.frame import (
+from apps.console.layout import (
     change_and_tell,
     console_page,
     posted,
@@ -31,7 +31,7 @@ from apps.console.frame import (
     try_change,
 )
 from apps.core.errors import NotAllowed
-from apps.web.access import TeamRequest, team_view
+from apps.web.team_access import TeamRequest, team_view
 
 MEMBERS_PER_PAGE = 25
 

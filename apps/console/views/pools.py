@@ -19,8 +19,8 @@ from django.views.decorators.http import (
 
 from apps.accounts.models import Permission
 from apps.console.forms.pools import PoolForm, moved, new_pool_initial, pool_initial
-from apps.console.frame import change_and_tell, console_page, require, try_change
 from apps.console.hiring import pool_start
+from apps.console.layout import change_and_tell, console_page, require, try_change
 from apps.console.pool_rows import (
     VersionLine,
     model_names,
@@ -41,7 +41,7 @@ from apps.pools.selectors import (
 from apps.pools.services import pool_create, pool_delete, pool_update
 from apps.pools.types import HealthState
 from apps.runs.selectors import worker_healths
-from apps.web.access import TeamRequest, team_view
+from apps.web.team_access import TeamRequest, team_view
 
 TAB = "pools"
 INVALID, OUTDATED = 422, 412

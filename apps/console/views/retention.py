@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.accounts.models import Permission
 from apps.console.forms.retention import HoldForm, RetentionForm
-from apps.console.frame import (
+from apps.console.layout import (
     change_and_tell,
     console_page,
     posted,
@@ -27,7 +27,7 @@ from apps.governance.selectors import (
 )
 from apps.governance.services import GRACE, hold_place, hold_release, retention_set
 from apps.governance.types import RetentionStatus
-from apps.web.access import TeamRequest, team_view
+from apps.web.team_access import TeamRequest, team_view
 
 TAB = "retention"
 RELEASED_SHOWN = 50

@@ -23,9 +23,9 @@ from apps.console.forms.people import (
     RatesForm,
     TeamForm,
 )
-from apps.console.frame import console_page, posted, require, try_change
+from apps.console.layout import console_page, posted, require, try_change
 from apps.core.errors import NotAllowed
-from apps.web.access import SESSION_TEAM, TeamRequest, chosen_team, team_view
+from apps.web.team_access import SESSION_TEAM, TeamRequest, chosen_team, team_view
 
 
 def may_create_team(user: User) -> bool:

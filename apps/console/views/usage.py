@@ -12,11 +12,11 @@ from django.views.decorators.http import require_GET
 
 from apps.console.chart import chart_of
 from apps.console.forms.budgets import USAGE_DAYS, UsageForm
-from apps.console.frame import console_page
+from apps.console.layout import console_page
 from apps.engine.usage import Cost
 from apps.runs.services import usage_report
 from apps.runs.types import UsageGroup, UsageRow
-from apps.web.access import TeamRequest, team_view
+from apps.web.team_access import TeamRequest, team_view
 
 GROUPS: tuple[tuple[UsageGroup, str, str], ...] = (
     ("worker", "Workers", "Worker"),

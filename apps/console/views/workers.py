@@ -18,18 +18,10 @@ from django.views.decorators.http import (
 )
 
 from apps.accounts.models import Permission
-from apps.console.asking import (
-    after_test,
-    is_part,
-    models_found,
-    new_key,
-    preset_initial,
-    preset_of,
-)
 from apps.console.forms.models import NEW_POOL, WorkerForm, worker_initial
-from apps.console.frame import change_and_tell, console_page, require, try_change
 from apps.console.hiring import save_with_key, worker_hire
-from apps.console.offers import (
+from apps.console.layout import change_and_tell, console_page, require, try_change
+from apps.console.list_prices import (
     USE,
     adopted_values,
     agreed_values,
@@ -38,7 +30,15 @@ from apps.console.offers import (
     put_offer,
 )
 from apps.console.pool_rows import worker_row, worker_rows
-from apps.console.tried import test_line
+from apps.console.provider_lookup import (
+    after_test,
+    is_part,
+    models_found,
+    new_key,
+    preset_initial,
+    preset_of,
+)
+from apps.console.test_result_view import test_line
 from apps.pools.models import Worker
 from apps.pools.selectors import (
     access_worker,
@@ -47,7 +47,7 @@ from apps.pools.selectors import (
     preset_list,
 )
 from apps.pools.services import worker_delete, worker_test, worker_update
-from apps.web.access import TeamRequest, team_view
+from apps.web.team_access import TeamRequest, team_view
 from apps.web.waiting import Work, wait_for
 
 TAB = "workers"

@@ -23,7 +23,7 @@ from apps.gateway.anthropic.blocks import (
     marked,
     read_parts,
 )
-from apps.gateway.fields import read_bool, read_object, read_text, type_error
+from apps.gateway.json_fields import read_bool, read_object, read_text, type_error
 from apps.gateway.messages import Conversation, read_id, settle
 
 Role = Literal["user", "assistant"]

@@ -8,7 +8,6 @@ from django.conf import settings
 
 from apps.accounts.types import KeyHolder
 from apps.core.errors import NotFound
-from apps.gateway.access import RUN_SCOPE, authenticate, pass_rates, require_scope
 from apps.gateway.anthropic.documents import message_document
 from apps.gateway.anthropic.request import (
     MessageRequest,
@@ -16,13 +15,14 @@ from apps.gateway.anthropic.request import (
     parse_message_request,
 )
 from apps.gateway.anthropic.stream import MessageTeller
-from apps.gateway.catalogue import usable_models
+from apps.gateway.auth import RUN_SCOPE, authenticate, pass_rates, require_scope
+from apps.gateway.backend import Backend
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
-from apps.gateway.ports import Backend
-from apps.gateway.pump import Streams
-from apps.gateway.sharing import Started
-from apps.gateway.starting import Starter
+from apps.gateway.models_endpoint import usable_models
+from apps.gateway.run_handles import Started
+from apps.gateway.run_starter import Starter
+from apps.gateway.stream_sender import Streams
 from apps.gateway.whole import answer_whole
 
 

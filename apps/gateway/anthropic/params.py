@@ -15,7 +15,7 @@ from apps.gateway.extra_params import (
     read_extra_params,
     read_word,
 )
-from apps.gateway.fields import (
+from apps.gateway.json_fields import (
     check_size,
     read_integer,
     read_object,

@@ -18,19 +18,19 @@ from apps.gateway.anthropic.params import (
     read_thinking,
 )
 from apps.gateway.anthropic.tools import ToolWishes, read_tool_wishes
-from apps.gateway.body import parse_object
 from apps.gateway.chat_request import read_model
+from apps.gateway.conductor_options import read_wishes
 from apps.gateway.extra_params import with_cache_marks
-from apps.gateway.fields import (
+from apps.gateway.json_body import parse_object
+from apps.gateway.json_fields import (
     read_bool,
     read_count,
     read_number,
     type_error,
 )
 from apps.gateway.messages import Conversation
-from apps.gateway.narrowing import read_wishes
 from apps.gateway.params import ignored_names, read_stop
-from apps.gateway.starting import Asked
+from apps.gateway.run_starter import Asked
 
 USED_FIELDS = frozenset(
     {

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from apps.gateway.anthropic.endpoints import AnthropicMessages
 from apps.gateway.anthropic.errors import ANTHROPIC_ERRORS
 from apps.gateway.anthropic.models import speaks_anthropic
+from apps.gateway.backend import Backend
 from apps.gateway.error_shape import OPENAI_ERRORS, ErrorShape
 from apps.gateway.exchange import Exchange
-from apps.gateway.ports import Backend
-from apps.gateway.pump import Streams
-from apps.gateway.starting import Starter
+from apps.gateway.run_starter import Starter
+from apps.gateway.stream_sender import Streams
 
 MESSAGES = "/v1/messages"
 Handlers = dict[str, Callable[[Exchange], Awaitable[None]]]

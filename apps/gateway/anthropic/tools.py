@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.core.errors import InvalidInput
-from apps.gateway.fields import read_bool, read_object, read_text, type_error
+from apps.gateway.json_fields import read_bool, read_object, read_text, type_error
 from apps.gateway.tools import (
     Tools,
     check_tools,

@@ -39,13 +39,13 @@ from apps.core.errors import (
     Overloaded,
 )
 from apps.core.ids import new_id
-from apps.gateway.adapters import DjangoBackend
+from apps.gateway.backend import Backend
 from apps.gateway.batches.kinds import KINDS
 from apps.gateway.batches.requests import body_of, read_places
 from apps.gateway.batches.results import WriteLines, answer_lines, error_lines
+from apps.gateway.django_backend import DjangoBackend
 from apps.gateway.errors import failure_of_error
-from apps.gateway.ports import Backend
-from apps.gateway.starting import Asked, order_alone
+from apps.gateway.run_starter import Asked, order_alone
 from apps.runs.selectors import run_record, run_states
 
 logger = logging.getLogger(__name__)

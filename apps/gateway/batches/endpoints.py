@@ -29,7 +29,8 @@ from apps.batches.selectors import (
 from apps.batches.services import batch_cancel, batch_create, file_delete, file_store
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.scoping import TeamQuerySet
-from apps.gateway.access import RUN_SCOPE, authenticate, pass_rates, require_scope
+from apps.gateway.auth import RUN_SCOPE, authenticate, pass_rates, require_scope
+from apps.gateway.backend import Backend
 from apps.gateway.batches.documents import (
     WINDOW,
     batch_document,
@@ -39,10 +40,9 @@ from apps.gateway.batches.documents import (
 from apps.gateway.batches.ids import BATCH, FILE, row_of
 from apps.gateway.batches.kinds import KINDS
 from apps.gateway.batches.uploads import read_upload
-from apps.gateway.body import parse_object
 from apps.gateway.exchange import Exchange
-from apps.gateway.fields import read_text
-from apps.gateway.ports import Backend
+from apps.gateway.json_body import parse_object
+from apps.gateway.json_fields import read_text
 from apps.gateway.responses.request import read_metadata
 
 RowT = TypeVar("RowT", StoredFile, RequestBatch)

@@ -9,14 +9,14 @@ from django.conf import settings
 
 from apps.accounts.types import KeyHolder
 from apps.engine.events import RunCompleted
+from apps.gateway.backend import Backend
 from apps.gateway.chat_request import parse_chat_request
-from apps.gateway.documents import completion_document
-from apps.gateway.ports import Backend
+from apps.gateway.chat_serializers import completion_document
 from apps.gateway.responses.documents import ended_document
 from apps.gateway.responses.endpoints import origin_of_record
-from apps.gateway.responses.history import History
+from apps.gateway.responses.previous_response import History
 from apps.gateway.responses.request import parse_request
-from apps.gateway.starting import Asked
+from apps.gateway.run_starter import Asked
 from apps.gateway.text_completions.documents import text_completion_document
 from apps.gateway.text_completions.request import parse_text_completion
 from apps.runs.types import RunRecord, RunSummary

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from apps.gateway.backend import Backend
 from apps.gateway.batches.endpoints import Batches, Files
 from apps.gateway.exchange import Exchange
-from apps.gateway.ports import Backend
 
 Handlers = dict[str, Callable[[Exchange], Awaitable[None]]]
 

@@ -15,14 +15,14 @@ from django.conf import settings
 
 from apps.core.errors import InvalidInput
 from apps.engine.events import RunCompleted
-from apps.gateway.access import RUN_SCOPE, authenticate, require_scope
-from apps.gateway.documents import conductor_document
+from apps.gateway.auth import RUN_SCOPE, authenticate, require_scope
+from apps.gateway.backend import Backend
+from apps.gateway.chat_serializers import conductor_document
 from apps.gateway.embeddings.request import EmbeddingsRequest, parse_embeddings
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
 from apps.gateway.idempotency import HEADER, idempotency_key
-from apps.gateway.ports import Backend
-from apps.gateway.starting import Starter
+from apps.gateway.run_starter import Starter
 from apps.gateway.whole import answer_whole
 from apps.runs.types import RunSummary
 

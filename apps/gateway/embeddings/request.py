@@ -8,12 +8,12 @@ from typing import Any
 
 from apps.core.errors import InvalidInput
 from apps.engine.ports import CallParams, Message
-from apps.gateway.body import parse_object
 from apps.gateway.chat_request import read_model
-from apps.gateway.fields import read_integer, type_error
+from apps.gateway.json_body import parse_object
+from apps.gateway.json_fields import read_integer, type_error
 from apps.gateway.messages import check_text
 from apps.gateway.params import ignored_names
-from apps.gateway.starting import Asked
+from apps.gateway.run_starter import Asked
 from apps.runs.types import VectorSink
 
 USED_FIELDS = frozenset({"dimensions", "encoding_format", "input", "model"})

@@ -15,19 +15,19 @@ from django.conf import settings
 
 from apps.engine.events import RunCompleted
 from apps.engine.ports import CallParams, Message, Messages
-from apps.gateway.access import RUN_SCOPE, authenticate, require_scope
-from apps.gateway.documents import conductor_document, created_of
+from apps.gateway.auth import RUN_SCOPE, authenticate, require_scope
+from apps.gateway.backend import Backend
+from apps.gateway.chat_serializers import conductor_document, created_of
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
 from apps.gateway.messages import settle
-from apps.gateway.ports import Backend
 from apps.gateway.responses.documents import usage_document
-from apps.gateway.responses.history import History
 from apps.gateway.responses.ids import COMPACTION, MESSAGE, item_id, response_id
 from apps.gateway.responses.input_items import items_of
 from apps.gateway.responses.items import Document
+from apps.gateway.responses.previous_response import History
 from apps.gateway.responses.request import ResponseRequest, parse_request
-from apps.gateway.starting import Asked, Starter
+from apps.gateway.run_starter import Asked, Starter
 from apps.gateway.whole import answer_whole
 from apps.runs.types import RunSummary
 

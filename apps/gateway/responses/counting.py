@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.conf import settings
 
 from apps.engine.messages import estimate_input, estimate_tools
-from apps.gateway.access import RUN_SCOPE, authenticate, pass_rates, require_scope
+from apps.gateway.auth import RUN_SCOPE, authenticate, pass_rates, require_scope
+from apps.gateway.backend import Backend
 from apps.gateway.exchange import Exchange
-from apps.gateway.ports import Backend
-from apps.gateway.responses.history import History
+from apps.gateway.responses.previous_response import History
 from apps.gateway.responses.request import parse_request
 
 

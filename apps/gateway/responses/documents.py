@@ -2,7 +2,7 @@
 
 What it says of its request comes from what the run was started with, so a response
 that is read again years later says the same. Usage and costs: as in
-`apps.gateway.documents`.
+`apps.gateway.chat_serializers`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from apps.engine.events import RunCancelled, RunCompleted
 from apps.engine.messages import text_of
 from apps.engine.ports import CallParams, Messages
 from apps.engine.usage import Usage
-from apps.gateway.documents import (
+from apps.gateway.chat_serializers import (
     conductor_document,
     created_of,
     finish_reason,
@@ -24,7 +24,7 @@ from apps.gateway.documents import (
 )
 from apps.gateway.errors import Failure, failure_of_run
 from apps.gateway.output import COMPLETED, IN_PROGRESS, INCOMPLETE
-from apps.gateway.progress import shorten
+from apps.gateway.reasoning_progress import shorten
 from apps.gateway.responses.ids import (
     CALL,
     MESSAGE,

@@ -9,27 +9,27 @@ from django.conf import settings
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
 from apps.core.errors import InvalidInput, NotFound, Overloaded
-from apps.gateway.access import RUN_SCOPE, authenticate, pass_rates, require_scope
+from apps.gateway.auth import RUN_SCOPE, authenticate, pass_rates, require_scope
+from apps.gateway.backend import Backend
 from apps.gateway.errors import (
     ClientGone,
     MethodNotAllowed,
 )
 from apps.gateway.exchange import Exchange
-from apps.gateway.ports import Backend
-from apps.gateway.pump import Streams
 from apps.gateway.responses.documents import (
     Origin,
     ended_document,
     given_params,
     running_document,
 )
-from apps.gateway.responses.history import History
 from apps.gateway.responses.ids import response_id, run_of_response
 from apps.gateway.responses.input_items import input_page, read_paging
+from apps.gateway.responses.previous_response import History
 from apps.gateway.responses.request import parse_request
 from apps.gateway.responses.stream import ResponseTeller
-from apps.gateway.sharing import DistantRun, Started
-from apps.gateway.starting import Asked, Starter
+from apps.gateway.run_handles import DistantRun, Started
+from apps.gateway.run_starter import Asked, Starter
+from apps.gateway.stream_sender import Streams
 from apps.gateway.whole import account_headers, answer_whole
 from apps.runs.types import RunRecord
 

@@ -14,7 +14,7 @@ import orjson
 
 from apps.core.errors import InvalidInput
 from apps.engine.ports import Message
-from apps.gateway.fields import read_object, read_text, type_error
+from apps.gateway.json_fields import read_object, read_text, type_error
 from apps.gateway.messages import read_id
 
 ItemReader = Callable[[Mapping[str, Any], str], Message | None]

@@ -13,8 +13,8 @@ from typing import Any
 from apps.core.errors import InvalidInput
 from apps.engine.ports import Message
 from apps.gateway.output import COMPLETED
-from apps.gateway.responses.history import said_before
 from apps.gateway.responses.items import Document, text_part
+from apps.gateway.responses.previous_response import said_before
 from apps.runs.types import RunRecord
 
 DEFAULT_LIMIT, MAX_LIMIT = 20, 100

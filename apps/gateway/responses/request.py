@@ -13,8 +13,8 @@ from typing import Any
 
 from apps.core.errors import InvalidInput
 from apps.engine.ports import CallParams, Messages
-from apps.gateway.body import parse_object
 from apps.gateway.chat_request import read_model
+from apps.gateway.conductor_options import Wishes, read_wishes
 from apps.gateway.extra_params import (
     EFFORTS,
     EXTRA_FIELDS,
@@ -22,7 +22,8 @@ from apps.gateway.extra_params import (
     read_extra_params,
     read_word,
 )
-from apps.gateway.fields import (
+from apps.gateway.json_body import parse_object
+from apps.gateway.json_fields import (
     read_bool,
     read_count,
     read_number,
@@ -31,17 +32,16 @@ from apps.gateway.fields import (
     type_error,
 )
 from apps.gateway.messages import settle
-from apps.gateway.narrowing import Wishes, read_wishes
 from apps.gateway.params import MAX_IGNORED_NAMES, ignored_names
-from apps.gateway.responses.entries import Entry, read_input
 from apps.gateway.responses.ids import run_of_response
+from apps.gateway.responses.input_parser import Entry, read_input
 from apps.gateway.responses.tools import (
     left_out_tools,
     read_choice,
     read_format,
     read_tools,
 )
-from apps.gateway.starting import Asked
+from apps.gateway.run_starter import Asked
 from apps.gateway.tools import read_parallel
 
 USED_FIELDS = frozenset(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from apps.gateway.backend import Backend
 from apps.gateway.exchange import Exchange
-from apps.gateway.ports import Backend
-from apps.gateway.pump import Streams
 from apps.gateway.responses.compaction import Compactions
 from apps.gateway.responses.counting import InputTokens
 from apps.gateway.responses.endpoints import Responses
-from apps.gateway.starting import Starter
+from apps.gateway.run_starter import Starter
+from apps.gateway.stream_sender import Streams
 
 RESPONSES = "/v1/responses"
 ONE = f"{RESPONSES}/{{response_id}}"

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 
 from apps.core.errors import InvalidInput
-from apps.gateway.fields import check_size, read_object, read_text, type_error
+from apps.gateway.json_fields import check_size, read_object, read_text, type_error
 from apps.gateway.params import PLAIN_NAME, RESPONSE_FORMATS, check_named_schema
 from apps.gateway.tools import (
     FUNCTION_FIELDS,

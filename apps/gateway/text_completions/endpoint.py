@@ -6,15 +6,15 @@ from functools import partial
 
 from django.conf import settings
 
-from apps.gateway.access import RUN_SCOPE, authenticate, require_scope
-from apps.gateway.documents import created_of
+from apps.gateway.auth import RUN_SCOPE, authenticate, require_scope
+from apps.gateway.backend import Backend
+from apps.gateway.chat_serializers import created_of
+from apps.gateway.chat_stream import CompletionTeller
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
-from apps.gateway.ports import Backend
-from apps.gateway.pump import Streams
-from apps.gateway.starting import Starter
+from apps.gateway.run_starter import Starter
 from apps.gateway.step_events import wants_events
-from apps.gateway.stream import CompletionTeller
+from apps.gateway.stream_sender import Streams
 from apps.gateway.text_completions.documents import (
     TextChunkWriter,
     text_completion_document,

@@ -11,13 +11,13 @@ from typing import Any
 
 from apps.core.errors import InvalidInput
 from apps.engine.ports import Message
-from apps.gateway.body import parse_object
 from apps.gateway.chat_request import ChatRequest, read_model
-from apps.gateway.fields import read_bool, read_object, type_error
+from apps.gateway.conductor_options import read_wishes
+from apps.gateway.json_body import parse_object
+from apps.gateway.json_fields import read_bool, read_object, type_error
 from apps.gateway.messages import settle
-from apps.gateway.narrowing import read_wishes
 from apps.gateway.params import ignored_names, read_params
-from apps.gateway.starting import Asked
+from apps.gateway.run_starter import Asked
 
 USED_FIELDS = frozenset(
     {

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import orjson
 
 from apps.llm.errors import BadRequest
-from apps.llm.protocols.values import object_in, objects_in
+from apps.llm.protocols.json_values import object_in, objects_in
 
 BEGINNING = "(The conversation begins with the answer.)"
 """Stands for the user's turn where a conversation lacks its first one."""

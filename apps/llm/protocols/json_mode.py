@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from apps.llm.protocols.values import encode, object_in
+from apps.llm.protocols.json_values import encode, object_in
 
 PLAIN = "Answer with one JSON object and nothing else: no introduction, no code fence."
 BY_SCHEMA = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from apps.llm.errors import BadRequest
-from apps.llm.protocols.values import object_in, objects_in
+from apps.llm.protocols.json_values import object_in, objects_in
 from apps.llm.types import ChatRequest
 
 

@@ -19,15 +19,15 @@ from apps.pools.services.credentials import (
 )
 from apps.pools.services.importing import pool_import
 from apps.pools.services.learning import prefill_refused
-from apps.pools.services.looking import conductor_look
-from apps.pools.services.pools import pool_create, pool_delete, pool_update
-from apps.pools.services.price_list import price_list_refresh
-from apps.pools.services.trying import (
+from apps.pools.services.model_tests import (
     conductor_test,
     model_calls_have_room,
     models_fetch,
     worker_test,
 )
+from apps.pools.services.pools import pool_create, pool_delete, pool_update
+from apps.pools.services.price_list import price_list_refresh
+from apps.pools.services.server_status import conductor_look
 from apps.pools.services.workers import worker_create, worker_delete, worker_update
 
 __all__ = [

@@ -9,12 +9,12 @@ from apps.accounts.models import Team
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
 from apps.core.errors import Conflict
-from apps.pools.changes import differences, pool_change
-from apps.pools.inputs import ConductorInput
 from apps.pools.models import Conductor, Pool
+from apps.pools.pool_transaction import differences, pool_change
 from apps.pools.selectors import access_conductor
+from apps.pools.serializers import conductor_values, recorded_values
+from apps.pools.service_inputs import ConductorInput
 from apps.pools.services.endpoints import endpoint_create, endpoint_update
-from apps.pools.values import conductor_values, recorded_values
 
 
 def conductor_create(

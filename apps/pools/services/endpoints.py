@@ -10,10 +10,16 @@ from typing import Any, TypeVar
 from django.utils import timezone
 
 from apps.accounts.models import Team
-from apps.pools.checks import Faults, address_fault, credential_of, merged, name_fault
-from apps.pools.inputs import EndpointInput, PriceInput, values_read
 from apps.pools.models import Conductor, Price, Worker
-from apps.pools.values import price_in_force
+from apps.pools.serializers import price_in_force
+from apps.pools.service_inputs import EndpointInput, PriceInput, values_read
+from apps.pools.validation import (
+    Faults,
+    address_fault,
+    credential_of,
+    merged,
+    name_fault,
+)
 
 ModelT = TypeVar("ModelT", Worker, Conductor)
 

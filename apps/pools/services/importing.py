@@ -7,9 +7,9 @@ from typing import Any
 
 from apps.accounts.models import Team
 from apps.audit.types import Actor
-from apps.pools.changes import pool_change
-from apps.pools.documents import PoolDocument
-from apps.pools.importing import PoolImport, addresses_check, secrets_read
+from apps.pools.pool_file import PoolDocument
+from apps.pools.pool_file_import import PoolImport, addresses_check, secrets_read
+from apps.pools.pool_transaction import pool_change
 from apps.pools.types import ImportReport
 
 

@@ -10,9 +10,9 @@ import uuid
 
 from apps.audit.types import Actor
 from apps.llm.types import Endpoint
-from apps.pools.changes import differences, pool_change
 from apps.pools.models import Conductor, Worker
-from apps.pools.values import recorded_values
+from apps.pools.pool_transaction import differences, pool_change
+from apps.pools.serializers import recorded_values
 
 SERVICE = Actor("service", "conductor", "Conductor")
 

@@ -9,11 +9,6 @@ from typing import Any
 from apps.accounts.models import Team
 from apps.audit.types import Actor
 from apps.core.errors import Conflict, VersionConflict
-from apps.pools.changes import differences, pool_change
-from apps.pools.checks import UNKNOWN, Faults, merged, name_fault
-from apps.pools.documents import TierDocument
-from apps.pools.importing import places_put
-from apps.pools.inputs import PoolInput, values_read
 from apps.pools.models import (
     Conductor,
     Pool,
@@ -23,8 +18,13 @@ from apps.pools.models import (
     Worker,
     WorkerKind,
 )
+from apps.pools.pool_file import TierDocument
+from apps.pools.pool_file_import import places_put
+from apps.pools.pool_transaction import differences, pool_change
 from apps.pools.selectors import access_pool
-from apps.pools.values import pool_values
+from apps.pools.serializers import pool_values
+from apps.pools.service_inputs import PoolInput, values_read
+from apps.pools.validation import UNKNOWN, Faults, merged, name_fault
 
 Limits = dict[TierName, dict[str, Any]]
 

@@ -20,12 +20,12 @@ from django.utils import timezone
 
 from apps.llm.errors import BadResponse, LlmError, Redirected
 from apps.llm.http import Get, HeaderPairs, Reply, open_transport
+from apps.llm.http_common import USER_AGENT
 from apps.llm.types import Timeouts
-from apps.llm.wire import USER_AGENT
 from apps.pools.errors import PriceListInvalid
 from apps.pools.models import PriceList
-from apps.pools.price_book import book_read
-from apps.pools.price_shelf import price_book_forget
+from apps.pools.price_catalog import book_read
+from apps.pools.price_catalog_cache import price_book_forget
 from apps.pools.types import PriceListRefresh, RefreshOutcome
 
 FRESH = timedelta(days=1)

@@ -9,13 +9,13 @@ from apps.accounts.models import Team
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
 from apps.core.errors import Conflict
-from apps.pools.changes import differences, pool_change
-from apps.pools.checks import Faults
-from apps.pools.inputs import WorkerInput
 from apps.pools.models import EMBEDDING_PROTOCOLS, Pool, Worker, WorkerKind
+from apps.pools.pool_transaction import differences, pool_change
 from apps.pools.selectors import access_worker
+from apps.pools.serializers import recorded_values, worker_values
+from apps.pools.service_inputs import WorkerInput
 from apps.pools.services.endpoints import endpoint_create, endpoint_update
-from apps.pools.values import recorded_values, worker_values
+from apps.pools.validation import Faults
 
 
 def worker_create(

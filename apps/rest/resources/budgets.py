@@ -14,7 +14,7 @@ from apps.budgets.models import Budget, BudgetKind, Period
 from apps.budgets.selectors import access_budget, budget_list, budget_status
 from apps.budgets.services import budget_create, budget_delete, budget_update
 from apps.rest.fields import Dollars, DollarsOut, Id, Input, Output, Time, Word
-from apps.rest.rights import MANAGE_BUDGETS, READ_BUDGETS
+from apps.rest.operation_permissions import MANAGE_BUDGETS, READ_BUDGETS
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 

@@ -24,6 +24,7 @@ from apps.pools.services import (
     conductor_update,
 )
 from apps.rest.fields import Flag, Text, Whole, Word
+from apps.rest.operation_permissions import MANAGE_POOLS, READ_POOLS
 from apps.rest.pagination import page_by_place
 from apps.rest.resources.endpoints import (
     ENDPOINT,
@@ -35,7 +36,6 @@ from apps.rest.resources.endpoints import (
     ModelTestOutput,
     listed,
 )
-from apps.rest.rights import MANAGE_POOLS, READ_POOLS
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 

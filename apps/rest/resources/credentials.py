@@ -17,7 +17,7 @@ from apps.pools.services import (
     credential_update,
 )
 from apps.rest.fields import Input, Output, Text, Time
-from apps.rest.rights import MANAGE_POOLS, READ_POOLS
+from apps.rest.operation_permissions import MANAGE_POOLS, READ_POOLS
 from apps.rest.schema import HIDDEN, operation
 from apps.rest.views import RestView
 

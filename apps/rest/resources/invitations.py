@@ -19,7 +19,7 @@ from apps.accounts.services import (
     invitation_revoke,
 )
 from apps.rest.fields import EmailText, Input, Output, Time, Word
-from apps.rest.rights import MANAGE_MEMBERS, READ_INVITATIONS
+from apps.rest.operation_permissions import MANAGE_MEMBERS, READ_INVITATIONS
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 

@@ -38,7 +38,7 @@ from apps.budgets.selectors import budget_list, standings_forget
 from apps.core.errors import NotAllowed
 from apps.rest.asker import Asker
 from apps.rest.fields import Flag, Input, Output, Text, Time, Whole, Word
-from apps.rest.rights import MANAGE_KEYS, READ_KEYS
+from apps.rest.operation_permissions import MANAGE_KEYS, READ_KEYS
 from apps.rest.schema import HIDDEN, operation
 from apps.rest.views import RestView
 

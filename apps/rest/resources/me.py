@@ -15,8 +15,8 @@ from apps.accounts.types import KeyHolder
 from apps.rest.asker import Asker
 from apps.rest.authentication import asker_of
 from apps.rest.fields import Output, Time
+from apps.rest.operation_permissions import READ_TEAM, Right
 from apps.rest.permissions import HasRight
-from apps.rest.rights import READ_TEAM, Right
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 

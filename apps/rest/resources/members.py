@@ -13,7 +13,7 @@ from apps.accounts.models import Role
 from apps.accounts.selectors import access_member, member_list
 from apps.accounts.services import member_change_role, member_remove
 from apps.rest.fields import Input, Output, Time, Word
-from apps.rest.rights import MANAGE_MEMBERS, READ_MEMBERS
+from apps.rest.operation_permissions import MANAGE_MEMBERS, READ_MEMBERS
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 

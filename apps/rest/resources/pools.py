@@ -44,9 +44,9 @@ from apps.rest.fields import (
     Whole,
     Word,
 )
+from apps.rest.operation_permissions import MANAGE_POOLS, READ_POOLS
 from apps.rest.pagination import page_by_place
 from apps.rest.resources.endpoints import MAX_SECONDS, PLAIN_DOLLARS
-from apps.rest.rights import MANAGE_POOLS, READ_POOLS
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 

@@ -15,7 +15,7 @@ from apps.governance.selectors import access_hold, hold_list, retention_status
 from apps.governance.services import hold_place, hold_release, retention_set
 from apps.governance.types import MAX_DAYS, MIN_DAYS
 from apps.rest.fields import Id, Input, Output, Text, Time, Whole
-from apps.rest.rights import MANAGE_HOLDS, MANAGE_TEAM, READ_RETENTION
+from apps.rest.operation_permissions import MANAGE_HOLDS, MANAGE_TEAM, READ_RETENTION
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from apps.accounts.models import Permission, Scope
 from apps.audit.selectors import entry_list, with_previous_hashes
 from apps.audit.types import EntryView
-from apps.budgets.rates import TokenMeter
+from apps.budgets.rate_limits import TokenMeter
 from apps.core.money import micros_of_usd
 from apps.engine.ports import CallParams
 from apps.rest.fields import (
@@ -30,11 +30,11 @@ from apps.rest.fields import (
     Time,
     Whole,
 )
+from apps.rest.operation_permissions import READ_ENTRIES, READ_RUNS, RUN, Right
 from apps.rest.pagination import PageQuery, page_by_id, page_by_seq
-from apps.rest.rights import READ_ENTRIES, READ_RUNS, RUN, Right
+from apps.rest.run_detail import ToldRun, tell
 from apps.rest.schema import operation
 from apps.rest.throttles import pass_run
-from apps.rest.told import ToldRun, tell
 from apps.rest.views import RestView
 from apps.runs.models import Run, RunState, Source
 from apps.runs.planning.model_resolver import is_direct

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from apps.accounts.models import MAX_REQUESTS_PER_MINUTE, MAX_TOKENS_PER_MINUTE
 from apps.accounts.services import team_delete, team_update
 from apps.rest.fields import Input, Output, Query, Text, Time, Whole
-from apps.rest.rights import MANAGE_TEAM, READ_TEAM, SET_RATES
+from apps.rest.operation_permissions import MANAGE_TEAM, READ_TEAM, SET_RATES
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 

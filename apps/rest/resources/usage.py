@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.rest.fields import DollarsOut, Output, Query, Time
-from apps.rest.rights import READ_BUDGETS
+from apps.rest.operation_permissions import READ_BUDGETS
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 from apps.runs.services import usage_report

@@ -32,6 +32,7 @@ from apps.pools.services import (
 )
 from apps.pools.types import HealthState, WorkerHealth
 from apps.rest.fields import Flag, Id, Input, Output, Text, Whole, Word
+from apps.rest.operation_permissions import MANAGE_POOLS, READ_POOLS
 from apps.rest.pagination import page_by_place
 from apps.rest.resources.endpoints import (
     ENDPOINT,
@@ -43,7 +44,6 @@ from apps.rest.resources.endpoints import (
     ModelTestOutput,
     listed,
 )
-from apps.rest.rights import MANAGE_POOLS, READ_POOLS
 from apps.rest.schema import HIDDEN, operation
 from apps.rest.views import RestView
 from apps.runs.selectors import worker_healths

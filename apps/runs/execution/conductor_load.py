@@ -16,7 +16,7 @@ from apps.engine.errors import CallFailed, CallFault
 from apps.engine.ports import CONDUCTOR, Call, CallEnd, Delta
 from apps.llm.errors import LlmError
 from apps.llm.types import Endpoint, Timeouts
-from apps.llm.vllm import ServerLoad, metrics_url
+from apps.llm.vllm_metrics import ServerLoad, metrics_url
 from apps.runs.execution.model_caller import EndpointCaller
 
 READ_S = 1.0

@@ -23,7 +23,7 @@ from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.llm.chat import ChatClient
 from apps.llm.http import HttpTransport, open_transport
-from apps.llm.vllm import read_load
+from apps.llm.vllm_metrics import read_load
 from apps.runs.coordination.cancel_requests import Stop
 from apps.runs.coordination.leases import Ownership
 from apps.runs.execution.async_db import (

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 
 from apps.audit.types import EntryView
-from apps.core.outages import is_outage
+from apps.core.database_outage import is_outage
 from apps.engine import events as ev
 from apps.runs.coordination.fail_run import OWNER_LOST, fault_at_resume, run_give_up
 from apps.runs.coordination.leases import MAX_DEATHS

@@ -22,9 +22,9 @@ from apps.engine.ports import Planner, Pool, PoolWorker
 from apps.engine.usage import Price
 from apps.llm.protocols.registry import extra_params_of
 from apps.llm.types import Endpoint
-from apps.planners.continuation import ToolContinuationPlanner
 from apps.planners.fixed import SingleWorkerPlanner
 from apps.planners.language_model import LanguageModelPlanner
+from apps.planners.tool_continuation import ToolContinuationPlanner
 from apps.pools.models import NAME_LENGTH, NAME_PATTERN, TierPlanner
 from apps.pools.selectors import conductor_planner
 from apps.pools.types import (

@@ -17,7 +17,7 @@ from apps.core.plain_text import plain
 from apps.engine import events as ev
 from apps.runs.coordination.leases import Ownership
 from apps.runs.models import TITLE_CHARACTERS, RunState
-from apps.runs.records.run_view import RunTally, StepTally
+from apps.runs.records.run_totals import RunTally, StepTally
 from apps.runs.types import RunOrder
 
 _FIXED = (

@@ -35,7 +35,7 @@ from apps.runs.records.projection import (
     step_columns,
     title_of,
 )
-from apps.runs.records.run_view import RunTally
+from apps.runs.records.run_totals import RunTally
 from apps.runs.records.usage_checks import (
     NONE,
     DerivedDays,

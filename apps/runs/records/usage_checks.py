@@ -16,7 +16,7 @@ from apps.audit.rows import RowFault, RowReport
 from apps.engine import events as ev
 from apps.runs.coordination.fail_run import BROKEN
 from apps.runs.models import UsageDay
-from apps.runs.records.run_view import RunTally, StepTally
+from apps.runs.records.run_totals import RunTally, StepTally
 from apps.runs.types import UsageGroup
 from apps.runs.usage.report import BEGIN, Slot, Sums, add_sums
 

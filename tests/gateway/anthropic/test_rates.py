@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from django.core.cache import cache
 
-from apps.budgets.rates import rates_clear
+from apps.budgets.rate_limits import rates_clear
 from tests.gateway.anthropic.conftest import MessageApi
 from tests.gateway.fakes import completed, holder
 

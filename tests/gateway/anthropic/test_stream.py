@@ -9,7 +9,7 @@ from anthropic.lib.streaming._messages import accumulate_event
 from anthropic.types import RawMessageStreamEvent
 from pydantic import TypeAdapter
 
-from apps.gateway.pump import StreamTiming
+from apps.gateway.stream_sender import StreamTiming
 from tests.gateway.anthropic.conftest import (
     WEATHER,
     MessageApi,

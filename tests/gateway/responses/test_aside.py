@@ -10,19 +10,19 @@ import pytest
 
 from apps.core.ids import new_id
 from apps.engine.events import RunCancelled
-from apps.gateway import sharing
+from apps.gateway import run_handles
 from tests.gateway.fakes import RUN_ID, TEAM_ID, USAGE, completed, holder
 from tests.gateway.responses.conftest import ID, Api, body, events_of, record
 
 LEFT = RunCancelled("client_closed", USAGE, 0, False, 1, 1)
 KEYED = {"idempotency-key": "once"}
 HEAD = f"/v1/responses\n{holder().key_id}\n".encode()
-"""What a claim holds of a request beside its body: see `apps.gateway.starting`."""
+"""What a claim holds of a request beside its body: see `apps.gateway.run_starter`."""
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(sharing, "POLL_S", 0.001)
+    monkeypatch.setattr(run_handles, "POLL_S", 0.001)
     yield
 
 

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from apps.core.errors import Overloaded
 from apps.engine.events import RunCancelled
-from apps.gateway.pump import StreamTiming
+from apps.gateway.stream_sender import StreamTiming
 from tests.gateway.fakes import (
     RUN_ID,
     USAGE,

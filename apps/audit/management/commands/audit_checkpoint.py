@@ -7,8 +7,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.audit.copies import Copier
-from apps.audit.tails import tails_seal
+from apps.audit.checkpoint_creation import tails_seal
+from apps.audit.checkpoint_export import Copier
 
 
 class Command(BaseCommand):

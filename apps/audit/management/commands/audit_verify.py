@@ -14,10 +14,10 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.audit.chain import tagged
+from apps.audit.checkpoint_verification import Copies
 from apps.audit.rows import verify_rows
 from apps.audit.signing import PublicKeys, own_public_keys, read_public_keys
 from apps.audit.verify import VerifyReport, team_ids, verify_subject, verify_team
-from apps.audit.witnesses import Copies
 from apps.core.errors import InvalidInput
 
 SHOWN = 20

@@ -9,22 +9,22 @@ from __future__ import annotations
 from typing import Any
 
 from apps.llm.bounds import Unreadable, load_json
+from apps.llm.error_classification import excerpt
 from apps.llm.errors import BadResponse, Incomplete
-from apps.llm.faults import excerpt
-from apps.llm.protocols.tool_calls import (
-    MAX_TOOL_CALLS,
-    NO_ARGUMENTS,
-    ToolCall,
-    ToolCalls,
-    json_text,
-)
-from apps.llm.protocols.values import (
+from apps.llm.protocols.json_values import (
     count_in,
     load_object,
     object_in,
     objects_in,
     text_in,
     usage_of,
+)
+from apps.llm.protocols.tool_calls import (
+    MAX_TOOL_CALLS,
+    NO_ARGUMENTS,
+    ToolCall,
+    ToolCalls,
+    json_text,
 )
 from apps.llm.types import Delta, Endpoint, Finish, TokenUsage, ToolCallDelta
 

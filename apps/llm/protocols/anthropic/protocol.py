@@ -42,8 +42,8 @@ from apps.llm.protocols.extra_params import (
     with_extra_body,
 )
 from apps.llm.protocols.json_mode import schema_of, with_instruction
+from apps.llm.protocols.json_values import encode, objects_in, without_nones
 from apps.llm.protocols.tools import ToolChoice, read_tools
-from apps.llm.protocols.values import encode, objects_in, without_nones
 from apps.llm.types import ChatRequest, Delta, Endpoint, Finish
 
 VERSION = ("anthropic-version", "2023-06-01")

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from apps.llm.error_classification import excerpt
 from apps.llm.errors import BadResponse, ContentFiltered, Incomplete
-from apps.llm.faults import excerpt
-from apps.llm.protocols.tool_calls import ToolCalls, json_text
-from apps.llm.protocols.values import (
+from apps.llm.protocols.json_values import (
     count_in,
     load_object,
     object_in,
@@ -19,6 +18,7 @@ from apps.llm.protocols.values import (
     text_in,
     usage_of,
 )
+from apps.llm.protocols.tool_calls import ToolCalls, json_text
 from apps.llm.types import Delta, Endpoint, Finish, TokenUsage, ToolCallDelta
 
 _REASONS = {

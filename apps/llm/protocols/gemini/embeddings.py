@@ -11,7 +11,7 @@ from typing import Any
 from apps.llm.errors import BadResponse
 from apps.llm.protocols.embeddings import vector_of
 from apps.llm.protocols.gemini.addresses import method_url, model_path
-from apps.llm.protocols.values import encode, without_nones
+from apps.llm.protocols.json_values import encode, without_nones
 from apps.llm.types import Embeddings, Endpoint
 
 

@@ -35,8 +35,8 @@ from apps.llm.protocols.gemini.addresses import method_url
 from apps.llm.protocols.gemini.answer import GeminiReader, read_answer
 from apps.llm.protocols.gemini.thinking import thinking_config, thinks
 from apps.llm.protocols.json_mode import schema_of, wants_json, with_instruction
+from apps.llm.protocols.json_values import encode, objects_in, text_in, without_nones
 from apps.llm.protocols.tools import Tools, read_tools
-from apps.llm.protocols.values import encode, objects_in, text_in, without_nones
 from apps.llm.types import ChatRequest, Delta, Endpoint, Finish
 
 MODELS_PER_PAGE = 1000

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from apps.llm.errors import BadResponse, Incomplete, ServerFailed
-from apps.llm.protocols.tool_calls import NO_ARGUMENTS, ToolCall, ToolCalls, json_text
-from apps.llm.protocols.values import (
+from apps.llm.protocols.json_values import (
     count_in,
     load_object,
     object_in,
@@ -18,6 +17,7 @@ from apps.llm.protocols.values import (
     text_in,
     usage_of,
 )
+from apps.llm.protocols.tool_calls import NO_ARGUMENTS, ToolCall, ToolCalls, json_text
 from apps.llm.types import Delta, Endpoint, Finish, TokenUsage, ToolCallDelta
 
 DONE = b"[DONE]"

@@ -10,7 +10,7 @@ from typing import Any
 
 from apps.llm.errors import BadResponse
 from apps.llm.protocols.embeddings import vector_of
-from apps.llm.protocols.values import encode, without_nones
+from apps.llm.protocols.json_values import encode, without_nones
 from apps.llm.types import Embeddings, Endpoint, TokenUsage
 
 

@@ -12,9 +12,9 @@ from apps.llm.protocols.extra_params import (
     extra_params,
     with_extra_body,
 )
+from apps.llm.protocols.json_values import encode, objects_in, without_nones
 from apps.llm.protocols.openai.answer import OpenAiReader, read_answer
 from apps.llm.protocols.openai.messages import sent_messages
-from apps.llm.protocols.values import encode, objects_in, without_nones
 from apps.llm.types import ChatRequest, Delta, Endpoint, Finish
 
 GOES_ON = {"continue_final_message": True, "add_generation_prompt": False}

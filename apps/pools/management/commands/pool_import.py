@@ -12,8 +12,8 @@ from django.db import transaction
 from apps.accounts.models import Team
 from apps.audit.types import Actor
 from apps.core.errors import ConductorError
-from apps.pools.documents import PoolDocument, document_parse
 from apps.pools.errors import PoolDocumentInvalid
+from apps.pools.pool_file import PoolDocument, document_parse
 from apps.pools.services import pool_import
 from apps.pools.types import ImportReport
 

@@ -1,0 +1,124 @@
+"""Asking a provider from a page: which models it has, and whether one answers."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+
+from apps.console.forms.models import NEW_KEY, NO_KEY, ModelForm
+from apps.console.hiring import NewKey
+from apps.core.errors import ConductorError, InvalidFields
+from apps.pools.models import Credential, Protocol
+from apps.pools.selectors import preset_list
+from apps.pools.services import model_calls_have_room, models_fetch
+from apps.pools.types import Preset
+from apps.web.team_access import TeamRequest
+from apps.web.waiting import Work, respond_after, wait_for
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsFound:
+    """What a provider answered when asked for its models."""
+
+    names: tuple[str, ...] = ()
+    fault: str = ""
+    """Why there are none, for people."""
+
+
+def is_part(request: HttpRequest) -> bool:
+    """Say whether the page's script asks for a part of the page."""
+    return request.headers.get("X-Partial") == "true"
+
+
+def models_found(request: TeamRequest) -> ModelsFound:
+    """Ask the provider named in a form, before anything of it is saved."""
+    data = request.POST
+    choice = data.get("credential_id", NO_KEY)
+    listing = partial(
+        models_fetch,
+        team_id=request.team.id,
+        base_url=data.get("base_url", "").strip(),
+        protocol=data.get("protocol", Protocol.OPENAI),
+        credential_id=_uuid(choice),
+        secret=data.get("secret", "").strip() if choice == NEW_KEY else None,
+    )
+    try:
+        names = wait_for(request, listing)
+    except InvalidFields as error:
+        return ModelsFound(fault=_sentence(next(iter(error.fields.values()))[0]))
+    except ConductorError as error:
+        return ModelsFound(fault=_sentence(error.message))
+    if not names:
+        return ModelsFound(fault="The provider names no models. Type the model's name.")
+    return ModelsFound(names=tuple(names))
+
+
+def after_test(
+    request: TeamRequest, response: HttpResponse, test: Work
+) -> HttpResponse:
+    """Return the response to saving a model, to be sent once the model is tested."""
+    if model_calls_have_room(request.team.id):
+        return respond_after(request, response, test)
+    messages.warning(
+        request,
+        "It was not tested: too many tests of your team are under way. Test it once "
+        "one of them is done.",
+    )
+    return response
+
+
+def preset_of(preset_id: str) -> Preset | None:
+    """Return the preset with an id, or None."""
+    return next((each for each in preset_list() if each.id == preset_id), None)
+
+
+def preset_initial(
+    preset: Preset | None, credentials: Iterable[Credential]
+) -> Mapping[str, Any]:
+    """Return what a form begins with: where the provider is, a key that fits it."""
+    if preset is None:
+        return {}
+    fits = (str(c.id) for c in credentials if c.is_bound_to(preset.base_url))
+    unknown = NEW_KEY if preset.needs_key else NO_KEY
+    return {
+        "base_url": preset.base_url,
+        "protocol": preset.protocol,
+        "max_tokens_field": preset.max_tokens_field,
+        "extra_params": list(preset.extra_params),
+        "credential_id": next(fits, unknown),
+    }
+
+
+def new_key(form: ModelForm) -> NewKey | None:
+    """Return the key pasted into a valid form, named after its provider."""
+    if not form.has_new_key:
+        return None
+    host = _host(form.cleaned_data["base_url"])
+    known = (each.name for each in preset_list() if _host(each.base_url) == host)
+    name = next(known, host) or "key"
+    return NewKey(name=name[:90], secret=form.cleaned_data["secret"])
+
+
+def _sentence(message: str) -> str:
+    return message[:1].upper() + message[1:]
+
+
+def _host(base_url: str) -> str:
+    try:
+        return urlsplit(base_url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _uuid(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None

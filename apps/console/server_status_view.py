@@ -1,0 +1,63 @@
+"""What a look at a conductor's server says, for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from apps.console.test_result_view import ADVICE
+from apps.llm.vllm_metrics import ServerLoad
+from apps.pools.types import ServerLook
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLine:
+    """How a server is doing, in words."""
+
+    look: ServerLook
+    state: str
+    """A badge's: healthy, degraded, failing."""
+    label: str
+    advice: str
+    """What to do. Empty: nothing."""
+    cache_use: str
+    """Share of its cache that is in use. Empty: unknown, as the next."""
+    prefix_hits: str
+    """Share of prompts' tokens that it had in its cache."""
+    max_queue: int
+    """From how many waiting requests on plans are shed. 0: never."""
+
+
+def server_line(look: ServerLook) -> ServerLine:
+    """Return a look in words."""
+    load = look.load
+    max_queue: int = settings.CONDUCTOR_MAX_QUEUE
+    state, label = _state(look, max_queue)
+    return ServerLine(
+        look=look,
+        state=state,
+        label=label,
+        advice=ADVICE.get(look.error_code, ""),
+        cache_use=_share(load.cache_use if load else None),
+        prefix_hits=_share(load.prefix_hit_share if load else None),
+        max_queue=max_queue,
+    )
+
+
+def _state(look: ServerLook, max_queue: int) -> tuple[str, str]:
+    if not look.is_reachable:
+        return "failing", "Not reachable" if look.error_code == "connect" else "Fails"
+    if look.serves_model is False:
+        return "failing", "Model not served"
+    if _is_full(look.load, max_queue):
+        return "degraded", "Queue full"
+    return "healthy", "Answers"
+
+
+def _is_full(load: ServerLoad | None, max_queue: int) -> bool:
+    return load is not None and 0 < max_queue < load.waiting
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"

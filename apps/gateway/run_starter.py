@@ -1,0 +1,216 @@
+"""From a checked request to a run: rates, scopes, continuation, idempotency.
+
+Chat completions, responses and messages all begin here, and only here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.accounts.types import KeyHolder, ProgressWord
+from apps.audit.types import Actor
+from apps.budgets.rate_limits import TokenMeter
+from apps.engine.ports import CallParams, Messages
+from apps.gateway.auth import (
+    DIRECT_SCOPE,
+    RUN_SCOPE,
+    admit,
+    pass_rates,
+    require_scope,
+)
+from apps.gateway.backend import Backend
+from apps.gateway.exchange import Exchange
+from apps.gateway.idempotency import Begin, KeyedRuns, idempotency_key
+from apps.gateway.request_pacing import Turnstile
+from apps.gateway.run_handles import Started, begun
+from apps.gateway.tool_calls import continued_run, run_of
+from apps.runs.planning.model_resolver import is_direct
+from apps.runs.types import (
+    IGNORED_FIELDS,
+    NOT_NARROWED,
+    Delivery,
+    LiveRun,
+    Narrowing,
+    RunOrder,
+    RunRecord,
+    VectorSink,
+)
+
+SOURCE = "api"
+MAX_USER_AGENT = 200
+"""Characters of the client's user agent that the ledger keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request asks for, checked; the same for every way of asking."""
+
+    model: str
+    prompt: str
+    messages: Messages = ()
+    """Empty: there is nothing but `prompt`."""
+    prompt_field: str = "messages"
+    """The field of the request that held the prompt, for errors about it."""
+    params: CallParams = field(default_factory=CallParams)
+    is_streamed: bool = False
+    delivery: Delivery | None = None
+    """None: as the key or the tier says."""
+    progress: ProgressWord | None = None
+    """None: as the key says."""
+    narrowing: Narrowing = NOT_NARROWED
+    ignored: str = ""
+    """Names of the fields that had no effect, for the ledger."""
+    is_background: bool = False
+    """True: the run goes on when its client leaves."""
+    echo: Mapping[str, Any] = field(default_factory=dict)
+    """What the answer gives back of its request."""
+    answered: str = ""
+    """A tool call whose result the last turn holds. Empty: the messages tell."""
+    vectors: VectorSink | None = None
+    """Where the vectors go that are asked for. None: an answer is."""
+
+    def progress_for(self, holder: KeyHolder) -> ProgressWord:
+        """Return how a stream tells the holder of a key what the run is doing.
+
+        A direct call has no plan that would be worth a line.
+        """
+        wanted = self.progress or holder.progress or "reasoning"
+        return "off" if wanted == "reasoning" and is_direct(self.model) else wanted
+
+
+class Starter:
+    """Starts runs, or finds those that the same request has started before."""
+
+    def __init__(self, backend: Backend, turnstile: Turnstile) -> None:
+        self._backend = backend
+        self._turnstile = turnstile
+        self._keyed = KeyedRuns(backend)
+
+    async def start(
+        self, exchange: Exchange, holder: KeyHolder, asked: Asked, raw_body: bytes
+    ) -> Started:
+        """Return the run of a request.
+
+        Whoever stops waiting for it says so with `Started.leave`. Raises: NotAllowed,
+        RateLimited, InvalidInput, IdempotencyConflict; what `Backend.start_run` raises.
+        """
+        key = idempotency_key(exchange)
+        _require_scopes(holder, asked)
+        meter = await pass_rates(exchange, holder, asked.prompt)
+        continues = await _asking_worker(self._backend, holder, asked)
+        context = _context(exchange, asked)
+        order = _order(holder, asked, context, meter, continues)
+        begin = self._begin_of(asked)
+        if key is None:
+            started = begun(await begin(order, None))
+        else:
+            # Another API key may be allowed less: it is not told what this one asked.
+            head = f"{exchange.scope['path']}\n{holder.key_id}\n".encode()
+            digest = hashlib.sha256(head + raw_body).digest()
+            started = await self._keyed.start(order, key, digest, begin)
+        started.is_background = asked.is_background
+        exchange.run_id = started.run_id
+        if ignored := started.ignored or asked.ignored:
+            exchange.extra_headers = [
+                *exchange.extra_headers,
+                (b"x-conductor-ignored", ignored.encode()),
+            ]
+        if started.is_joined:
+            exchange.extra_headers = [
+                *exchange.extra_headers,
+                (b"idempotent-replayed", b"true"),
+            ]
+        return started
+
+    def _begin_of(self, asked: Asked) -> Begin:
+        # Who does not stay with a run must find it when they come back. A stream waits
+        # for the record by itself, and must not miss what happens until then.
+        if asked.is_background and not asked.is_streamed:
+            begin: Begin = self._backend.start_detached
+        else:
+            begin = self._backend.start_run
+
+        async def begin_in_turn(
+            order: RunOrder, run_id: uuid.UUID | None
+        ) -> LiveRun | RunRecord:
+            await self._turnstile.enter(order.team_id)
+            return await begin(order, run_id)
+
+        return begin_in_turn
+
+
+async def order_alone(
+    backend: Backend, holder: KeyHolder, asked: Asked, context: dict[str, str]
+) -> RunOrder:
+    """Return the order of a request that no client waits for, like one of a batch.
+
+    Raises: NotAllowed, RateLimited.
+    """
+    _require_scopes(holder, asked)
+    admission = await admit(holder, asked.prompt)
+    admission.require()
+    continues = await _asking_worker(backend, holder, asked)
+    if asked.ignored:
+        context = {**context, "ignored_fields": asked.ignored}
+    return _order(holder, asked, context, admission.meter, continues)
+
+
+def _require_scopes(holder: KeyHolder, asked: Asked) -> None:
+    require_scope(holder, RUN_SCOPE)
+    if is_direct(asked.model):
+        require_scope(holder, DIRECT_SCOPE)
+
+
+async def _asking_worker(backend: Backend, holder: KeyHolder, asked: Asked) -> str:
+    named = run_of(asked.answered) if asked.answered else None
+    run_id = named or continued_run(asked.messages)
+    if run_id is None:
+        return ""
+    return await backend.asking_worker(holder.team_id, run_id)
+
+
+def _order(
+    holder: KeyHolder,
+    asked: Asked,
+    context: Mapping[str, str],
+    meter: TokenMeter | None,
+    continues: str,
+) -> RunOrder:
+    return RunOrder(
+        team_id=holder.team_id,
+        actor=Actor(type="api_key", id=str(holder.key_id), display=holder.display),
+        prompt=asked.prompt,
+        model=asked.model,
+        source=SOURCE,
+        prompt_field=asked.prompt_field,
+        params=asked.params,
+        is_streamed=asked.is_streamed,
+        is_watched=asked.is_streamed,
+        user_id=holder.created_by_id,
+        api_key_id=holder.key_id,
+        context=context,
+        narrowing=asked.narrowing,
+        allowed_tiers=holder.allowed_tiers,
+        allowed_workers=holder.allowed_workers,
+        meter=meter,
+        messages=asked.messages,
+        continues=continues,
+        delivery=asked.delivery or holder.delivery,
+        echo=asked.echo,
+        vectors=asked.vectors,
+    )
+
+
+def _context(exchange: Exchange, asked: Asked) -> dict[str, str]:
+    context = {"request_id": exchange.request_id.decode("ascii")}
+    if client := exchange.scope.get("client"):
+        context["address"] = client[0]
+    if agent := exchange.headers.get(b"user-agent"):
+        context["user_agent"] = agent.decode("latin-1")[:MAX_USER_AGENT]
+    if asked.ignored:
+        context[IGNORED_FIELDS] = asked.ignored
+    return context

@@ -1,0 +1,320 @@
+"""The pool file: its shape, its rules, and reading it from YAML.
+
+Guarantees: what `document_parse` returns is complete and consistent in itself; every
+fault names the path to it (`workers[2].price.input`) and quotes no value, because a
+secret written in the wrong place must not end up in a log. Knows no database.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Hashable
+from decimal import Decimal, InvalidOperation
+from typing import Any, Self
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from apps.accounts.models import Delivery
+from apps.pools.errors import PoolDocumentInvalid
+from apps.pools.models import (
+    EMBEDDING_PROTOCOLS,
+    ConductorMode,
+    MaxTokensField,
+    Protocol,
+    TierName,
+    TierPlanner,
+    WorkerKind,
+)
+from apps.pools.param_fields import Budget, Effort, ExtraBody, ExtraParams
+from apps.pools.value_types import (
+    MICROS,
+    BaseUrl,
+    ModelName,
+    Name,
+    Part,
+    Prose,
+    Seconds,
+    Tokens,
+    Usd,
+    VariableName,
+    faults_of,
+)
+
+MAX_DOCUMENT_BYTES = 1_000_000
+MAX_WORKERS = 100
+
+TIER_LIMITS: dict[TierName, dict[str, int]] = {
+    TierName.MINI: {
+        "max_steps": 1,
+        "max_rounds": 1,
+        "max_parallel": 1,
+        "max_calls": 12,
+        "wall_time_s": 300,
+    },
+    TierName.ULTRA: {
+        "max_steps": 5,
+        "max_rounds": 1,
+        "max_parallel": 4,
+        "max_calls": 40,
+        "wall_time_s": 900,
+    },
+}
+"""Five steps are what the paper's conductor was trained with."""
+
+
+# --- parts ---------------------------------------------------------------------------
+
+
+class PriceDocument(Part):
+    """A price in US dollars per million tokens, from a day on."""
+
+    valid_from: dt.date
+    input: Usd
+    output: Usd
+    cached_input: Usd | None = None
+
+    def micros(self) -> dict[str, int | None]:
+        """Return the price in whole micro-dollars, under the names of the table."""
+        cached = self.cached_input
+        return {
+            "input_micros": int(self.input * MICROS),
+            "output_micros": int(self.output * MICROS),
+            "cached_input_micros": None if cached is None else int(cached * MICROS),
+        }
+
+
+class TimeoutsDocument(Part):
+    """Overrides of the site's timeouts, in whole seconds."""
+
+    connect_s: Seconds | None = None
+    first_byte_s: Seconds | None = None
+    first_token_s: Seconds | None = None
+    """Of a streamed answer, until its first content, reasoning or tool call."""
+    idle_s: Seconds | None = None
+    total_s: Seconds | None = None
+
+
+class EndpointDocument(Part):
+    """Where a model is served: common to workers and conductors."""
+
+    name: Name
+    base_url: BaseUrl
+    protocol: Protocol = Protocol.OPENAI
+    model: ModelName
+    api_key_env: VariableName | None = None
+    """Name of the environment variable that holds the key; never the key itself."""
+    max_tokens_field: MaxTokensField = MaxTokensField.MAX_TOKENS
+    timeouts: TimeoutsDocument = TimeoutsDocument()
+    price: PriceDocument | None = None
+    """None: unknown."""
+
+
+class WorkerDocument(EndpointDocument):
+    """A worker."""
+
+    kind: WorkerKind = WorkerKind.CHAT
+    description: Prose = ""
+    context_tokens: Tokens | None = None
+    max_output_tokens: Tokens = 4096
+    accepts_images: bool = False
+    accepts_tools: bool = True
+    accepts_prefill: bool = False
+    may_substitute: bool = True
+    """False: it takes over for no other worker of this pool."""
+    extra_params: ExtraParams = ()
+    reasoning_effort: Effort = ""
+    thinking_budget_tokens: Budget | None = None
+    extra_body: ExtraBody = {}
+    tags: tuple[Name, ...] = ()
+    enabled: bool = True
+
+
+class ConductorDocument(EndpointDocument):
+    """The model that plans."""
+
+    mode: ConductorMode = ConductorMode.LISTS
+    shows_descriptions: bool = False
+    uses_prefill: bool = False
+    context_tokens: Tokens | None = None
+    max_output_tokens: Tokens = 2048
+    temperature: Decimal | None = Field(default=None, ge=0, le=2, decimal_places=2)
+
+
+class TierDocument(Part):
+    """What differs from a tier's usual limits."""
+
+    planner: TierPlanner | None = None
+    """None: the conductor if the pool has one, else a single worker."""
+    max_steps: int | None = Field(default=None, ge=1, le=50)
+    max_rounds: int | None = Field(default=None, ge=1, le=10)
+    max_parallel: int | None = Field(default=None, ge=1, le=100)
+    max_calls: int | None = Field(default=None, ge=1, le=10_000)
+    max_tokens: int | None = Field(default=None, ge=1, le=10**12)
+    max_cost_usd: Usd | None = Field(default=None, gt=0)
+    wall_time_s: Seconds | None = None
+    delivery: Delivery | None = None
+    """None: live."""
+    is_hedged: bool | None = None
+    """None: false."""
+
+    def limits(self, name: TierName, *, has_conductor: bool) -> dict[str, Any]:
+        """Return the tier's row: its usual limits, changed by what the file says."""
+        usual = TierPlanner.CONDUCTOR if has_conductor else TierPlanner.SINGLE_WORKER
+        said = self.model_dump(exclude_none=True, exclude={"max_cost_usd"})
+        cost = self.max_cost_usd
+        return {
+            "planner": usual,
+            "max_tokens": None,
+            "max_cost_micros": None if cost is None else int(cost * MICROS),
+            "delivery": Delivery.LIVE,
+            "is_hedged": False,
+            **TIER_LIMITS[name],
+            **said,
+        }
+
+
+class PoolPart(Part):
+    """The pool itself."""
+
+    name: Name
+    fallback: str
+    """Name of the worker that takes over when another one fails."""
+    retries_refusals: bool = False
+    """True: another worker is asked after one has refused the content."""
+    default: bool | None = None
+    """None: keep what it is; a team's first pool becomes its default."""
+
+
+class PoolDocument(Part):
+    """A complete pool file."""
+
+    pool: PoolPart
+    conductor: ConductorDocument | None = None
+    workers: tuple[WorkerDocument, ...] = Field(min_length=1, max_length=MAX_WORKERS)
+    tiers: dict[TierName, TierDocument] = {}
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        faults = [*_duplicate_names(self.workers), *_misplaced_kinds(self.workers)]
+        if self.pool.fallback not in {worker.name for worker in self.workers}:
+            faults.append(f"pool.fallback: no worker is called {self.pool.fallback!r}")
+        if any(
+            worker.kind == WorkerKind.EMBEDDING and worker.name == self.pool.fallback
+            for worker in self.workers
+        ):
+            faults.append("pool.fallback: it makes embeddings, and answers nothing")
+        if self.conductor is None:
+            faults += [
+                f"tiers.{name}.planner: the file has no conductor to plan with"
+                for name, tier in self.tiers.items()
+                if tier.planner == TierPlanner.CONDUCTOR
+            ]
+        faults += [
+            f"tiers.{name}.max_calls: must be at least max_steps"
+            for name, limits in self.tier_limits().items()
+            if limits["max_calls"] < limits["max_steps"]
+        ]
+        if faults:
+            raise PydanticCustomError("together", "{why}", {"why": "; ".join(faults)})
+        return self
+
+    def tier_limits(self) -> dict[TierName, dict[str, Any]]:
+        """Return the tiers of the pool: mini, with a conductor ultra, any named."""
+        has_conductor = self.conductor is not None
+        names = [TierName.MINI, *([TierName.ULTRA] if has_conductor else [])]
+        return {
+            name: self.tiers.get(name, TierDocument()).limits(
+                name, has_conductor=has_conductor
+            )
+            for name in TierName
+            if name in names or name in self.tiers
+        }
+
+
+def _duplicate_names(workers: tuple[WorkerDocument, ...]) -> list[str]:
+    names = [worker.name for worker in workers]
+    return [
+        f"workers[{index}].name: {name!r} is taken by workers[{names.index(name)}]"
+        for index, name in enumerate(names)
+        if names.index(name) != index
+    ]
+
+
+def _misplaced_kinds(workers: tuple[WorkerDocument, ...]) -> list[str]:
+    return [
+        f"workers[{index}].kind: the protocol {worker.protocol} has no embeddings"
+        for index, worker in enumerate(workers)
+        if worker.kind == WorkerKind.EMBEDDING
+        and worker.protocol not in EMBEDDING_PROTOCOLS
+    ]
+
+
+# --- reading -------------------------------------------------------------------------
+
+
+def document_parse(text: str) -> PoolDocument:
+    """Read a pool file.
+
+    Raises: PoolDocumentInvalid with one line per fault.
+    """
+    if len(text.encode()) > MAX_DOCUMENT_BYTES:
+        raise PoolDocumentInvalid(
+            [f"the file is longer than {MAX_DOCUMENT_BYTES} bytes"]
+        )
+    try:
+        # Safe: `_Loader` is a SafeLoader.
+        values = yaml.load(text, Loader=_Loader)  # nosec B506
+    except yaml.MarkedYAMLError as exc:
+        mark = exc.problem_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        # `from None`: the original message quotes the file, which may hold a secret.
+        raise PoolDocumentInvalid([f"{place}{exc.problem}"]) from None
+    except (yaml.YAMLError, RecursionError):
+        raise PoolDocumentInvalid(["the file is not YAML"]) from None
+    if not isinstance(values, dict):
+        raise PoolDocumentInvalid(
+            ["the file must hold pool, workers and so on by name"]
+        )
+    try:
+        return PoolDocument.model_validate(values)
+    except ValidationError as exc:
+        faults = [f"{path}: {why}" if path else why for path, why in faults_of(exc)]
+        raise PoolDocumentInvalid(faults) from exc
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML with exact decimals, and without aliases or repeated keys.
+
+    Aliases are refused because a few lines of them can expand to gigabytes.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.MarkedYAMLError(problem="aliases are not allowed")
+        return super().compose_node(parent, index)
+
+    def construct_mapping(
+        self, node: yaml.MappingNode, deep: bool = False
+    ) -> dict[Hashable, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(
+                    problem="the same field twice", problem_mark=key.start_mark
+                )
+            seen.add(key.value if isinstance(key.value, str) else id(key))
+        return super().construct_mapping(node, deep=deep)
+
+
+def _construct_decimal(loader: _Loader, node: yaml.ScalarNode) -> Decimal:
+    try:
+        return Decimal(node.value.replace("_", ""))
+    except InvalidOperation:
+        raise yaml.MarkedYAMLError(
+            problem="not a decimal number", problem_mark=node.start_mark
+        ) from None
+
+
+_Loader.add_constructor("tag:yaml.org,2002:float", _construct_decimal)

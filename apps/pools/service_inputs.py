@@ -1,0 +1,251 @@
+"""The values that services take, and the reading of them.
+
+Guarantees: what `values_read` returns is of the right shape and within bounds; every
+fault is told by its field, and none quotes what was sent. Knows no database.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Annotated, Any, TypeVar
+from uuid import UUID
+
+from pydantic import AfterValidator, Field, SecretStr, StringConstraints
+from pydantic import ValidationError as PydanticError
+from pydantic_core import PydanticCustomError
+
+from apps.core.errors import InvalidFields
+from apps.pools.models import (
+    ConductorMode,
+    MaxTokensField,
+    Protocol,
+    TierName,
+    WorkerKind,
+)
+from apps.pools.param_fields import Budget, Effort, ExtraBody, ExtraParams
+from apps.pools.pool_file import MAX_WORKERS, TierDocument, TimeoutsDocument
+from apps.pools.value_types import (
+    MICROS,
+    BaseUrl,
+    ModelName,
+    Name,
+    Part,
+    Prose,
+    Tokens,
+    Usd,
+    faults_of,
+    one_line,
+)
+
+MAX_TAGS = 20
+MAX_FAULTS = 50
+"""More of them help nobody."""
+EARLIEST, LATEST = dt.date(2000, 1, 1), dt.date(2100, 1, 1)
+"""A price from any other day is a mistyped one."""
+
+InputT = TypeVar("InputT", bound=Part)
+
+
+def secret_complaint(secret: str) -> str:
+    """Say what is wrong with a provider's key; empty: nothing is."""
+    if not secret:
+        return "must not be empty"
+    if not (secret.isascii() and secret.isprintable()) or " " in secret:
+        return "holds characters no key can have"
+    return ""
+
+
+def _usable_secret(value: SecretStr) -> SecretStr:
+    secret = value.get_secret_value().strip()
+    complaint = secret_complaint(secret)
+    if complaint:
+        raise PydanticCustomError("secret", "{why}", {"why": complaint})
+    return SecretStr(secret)
+
+
+Secret = Annotated[SecretStr, Field(max_length=4000), AfterValidator(_usable_secret)]
+Label = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=100),
+    AfterValidator(one_line),
+]
+
+
+def _not_empty(ids: tuple[UUID, ...]) -> tuple[UUID, ...]:
+    # A plain min_length would complain a second time when an id is malformed.
+    if not ids:
+        raise PydanticCustomError("too_short", "must name at least one worker")
+    return ids
+
+
+WorkerIds = Annotated[
+    tuple[UUID, ...], Field(max_length=MAX_WORKERS), AfterValidator(_not_empty)
+]
+
+
+class CredentialInput(Part):
+    """A new credential. Its base URL decides where it is sent, for good."""
+
+    name: Label
+    base_url: BaseUrl
+    secret: Secret
+
+
+class CredentialChange(Part):
+    """What may change of a credential: never where it is sent."""
+
+    name: Label
+    secret: Secret | None = None
+    """None: keep the present one."""
+
+
+class ListingInput(Part):
+    """Whose models to list, and with which key."""
+
+    base_url: BaseUrl
+    protocol: Protocol = Protocol.OPENAI
+    credential_id: UUID | None = None
+    secret: Secret | None = None
+
+
+class PriceInput(Part):
+    """A price in US dollars per million tokens."""
+
+    valid_from: Annotated[dt.date, Field(ge=EARLIEST, le=LATEST)] | None = None
+    """None: from today on."""
+    input_usd: Usd
+    output_usd: Usd
+    cached_input_usd: Usd | None = None
+    """None: cached tokens cost as much as others."""
+
+    def micros(self) -> dict[str, int | None]:
+        """Return the price in whole micro-dollars, under the names of the table."""
+        cached = self.cached_input_usd
+        return {
+            "input_micros": int(self.input_usd * MICROS),
+            "output_micros": int(self.output_usd * MICROS),
+            "cached_input_micros": None if cached is None else int(cached * MICROS),
+        }
+
+
+class EndpointInput(Part):
+    """Where a model is served: common to workers and conductors."""
+
+    name: Name
+    base_url: BaseUrl
+    protocol: Protocol = Protocol.OPENAI
+    model: ModelName
+    credential_id: UUID | None = None
+    max_tokens_field: MaxTokensField = MaxTokensField.MAX_TOKENS
+    timeouts: TimeoutsDocument = TimeoutsDocument()
+    price: PriceInput | None = None
+    """None: unknown."""
+
+    def columns(self) -> dict[str, Any]:
+        """Return the values of the row's own columns, but for the credential."""
+        timeouts = self.timeouts
+        return {
+            "name": self.name,
+            "base_url": self.base_url,
+            "protocol": self.protocol,
+            "model": self.model,
+            "max_tokens_field": self.max_tokens_field,
+            "connect_timeout_s": timeouts.connect_s,
+            "first_byte_timeout_s": timeouts.first_byte_s,
+            "first_token_timeout_s": timeouts.first_token_s,
+            "idle_timeout_s": timeouts.idle_s,
+            "total_timeout_s": timeouts.total_s,
+        }
+
+
+class WorkerInput(EndpointInput):
+    """A worker."""
+
+    kind: WorkerKind = WorkerKind.CHAT
+    description: Prose = ""
+    context_tokens: Tokens | None = None
+    max_output_tokens: Tokens = 4096
+    accepts_images: bool = False
+    accepts_tools: bool = True
+    accepts_prefill: bool = False
+    extra_params: ExtraParams = ()
+    reasoning_effort: Effort = ""
+    thinking_budget_tokens: Budget | None = None
+    extra_body: ExtraBody = {}
+    tags: tuple[Name, ...] = Field(default=(), max_length=MAX_TAGS)
+    is_enabled: bool = True
+
+    def columns(self) -> dict[str, Any]:
+        """Return the values of the row's own columns, but for the credential."""
+        return {
+            **super().columns(),
+            "kind": self.kind,
+            "description": self.description,
+            "context_tokens": self.context_tokens,
+            "max_output_tokens": self.max_output_tokens,
+            "accepts_images": self.accepts_images,
+            "accepts_tools": self.accepts_tools,
+            "accepts_prefill": self.accepts_prefill,
+            "extra_params": sorted(set(self.extra_params)),
+            "reasoning_effort": self.reasoning_effort,
+            "thinking_budget_tokens": self.thinking_budget_tokens,
+            "extra_body": self.extra_body,
+            "tags": list(dict.fromkeys(self.tags)),
+            "is_enabled": self.is_enabled,
+        }
+
+
+class ConductorInput(EndpointInput):
+    """A model that plans."""
+
+    mode: ConductorMode = ConductorMode.JSON_SCHEMA
+    shows_descriptions: bool = False
+    uses_prefill: bool = False
+    context_tokens: Tokens | None = None
+    max_output_tokens: Tokens = 2048
+    temperature: Decimal | None = Field(default=None, ge=0, le=2, decimal_places=2)
+
+    def columns(self) -> dict[str, Any]:
+        """Return the values of the row's own columns, but for the credential."""
+        return {
+            **super().columns(),
+            "mode": self.mode,
+            "shows_descriptions": self.shows_descriptions,
+            "uses_prefill": self.uses_prefill,
+            "context_tokens": self.context_tokens,
+            "max_output_tokens": self.max_output_tokens,
+            "temperature": self.temperature,
+        }
+
+
+class PoolInput(Part):
+    """A pool."""
+
+    name: Name
+    is_default: bool = False
+    conductor_id: UUID | None = None
+    worker_ids: WorkerIds
+    """In the order in which the conductor sees them."""
+    fallback_id: UUID
+    """One of `worker_ids`. The first to take over when another one fails."""
+    no_substitute_ids: tuple[UUID, ...] = Field(default=(), max_length=MAX_WORKERS)
+    """Those of `worker_ids` that take over for no other, unless it is the fallback."""
+    retries_refusals: bool = False
+    """True: another worker is asked after one has refused the content."""
+    tiers: dict[TierName, TierDocument | None] = {}
+    """By name; null: the pool has no such tier."""
+
+
+def values_read(shape: type[InputT], values: Mapping[str, Any]) -> InputT:
+    """Return `values` in their shape. Raises: InvalidFields."""
+    try:
+        return shape.model_validate(dict(values))
+    except PydanticError as exc:
+        faults = list(faults_of(exc))[:MAX_FAULTS]
+    # Raised out here: the original error holds what was sent, secrets included.
+    fields: dict[str, list[str]] = {}
+    for path, why in faults:
+        fields.setdefault(path or "values", []).append(why)
+    raise InvalidFields(fields)

@@ -1,0 +1,124 @@
+"""The types that pool files and the values of pages and programs are made of.
+
+Guarantees: what passes fits its column, and no fault quotes a value, because a secret
+written in the wrong place must not end up in a log. Knows no database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
+from pydantic_core import PydanticCustomError
+
+from apps.pools.base_urls import base_url_clean
+from apps.pools.models import NAME_LENGTH, NAME_PATTERN
+
+MICROS = 1_000_000
+MAX_USD_PER_MILLION = 10_000
+"""More than ten times the dearest price we know of: beyond it, somebody mistyped."""
+MAX_TOKENS = 100_000_000
+"""Bound on numbers of tokens of one call; a run may be allowed more."""
+
+
+def _clean_base_url(text: str) -> str:
+    try:
+        return base_url_clean(text)
+    except ValueError as exc:
+        raise PydanticCustomError("base_url", "{why}", {"why": str(exc)}) from exc
+
+
+def _exact_decimal(value: Any) -> Any:
+    # A float has lost the digits that were written; YAML numbers arrive as Decimal.
+    if isinstance(value, float | bool):
+        raise PydanticCustomError("price", "must be a decimal number or text")
+    return value
+
+
+def _whole_micros(value: Decimal) -> Decimal:
+    if value * MICROS % 1:
+        raise PydanticCustomError("price", "must have at most six decimal places")
+    return value
+
+
+def one_line(text: str) -> str:
+    """Refuse a text with line breaks or control characters."""
+    if not text.isprintable():
+        raise PydanticCustomError("text", "must be one line without control characters")
+    return text
+
+
+def _no_dot_segments(text: str) -> str:
+    # Some protocols put the name into the address, where they lead upwards.
+    if {".", ".."} & set(text.split("/")):
+        raise PydanticCustomError("text", "must not have '.' or '..' between slashes")
+    return text
+
+
+def _several_lines(text: str) -> str:
+    # PostgreSQL stores no NUL, and nobody means the others.
+    if not all(c.isprintable() or c in "\n\r\t" for c in text):
+        raise PydanticCustomError("text", "must not contain control characters")
+    return text
+
+
+Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=NAME_LENGTH)]
+ModelName = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
+    AfterValidator(one_line),
+    AfterValidator(_no_dot_segments),
+]
+Prose = Annotated[str, Field(max_length=4000), AfterValidator(_several_lines)]
+BaseUrl = Annotated[str, Field(max_length=500), AfterValidator(_clean_base_url)]
+VariableName = Annotated[
+    str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)
+]
+Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
+Seconds = Annotated[int, Field(ge=1, le=86_400)]
+Usd = Annotated[
+    Decimal,
+    BeforeValidator(_exact_decimal),
+    Field(ge=0, le=MAX_USD_PER_MILLION, allow_inf_nan=False),
+    AfterValidator(_whole_micros),
+]
+
+
+class Part(BaseModel):
+    """A group of fields; unknown ones are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+def faults_of(error: ValidationError) -> Iterator[tuple[str, str]]:
+    """Yield each fault's path (`workers[2].price.input`) and what is wrong there."""
+    for fault in error.errors(include_url=False, include_input=False):
+        yield _path(fault["loc"]), _message(fault["type"], fault["msg"])
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part != "[key]":
+            path += f".{part}" if path else part
+    return path
+
+
+def _message(kind: str, message: str) -> str:
+    if kind == "extra_forbidden":
+        return "there is no such field"
+    if kind == "string_pattern_mismatch":
+        return "use letters, digits, '.', '_' and '-', beginning with a letter or digit"
+    return message[:1].lower() + message[1:] if kind != "together" else message
