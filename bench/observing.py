@@ -25,8 +25,8 @@ from apps.engine import events as ev  # noqa: E402
 from apps.engine.ports import Progress  # noqa: E402
 from apps.engine.usage import Usage  # noqa: E402
 from apps.llm.types import Endpoint  # noqa: E402
-from apps.runs.execution.latency_stats import Latencies  # noqa: E402
-from apps.runs.execution.model_caller import _Wait  # noqa: E402
+from apps.runs.execution.latency_stats import LatencyStats  # noqa: E402
+from apps.runs.execution.model_caller import _CallTimer  # noqa: E402
 from apps.runs.telemetry.metrics import RunCounter  # noqa: E402
 from bench.figures import keep, say  # noqa: E402
 
@@ -43,7 +43,7 @@ ACCEPTED = ev.PlanAccepted(0, "model", ("w",), ((),), (), ("s",), "")
 ENDED = ev.RunCompleted("a", "stop", USAGE, 7, False, 900, 10)
 
 
-class _Quiet(Latencies):
+class _Quiet(LatencyStats):
     """Latencies were kept before there were counts."""
 
     def began(self, key: object, *, is_streamed: bool, after_s: float) -> None:
@@ -54,7 +54,7 @@ def calls(count: int) -> None:
     """Do what the adapter does for so many calls."""
     quiet = _Quiet()
     for _ in range(count):
-        wait = _Wait(quiet, KEY, True, ("worker", ENDPOINT.protocol))
+        wait = _CallTimer(quiet, KEY, True, ("worker", ENDPOINT.protocol))
         wait.end()
         wait.complete()
 

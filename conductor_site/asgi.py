@@ -31,7 +31,7 @@ from django.urls import re_path  # noqa: E402
 from django.utils.module_loading import import_string  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
 
-from apps.audit.checkpoint_thread import Notary  # noqa: E402
+from apps.audit.checkpoint_thread import CheckpointThread  # noqa: E402
 from apps.audit.writer_process import open_scribe  # noqa: E402
 from apps.core.ids import new_id  # noqa: E402
 from apps.core.logs import log_context  # noqa: E402
@@ -56,7 +56,7 @@ from apps.web.websocket_middleware import (  # noqa: E402
 )
 from conductor_site import health, metrics  # noqa: E402
 from conductor_site.drain import LOOK_S, drain  # noqa: E402
-from conductor_site.maintenance import Caretaker  # noqa: E402
+from conductor_site.maintenance import MaintenanceThread  # noqa: E402
 from conductor_site.request_turns import Entrance, Turns  # noqa: E402
 from conductor_site.runtime_tuning import tune_interpreter  # noqa: E402
 
@@ -165,7 +165,7 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     executor = await open_executor()
     await executor.tenure.sweep()
     batches.open()
-    notary, caretaker = Notary(), Caretaker(executor)
+    notary, caretaker = CheckpointThread(), MaintenanceThread(executor)
     await send({"type": "lifespan.startup.complete"})
     await receive()
     await batches.close()

@@ -12,14 +12,14 @@ from celery.beat import Service
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
-from apps.audit.checkpoint_thread import Notary
+from apps.audit.checkpoint_thread import CheckpointThread
 from apps.audit.writer_process import fork_scribe, open_scribe
 from apps.runs.execution.executor import Executor, close_executor, open_executor
 from apps.runs.models import ProcessKind
 from conductor_site.bootstrap import faults_in_lines
 from conductor_site.celery import app
-from conductor_site.celery_consumer import TaskFeed
-from conductor_site.maintenance import Caretaker
+from conductor_site.celery_consumer import CeleryConsumer
+from conductor_site.maintenance import MaintenanceThread
 from conductor_site.metrics import MetricsPort
 from conductor_site.runtime_tuning import tune_interpreter
 from conductor_site.shutdown_deadline import CLOSE_S, end_within
@@ -40,9 +40,9 @@ async def execute_runs() -> None:
         await port.open()
     await open_scribe()
     executor = await open_executor(ProcessKind.WORKER)
-    notary, caretaker = Notary(), Caretaker(executor)
+    notary, caretaker = CheckpointThread(), MaintenanceThread(executor)
     end = _End(executor)
-    feed = TaskFeed() if settings.REDIS_URL else None
+    feed = CeleryConsumer() if settings.REDIS_URL else None
     if feed is not None:
         feed.start()
     logger.info("worker: executing runs")

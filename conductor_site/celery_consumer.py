@@ -22,7 +22,7 @@ END_S = 3.0
 """How long to wait for the task in hand. Then the thread ends with the process."""
 
 
-class TaskFeed:
+class CeleryConsumer:
     """The thread in which Celery's worker runs, and tasks with it."""
 
     def __init__(self) -> None:

@@ -41,7 +41,7 @@ CHORES: tuple[tuple[str, Callable[[], Iterator[object]]], ...] = (
 """What the log says if one cannot be done, and what does it, step by step."""
 
 
-class Caretaker:
+class MaintenanceThread:
     """The thread that does it."""
 
     def __init__(self, executor: Executor) -> None:

@@ -34,7 +34,7 @@ CLAIM = timedelta(seconds=30)
 _Place = tuple[UUID, int]
 
 
-class Copier:
+class CheckpointExporter:
     """Copies what has not been copied. Of one thread."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ import threading
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
 
 from apps.audit.checkpoint_creation import tails_seal
-from apps.audit.checkpoint_export import Copier
+from apps.audit.checkpoint_export import CheckpointExporter
 from apps.audit.metrics import COPIES_FAILED
 
 logger = logging.getLogger(__name__)
@@ -24,11 +24,11 @@ END_S = 5.0
 """How long to wait for a last look; a disk may hang."""
 
 
-class Notary:
+class CheckpointThread:
     """The thread that does it."""
 
     def __init__(self) -> None:
-        self._copier = Copier()
+        self._copier = CheckpointExporter()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="notary", daemon=True)
         self._thread.start()

@@ -48,7 +48,7 @@ class Pending(NamedTuple):
 Tell = Callable[[Iterable[tuple[Pending, Result]]], None]
 
 
-class Committer:
+class GroupCommitter:
     """Writes groups over one connection and hands each batch's result to `tell`."""
 
     def __init__(

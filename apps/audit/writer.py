@@ -20,7 +20,13 @@ from django.db import DEFAULT_DB_ALIAS, connections
 
 from apps.audit.append import prepare
 from apps.audit.errors import LedgerUnavailable
-from apps.audit.group_commit import RETRY_DELAYS_S, Committer, Done, Pending, Result
+from apps.audit.group_commit import (
+    RETRY_DELAYS_S,
+    Done,
+    GroupCommitter,
+    Pending,
+    Result,
+)
 from apps.audit.metrics import GROUP
 from apps.audit.sql_dialects import dialect_of
 from apps.audit.types import Batch
@@ -150,7 +156,7 @@ class LedgerWriter:
 
     def _run(self) -> None:
         delays_s = self._retry_delays_s
-        committer = Committer(_tell, self._using, retry_delays_s=delays_s)
+        committer = GroupCommitter(_tell, self._using, retry_delays_s=delays_s)
         group: list[Pending] = []
         try:
             while group := self._next_group():

@@ -29,7 +29,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 
 from apps.audit.append import prepare
 from apps.audit.errors import LedgerUnavailable
-from apps.audit.group_commit import Committer, Pending, Result
+from apps.audit.group_commit import GroupCommitter, Pending, Result
 from apps.audit.metrics import GROUP
 from apps.audit.sql_dialects import dialect_of
 from apps.audit.types import Batch
@@ -96,7 +96,7 @@ def serve(channel: socket.socket) -> None:
     """Write what comes through `channel` until it ends."""
     with _alone(channel):
         _send(channel, [(READY, [])])
-        committer = Committer(partial(_answer, channel))
+        committer = GroupCommitter(partial(_answer, channel))
         inbox = _Inbox(channel)
         while group := inbox.next_group():
             committer.commit(group)

@@ -14,7 +14,7 @@ from apps.budgets.models import Budget, BudgetKind, Period, Reservation, Spend, 
 from apps.budgets.periods import period_end, period_start
 from apps.budgets.types import BudgetStatus, Standing
 from apps.core.errors import NotFound
-from apps.core.ttl_cache import Recent
+from apps.core.ttl_cache import TtlCache
 
 WHOLE_TEAM = "Whole team"
 PERIOD_WORDS = {
@@ -23,7 +23,7 @@ PERIOD_WORDS = {
     Period.MONTH.value: "monthly budget",
 }
 
-_standings: Recent[uuid.UUID, tuple[Standing, ...]] = Recent()
+_standings: TtlCache[uuid.UUID, tuple[Standing, ...]] = TtlCache()
 """By team. A team without budgets is remembered as an empty tuple."""
 
 

@@ -20,7 +20,7 @@ MAX_ENTRIES = 10_000
 """A bound on memory, not a target."""
 
 
-class Recent(Generic[KeyT, ValueT]):
+class TtlCache(Generic[KeyT, ValueT]):
     """Remembers values for a few seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

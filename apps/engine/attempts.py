@@ -21,7 +21,7 @@ from apps.engine.ports import (
 )
 from apps.engine.replay import Round, StepResult
 from apps.engine.rescue import Speaker, Voice, continued_params
-from apps.engine.run import Run
+from apps.engine.run import RunContext
 from apps.engine.structured import delivered, problem_of
 from apps.engine.text import strip_thinking
 from apps.engine.tool_calls import tool_calls_json
@@ -46,7 +46,7 @@ class InvalidOutput(CallFailed):
 class Place:
     """A step of a round of a run."""
 
-    run: Run
+    run: RunContext
     number: int
     """Of the round."""
     round_: Round

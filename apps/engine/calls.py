@@ -75,7 +75,7 @@ class AttemptFailed(Exception):
         return self.failure
 
 
-class Caller:
+class ModelCalls:
     """Makes the calls of one run, a limited number at a time."""
 
     def __init__(self, caller: WorkerCaller, limits: Limits, meter: Meter) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from apps.engine.calls import Caller
+from apps.engine.calls import ModelCalls
 from apps.engine.errors import CallFault, LimitKind, LimitReached, RunDenied
 from apps.engine.events import (
     Event,
@@ -27,7 +27,7 @@ from apps.engine.planning import make_plan
 from apps.engine.ports import CONTENT_FILTER, Pool, Ports, Task
 from apps.engine.replay import Round, StepResult, replay
 from apps.engine.rounds import run_round
-from apps.engine.run import Run
+from apps.engine.run import RunContext
 from apps.engine.structured import delivered
 from apps.engine.usage import Usage
 
@@ -61,8 +61,8 @@ async def conduct(
     if state.end is not None:
         return state.end
     journal = Journal(ports.recorder, ports.progress)
-    caller = Caller(ports.caller, limits, meter)
-    run = Run(task, pool, ports, limits, state, meter, journal, caller)
+    caller = ModelCalls(ports.caller, limits, meter)
+    run = RunContext(task, pool, ports, limits, state, meter, journal, caller)
     if opening is not None:
         journal.note(opening)
     if any(not isinstance(event, RunCreated) for event in history):
@@ -71,7 +71,7 @@ async def conduct(
 
 
 class _Conductor:
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunContext) -> None:
         self._run = run
         self._started = asyncio.get_running_loop().time()
 

@@ -31,14 +31,14 @@ from apps.engine.ports import (
 )
 from apps.engine.replay import Round
 from apps.engine.rounds import UNNEEDED
-from apps.engine.run import Run
+from apps.engine.run import RunContext
 from apps.engine.steps import backoff_s
 from apps.engine.suitability import suited_worker, unsuited
 
 FALLBACK_PLANNER = "fallback"
 
 
-async def make_plan(run: Run) -> Round | None:
+async def make_plan(run: RunContext) -> Round | None:
     """Return the next round with its plan recorded, None if the answer stands.
 
     Raises: LimitReached, RunDenied, whatever the recorder raises.
@@ -59,7 +59,7 @@ async def make_plan(run: Run) -> Round | None:
 
 
 async def _ask_until_usable(
-    run: Run, number: int, may_keep: bool
+    run: RunContext, number: int, may_keep: bool
 ) -> tuple[Plan | None, str]:
     """Return a valid plan, or None to keep the answer or because there is none."""
     planner, state = run.ports.planner, run.state
@@ -90,7 +90,7 @@ async def _ask_until_usable(
     return None, planner.name
 
 
-def _check(run: Run, plan: Plan | None, may_keep: bool) -> None:
+def _check(run: RunContext, plan: Plan | None, may_keep: bool) -> None:
     if plan is None:
         if not may_keep:
             raise PlanRejected(
@@ -102,7 +102,7 @@ def _check(run: Run, plan: Plan | None, may_keep: bool) -> None:
         _check_worker(run, plan, index)
 
 
-def _check_worker(run: Run, plan: Plan, index: int) -> None:
+def _check_worker(run: RunContext, plan: Plan, index: int) -> None:
     name = plan.steps[index].worker
     worker = run.pool.worker(name)
     is_last = index == len(plan.steps) - 1
@@ -118,7 +118,7 @@ def _check_worker(run: Run, plan: Plan, index: int) -> None:
         )
 
 
-def _accept(run: Run, number: int, plan: Plan, planner: str) -> Round:
+def _accept(run: RunContext, number: int, plan: Plan, planner: str) -> Round:
     skipped = tuple(sorted(set(range(len(plan.steps))) - plan.needed()))
     run.journal.note(
         PlanAccepted(
@@ -143,7 +143,7 @@ def _accept(run: Run, number: int, plan: Plan, planner: str) -> Round:
 class _Asking:
     """The `ask` a planner gets: calls the conductor model, on the record."""
 
-    run: Run
+    run: RunContext
     number: int
     last_output: str = ""
 

@@ -117,7 +117,7 @@ class Round:
 
 
 @dataclass(slots=True)
-class RunState:
+class ReplayedRun:
     """Where a run stands."""
 
     rounds: list[Round] = field(default_factory=list)
@@ -137,13 +137,13 @@ class _Reader:
     """Applies events one by one."""
 
     def __init__(self, meter: Meter) -> None:
-        self.state = RunState()
+        self.state = ReplayedRun()
         self._meter = meter
         self._open: set[tuple[int, int, int]] = set()
         # by round, step and attempt, for two workers may be asked at once
         self._last_output = ""
 
-    def finish(self) -> RunState:
+    def finish(self) -> ReplayedRun:
         for _ in self._open:
             self._meter.recall_unknown()
         self.state.unknown_calls = len(self._open)
@@ -264,7 +264,7 @@ class _Reader:
         self._meter.recall(event.usage, event.cost_micros)
 
 
-def replay(history: Iterable[ev.Event], meter: Meter) -> RunState:
+def replay(history: Iterable[ev.Event], meter: Meter) -> ReplayedRun:
     """Return the state after `history`, and count its calls on `meter`.
 
     Raises: HistoryMismatch if the events contradict each other.

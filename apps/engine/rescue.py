@@ -17,7 +17,7 @@ from apps.engine.ports import (
     Messages,
     ToolCallDelta,
 )
-from apps.engine.run import Run
+from apps.engine.run import RunContext
 from apps.engine.text import ThinkFilter
 
 CHARACTERS_PER_TOKEN = 4
@@ -114,7 +114,7 @@ class Continued:
 class Voice:
     """What the caller has been told of a live answer, over all calls of its step."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunContext) -> None:
         self._run = run
         self._said: list[str] = []
         self.has_called_tools = False

@@ -7,14 +7,14 @@ import asyncio
 from apps.engine.attempts import Superseded
 from apps.engine.events import StepSkipped
 from apps.engine.replay import Round, StepResult
-from apps.engine.run import Run
+from apps.engine.run import RunContext
 from apps.engine.steps import StepRunner
 
 UNNEEDED = "the answer does not depend on it"
 PLANNED_AGAIN = "another step failed, so the work is planned again"
 
 
-async def run_round(run: Run, number: int, round_: Round) -> None:
+async def run_round(run: RunContext, number: int, round_: Round) -> None:
     """Run every step of `round_` that has no result yet.
 
     A step starts when all steps on its access list have ended. After a failure no new
@@ -36,7 +36,11 @@ async def run_round(run: Run, number: int, round_: Round) -> None:
 
 
 async def _run_in_turn(
-    run: Run, number: int, round_: Round, index: int, ended: dict[int, asyncio.Event]
+    run: RunContext,
+    number: int,
+    round_: Round,
+    index: int,
+    ended: dict[int, asyncio.Event],
 ) -> None:
     for earlier in round_.plan.steps[index].access:
         if earlier in ended:
@@ -45,7 +49,7 @@ async def _run_in_turn(
     ended[index].set()
 
 
-async def _run_step(run: Run, number: int, round_: Round, index: int) -> None:
+async def _run_step(run: RunContext, number: int, round_: Round, index: int) -> None:
     is_new = index not in round_.attempts
     try:
         if is_new and run.is_superseded(round_):

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apps.engine.calls import Caller
+from apps.engine.calls import ModelCalls
 from apps.engine.journal import Journal
 from apps.engine.limits import Limits
 from apps.engine.meter import Meter
 from apps.engine.ports import Pool, Ports, Task
-from apps.engine.replay import Round, RunState
+from apps.engine.replay import ReplayedRun, Round
 
 
 @dataclass(slots=True)
-class Run:
+class RunContext:
     """One run in this process."""
 
     task: Task
     pool: Pool
     ports: Ports
     limits: Limits
-    state: RunState
+    state: ReplayedRun
     meter: Meter
     journal: Journal
-    caller: Caller
+    caller: ModelCalls
     has_spoken: bool = False
     """True once a part of the answer has gone out to the caller."""
 

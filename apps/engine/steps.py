@@ -19,11 +19,11 @@ from apps.engine.messages import without_beginning
 from apps.engine.ports import PoolWorker
 from apps.engine.replay import Round, StepResult, Tried
 from apps.engine.rescue import Voice, continued_messages
-from apps.engine.run import Run
+from apps.engine.run import RunContext
 from apps.engine.structured import repair_messages
 
 
-def backoff_s(run: Run, failures: int, failed: CallFailed) -> float:
+def backoff_s(run: RunContext, failures: int, failed: CallFailed) -> float:
     """Return how long to wait before the same endpoint is asked again, in seconds.
 
     The provider's own `Retry-After` wins; else exponential with full jitter.
@@ -37,7 +37,7 @@ def backoff_s(run: Run, failures: int, failed: CallFailed) -> float:
 class StepRunner:
     """Runs one step of a round."""
 
-    def __init__(self, run: Run, number: int, round_: Round, index: int) -> None:
+    def __init__(self, run: RunContext, number: int, round_: Round, index: int) -> None:
         self._run = run
         self._place = place = Place(run, number, round_, index)
         is_live = place.is_last and run.streams_round(number)

@@ -36,9 +36,9 @@ from apps.gateway.errors import (
 )
 from apps.gateway.exchange import Exchange
 from apps.gateway.models_endpoint import Models
-from apps.gateway.request_pacing import Turnstile
+from apps.gateway.request_pacing import AdmissionQueue
 from apps.gateway.responses.routes import response_handlers
-from apps.gateway.run_starter import Starter
+from apps.gateway.run_starter import RunStarter
 from apps.gateway.stream_sender import Streams, StreamTiming
 from apps.gateway.text_completions.endpoint import TextCompletions
 
@@ -101,7 +101,7 @@ def create_app(
     """
     backend = backend or DjangoBackend()
     streams = Streams(timing or StreamTiming())
-    starter = Starter(backend, Turnstile(lambda: streams.are_live))
+    starter = RunStarter(backend, AdmissionQueue(lambda: streams.are_live))
     chat = ChatCompletions(backend, starter, streams)
     responses = response_handlers(backend, starter, streams)
     texts = TextCompletions(backend, starter, streams)

@@ -11,12 +11,12 @@ from apps.gateway.auth import RUN_SCOPE, authenticate, require_scope
 from apps.gateway.backend import Backend
 from apps.gateway.chat_request import ChatRequest, parse_chat_request
 from apps.gateway.chat_serializers import completion_document, created_of
-from apps.gateway.chat_stream import CompletionTeller
+from apps.gateway.chat_stream import ChatStreamEncoder
 from apps.gateway.chunks import ChunkWriter
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
-from apps.gateway.run_handles import Started
-from apps.gateway.run_starter import Starter
+from apps.gateway.run_handles import RunHandle
+from apps.gateway.run_starter import RunStarter
 from apps.gateway.step_events import wants_events
 from apps.gateway.stream_sender import Streams
 from apps.gateway.tool_calls import SentCalls
@@ -26,7 +26,7 @@ from apps.gateway.whole import answer_whole
 class ChatCompletions:
     """Starts a run for each request and stays with it to the end."""
 
-    def __init__(self, backend: Backend, starter: Starter, streams: Streams) -> None:
+    def __init__(self, backend: Backend, starter: RunStarter, streams: Streams) -> None:
         self._backend = backend
         self._starter = starter
         self._streams = streams
@@ -53,8 +53,8 @@ class ChatCompletions:
 
 
 def _teller(
-    request: ChatRequest, holder: KeyHolder, started: Started, *, has_events: bool
-) -> CompletionTeller:
+    request: ChatRequest, holder: KeyHolder, started: RunHandle, *, has_events: bool
+) -> ChatStreamEncoder:
     model = request.asked.model
     progress = request.asked.progress_for(holder)
     writer = ChunkWriter(
@@ -62,7 +62,7 @@ def _teller(
         created=created_of(started.run_id),
         model=model,
     )
-    return CompletionTeller(
+    return ChatStreamEncoder(
         writer,
         SentCalls(started.run_id),
         wants_usage=request.wants_usage or holder.always_include_usage,

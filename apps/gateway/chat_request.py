@@ -22,7 +22,7 @@ from apps.gateway.json_body import parse_object
 from apps.gateway.json_fields import read_bool, read_object, read_text
 from apps.gateway.messages import read_messages
 from apps.gateway.params import ignored_names, read_params
-from apps.gateway.run_starter import Asked
+from apps.gateway.run_starter import ChatTask
 
 USED_FIELDS = frozenset(
     {
@@ -52,7 +52,7 @@ USED_FIELDS = frozenset(
 class ChatRequest:
     """A chat completion as asked for, checked."""
 
-    asked: Asked
+    asked: ChatTask
     wants_usage: bool
     """True: `stream_options.include_usage` was set."""
 
@@ -67,7 +67,7 @@ def parse_chat_request(raw: bytes, *, max_prompt_bytes: int) -> ChatRequest:
     params = read_params(body)
     if conversation.has_cache_marks:
         params = with_cache_marks(params)
-    asked = Asked(
+    asked = ChatTask(
         model=read_model(body),
         prompt=conversation.prompt,
         messages=conversation.messages,

@@ -34,8 +34,8 @@ DIVERGED = Failure(
 )
 
 
-class CompletionTeller:
-    """Makes chunks of the signals of one run. Satisfies `stream_sender.Teller`."""
+class ChatStreamEncoder:
+    """Makes chunks of the signals of one run. Satisfies `stream_sender.StreamEncoder`."""
 
     def __init__(
         self,

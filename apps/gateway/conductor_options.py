@@ -16,7 +16,7 @@ from apps.accounts.types import ProgressWord
 from apps.core.errors import InvalidInput
 from apps.core.money import micros_of_usd
 from apps.gateway.json_fields import read_integer, read_object, type_error
-from apps.runs.types import NOT_NARROWED, Delivery, Narrowing
+from apps.runs.types import NOT_NARROWED, Delivery, RunRestrictions
 
 FIELD = "conductor"
 AT = f"{FIELD}."
@@ -46,20 +46,20 @@ MAX_COST_MICROS = 10**15
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ConductorOptions:
     """What the field `conductor` asks for."""
 
-    narrowing: Narrowing = NOT_NARROWED
+    narrowing: RunRestrictions = NOT_NARROWED
     delivery: Delivery | None = None
     """None: as the key or the tier says."""
     progress: ProgressWord | None = None
     """None: as the key says."""
 
 
-NONE = Wishes()
+NONE = ConductorOptions()
 
 
-def read_wishes(body: Mapping[str, Any]) -> Wishes:
+def read_wishes(body: Mapping[str, Any]) -> ConductorOptions:
     """Return what the request wants otherwise. Raises: InvalidInput."""
     given = read_object(body, FIELD)
     if not given:
@@ -72,13 +72,13 @@ def read_wishes(body: Mapping[str, Any]) -> Wishes:
             param=name,
         )
     _check_approval(given.get("approval"))
-    narrowing = Narrowing(
+    narrowing = RunRestrictions(
         workers=_workers(given.get("workers")),
         max_steps=read_integer(given, "max_steps", 1, MAX_PLAN, at=AT),
         max_rounds=_rounds(given),
         max_cost_micros=_cost(given.get("max_cost_usd")),
     )
-    return Wishes(
+    return ConductorOptions(
         narrowing, _delivery(given.get("delivery")), _progress(given.get("progress"))
     )
 

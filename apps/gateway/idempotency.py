@@ -17,7 +17,7 @@ from apps.core.errors import ConductorError, InvalidInput, NotFound, Overloaded
 from apps.core.ids import new_id
 from apps.gateway.backend import Backend
 from apps.gateway.exchange import Exchange
-from apps.gateway.run_handles import KeyedRun, SharedRun, Started, was_given_up
+from apps.gateway.run_handles import KeyedRun, RunHandle, SharedRun, was_given_up
 from apps.runs.errors import IdempotencyConflict
 from apps.runs.types import LiveRun, RunOrder, RunRecord
 
@@ -71,7 +71,7 @@ class KeyedRuns:
 
     async def start(
         self, order: RunOrder, key: str, digest: bytes, begin: Begin
-    ) -> Started:
+    ) -> RunHandle:
         """Return the run that the key stands for, begun if there is none yet.
 
         Raises: IdempotencyConflict; what `begin` raises.
@@ -86,14 +86,14 @@ class KeyedRuns:
                 )
             found = await asyncio.shield(entry.opened)
             if isinstance(found, RunRecord):
-                return Started(record=found, is_joined=True)
+                return RunHandle(record=found, is_joined=True)
             if not found.is_given_up:
                 return found.join(is_first=False)
             await entry.settled.wait()
 
     async def _open(
         self, order: RunOrder, key: str, digest: bytes, begin: Begin
-    ) -> Started:
+    ) -> RunHandle:
         place = (order.team_id, key)
         entry = self._entries[place] = _Entry(digest)
         try:
@@ -105,7 +105,7 @@ class KeyedRuns:
         entry.opened.set_result(found)
         if isinstance(found, RunRecord):
             del self._entries[place]
-            return Started(record=found, is_joined=not is_first)
+            return RunHandle(record=found, is_joined=not is_first)
         task = asyncio.create_task(self._settle(place, entry, found))
         self._settling.add(task)
         task.add_done_callback(self._forget)

@@ -25,8 +25,8 @@ TEXT, CALL, PROGRESS = "text", "call", "progress"
 Piece = tuple[str, str | ToolCallDelta]
 
 
-class ItemTeller(ABC, Generic[ItemT]):
-    """Makes events of the signals of one run. Satisfies `stream_sender.Teller`."""
+class ItemStreamEncoder(ABC, Generic[ItemT]):
+    """Makes events of the signals of one run. Satisfies `stream_sender.StreamEncoder`."""
 
     def __init__(
         self,

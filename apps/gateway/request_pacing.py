@@ -31,7 +31,7 @@ class _Place(NamedTuple):
     team: Hashable
 
 
-class Turnstile:
+class AdmissionQueue:
     """The way in for new requests."""
 
     def __init__(

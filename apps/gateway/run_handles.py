@@ -30,7 +30,7 @@ UNSEEN_S = 60.0
 """How long a run of another process may take to get on record."""
 
 
-class Started:
+class RunHandle:
     """A request's place at a run: one that began for it, is shared, or has ended."""
 
     __slots__ = ("_has_left", "_shared", "is_background", "is_joined", "live", "record")
@@ -61,7 +61,7 @@ class Started:
         if self.live is not None:
             return self.live
         assert self.record is not None
-        return ToldRun(self.record)
+        return FinishedRun(self.record)
 
     @property
     def ignored(self) -> str:
@@ -118,10 +118,10 @@ class SharedRun:
         """Say whether it executes in this process."""
         return self._is_ours
 
-    def join(self, *, is_first: bool) -> Started:
+    def join(self, *, is_first: bool) -> RunHandle:
         """Take a place at the run."""
         self._waiting += 1
-        return Started(self, is_joined=not is_first, shared=self)
+        return RunHandle(self, is_joined=not is_first, shared=self)
 
     def leave(self, reason: str) -> None:
         """Give a place up; the run is cancelled with the last one.
@@ -171,14 +171,14 @@ class SharedRun:
             listener(signal)
 
 
-def begun(run: LiveRun | RunRecord) -> Started:
+def begun(run: LiveRun | RunRecord) -> RunHandle:
     """Return a place at a run that has just begun, here or in another process."""
     if isinstance(run, RunRecord):
-        return Started(record=run)
-    return Started(run)
+        return RunHandle(record=run)
+    return RunHandle(run)
 
 
-class ToldRun:
+class FinishedRun:
     """A run on record, as one that ends at once."""
 
     def __init__(self, record: RunRecord) -> None:
@@ -201,7 +201,7 @@ class ToldRun:
         return self._record.summary
 
 
-class DistantRun:
+class RemoteRun:
     """A run of another process: only its end is told, and it can't be stopped here."""
 
     def __init__(self, backend: Backend, team_id: uuid.UUID, run_id: uuid.UUID) -> None:
@@ -243,7 +243,7 @@ class DistantRun:
             ) from None
 
 
-class KeyedRun(DistantRun):
+class KeyedRun(RemoteRun):
     """One that an idempotency key stands for."""
 
     async def finished(self) -> RunSummary:

@@ -25,8 +25,8 @@ from apps.gateway.auth import (
 from apps.gateway.backend import Backend
 from apps.gateway.exchange import Exchange
 from apps.gateway.idempotency import Begin, KeyedRuns, idempotency_key
-from apps.gateway.request_pacing import Turnstile
-from apps.gateway.run_handles import Started, begun
+from apps.gateway.request_pacing import AdmissionQueue
+from apps.gateway.run_handles import RunHandle, begun
 from apps.gateway.tool_calls import continued_run, run_of
 from apps.runs.planning.model_resolver import is_direct
 from apps.runs.types import (
@@ -34,9 +34,9 @@ from apps.runs.types import (
     NOT_NARROWED,
     Delivery,
     LiveRun,
-    Narrowing,
     RunOrder,
     RunRecord,
+    RunRestrictions,
     VectorSink,
 )
 
@@ -46,7 +46,7 @@ MAX_USER_AGENT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChatTask:
     """What a request asks for, checked; the same for every way of asking."""
 
     model: str
@@ -61,7 +61,7 @@ class Asked:
     """None: as the key or the tier says."""
     progress: ProgressWord | None = None
     """None: as the key says."""
-    narrowing: Narrowing = NOT_NARROWED
+    narrowing: RunRestrictions = NOT_NARROWED
     ignored: str = ""
     """Names of the fields that had no effect, for the ledger."""
     is_background: bool = False
@@ -82,20 +82,20 @@ class Asked:
         return "off" if wanted == "reasoning" and is_direct(self.model) else wanted
 
 
-class Starter:
+class RunStarter:
     """Starts runs, or finds those that the same request has started before."""
 
-    def __init__(self, backend: Backend, turnstile: Turnstile) -> None:
+    def __init__(self, backend: Backend, turnstile: AdmissionQueue) -> None:
         self._backend = backend
         self._turnstile = turnstile
         self._keyed = KeyedRuns(backend)
 
     async def start(
-        self, exchange: Exchange, holder: KeyHolder, asked: Asked, raw_body: bytes
-    ) -> Started:
+        self, exchange: Exchange, holder: KeyHolder, asked: ChatTask, raw_body: bytes
+    ) -> RunHandle:
         """Return the run of a request.
 
-        Whoever stops waiting for it says so with `Started.leave`. Raises: NotAllowed,
+        Whoever stops waiting for it says so with `RunHandle.leave`. Raises: NotAllowed,
         RateLimited, InvalidInput, IdempotencyConflict; what `Backend.start_run` raises.
         """
         key = idempotency_key(exchange)
@@ -126,7 +126,7 @@ class Starter:
             ]
         return started
 
-    def _begin_of(self, asked: Asked) -> Begin:
+    def _begin_of(self, asked: ChatTask) -> Begin:
         # Who does not stay with a run must find it when they come back. A stream waits
         # for the record by itself, and must not miss what happens until then.
         if asked.is_background and not asked.is_streamed:
@@ -144,7 +144,7 @@ class Starter:
 
 
 async def order_alone(
-    backend: Backend, holder: KeyHolder, asked: Asked, context: dict[str, str]
+    backend: Backend, holder: KeyHolder, asked: ChatTask, context: dict[str, str]
 ) -> RunOrder:
     """Return the order of a request that no client waits for, like one of a batch.
 
@@ -159,13 +159,13 @@ async def order_alone(
     return _order(holder, asked, context, admission.meter, continues)
 
 
-def _require_scopes(holder: KeyHolder, asked: Asked) -> None:
+def _require_scopes(holder: KeyHolder, asked: ChatTask) -> None:
     require_scope(holder, RUN_SCOPE)
     if is_direct(asked.model):
         require_scope(holder, DIRECT_SCOPE)
 
 
-async def _asking_worker(backend: Backend, holder: KeyHolder, asked: Asked) -> str:
+async def _asking_worker(backend: Backend, holder: KeyHolder, asked: ChatTask) -> str:
     named = run_of(asked.answered) if asked.answered else None
     run_id = named or continued_run(asked.messages)
     if run_id is None:
@@ -175,7 +175,7 @@ async def _asking_worker(backend: Backend, holder: KeyHolder, asked: Asked) -> s
 
 def _order(
     holder: KeyHolder,
-    asked: Asked,
+    asked: ChatTask,
     context: Mapping[str, str],
     meter: TokenMeter | None,
     continues: str,
@@ -205,7 +205,7 @@ def _order(
     )
 
 
-def _context(exchange: Exchange, asked: Asked) -> dict[str, str]:
+def _context(exchange: Exchange, asked: ChatTask) -> dict[str, str]:
     context = {"request_id": exchange.request_id.decode("ascii")}
     if client := exchange.scope.get("client"):
         context["address"] = client[0]

@@ -14,7 +14,7 @@ from typing import Protocol
 from apps.engine.ports import Progress
 from apps.gateway.errors import CLIENT_STALLED
 from apps.gateway.exchange import Exchange
-from apps.gateway.run_handles import Started
+from apps.gateway.run_handles import RunHandle
 from apps.runs.types import RunSummary, Signal
 
 
@@ -28,7 +28,7 @@ class StreamTiming:
     """A client that takes nothing for so long no longer holds a run."""
 
 
-class Teller(Protocol):
+class StreamEncoder(Protocol):
     """Turns the signals of a run into pieces of a stream."""
 
     def opening(self) -> bytes:
@@ -67,13 +67,15 @@ class Streams:
     async def send(
         self,
         exchange: Exchange,
-        started: Started,
-        teller: Teller,
+        started: RunHandle,
+        teller: StreamEncoder,
         *,
         is_on_record: bool = False,
     ) -> None:
         """Send everything from the first byte to the last. Raises: ClientGone."""
-        pump = Pump(exchange, started, teller, self._timing, is_on_record=is_on_record)
+        pump = StreamSender(
+            exchange, started, teller, self._timing, is_on_record=is_on_record
+        )
         self._live += 1
         try:
             await pump.run()
@@ -81,14 +83,14 @@ class Streams:
             self._live -= 1
 
 
-class Pump:
+class StreamSender:
     """A run on its way to a client."""
 
     def __init__(
         self,
         exchange: Exchange,
-        started: Started,
-        teller: Teller,
+        started: RunHandle,
+        teller: StreamEncoder,
         timing: StreamTiming,
         *,
         is_on_record: bool = False,

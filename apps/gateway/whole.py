@@ -12,13 +12,13 @@ from apps.engine.events import RunCompleted
 from apps.gateway.chat_serializers import cost_text
 from apps.gateway.errors import failure_of_run
 from apps.gateway.exchange import Exchange, Headers
-from apps.gateway.run_handles import Started
+from apps.gateway.run_handles import RunHandle
 from apps.runs.types import RunSummary
 
 
 async def answer_whole(
     exchange: Exchange,
-    started: Started,
+    started: RunHandle,
     document_of: Callable[[RunSummary, RunCompleted], dict[str, Any]],
     *,
     question: str,

@@ -19,7 +19,7 @@ MAX_SUBTASK_CHARS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class PlanFormat:
     """How plans look in a prompt."""
 
     rules: str
@@ -75,7 +75,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-LISTS = Form(
+LISTS = PlanFormat(
     rules="""\
 Think first, in a few sentences. Then write the plan as three Python lists, one line \
 each, all of the same length. Entry i of every list belongs to step i; steps count \
@@ -90,7 +90,7 @@ response. [] is none, "all" is every earlier step, and a list of step numbers su
     render=render_lists,
 )
 
-JSON_SCHEMA = Form(
+JSON_SCHEMA = PlanFormat(
     rules="""\
 Write one JSON object with "reasoning", a few sentences of thinking, and then "steps". \
 Steps count from 0. Each step has three fields.

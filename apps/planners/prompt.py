@@ -25,7 +25,7 @@ from apps.engine.ports import (
 from apps.planners.capability_prompt import abilities
 from apps.planners.escaping import one_line, quoted, shorten
 from apps.planners.examples import EXAMPLE_WORKERS, EXAMPLES, Example
-from apps.planners.plan_formats import JSON_SCHEMA, Form, render_example
+from apps.planners.plan_formats import JSON_SCHEMA, PlanFormat, render_example
 
 MAX_RESPONSE_CHARS = 12_000
 """Longest answer of an earlier round that is shown whole."""
@@ -44,7 +44,7 @@ the user gets."""
 
 def build_messages(
     request: PlanRequest,
-    form: Form,
+    form: PlanFormat,
     *,
     shows_descriptions: bool = False,
     uses_prefill: bool = False,
@@ -69,7 +69,7 @@ def build_messages(
 
 
 @lru_cache(maxsize=64)
-def _instructions(form: Form, max_steps: int) -> str:
+def _instructions(form: PlanFormat, max_steps: int) -> str:
     count = "exactly one step" if max_steps == 1 else f"from one to {max_steps} steps"
     # An example that breaks the limit would teach to break it.
     fitting = [e for e in EXAMPLES if len(e.plan.steps) <= max_steps]
@@ -85,7 +85,7 @@ def _instructions(form: Form, max_steps: int) -> str:
     )
 
 
-def _example(number: int, example: Example, form: Form) -> str:
+def _example(number: int, example: Example, form: PlanFormat) -> str:
     render = form.render if form is JSON_SCHEMA else render_example
     return (
         f"Example {number}, with three models\n"
@@ -110,7 +110,7 @@ def _question(request: PlanRequest) -> str:
     return f"The user's question:\n{_enclosed('question', request.task.prompt)}"
 
 
-def _round(number: int, earlier: RoundOutcome, pool: Pool, form: Form) -> str:
+def _round(number: int, earlier: RoundOutcome, pool: Pool, form: PlanFormat) -> str:
     plan = form.render(Plan(earlier.plan.steps), pool.names)
     lines = [f"Your previous plan, round {number + 1}:", quoted(plan)]
     for index, outcome in enumerate(earlier.outcomes):
@@ -125,7 +125,7 @@ def _round(number: int, earlier: RoundOutcome, pool: Pool, form: Form) -> str:
     return "\n".join(lines)
 
 
-def _next_round(request: PlanRequest, form: Form) -> str:
+def _next_round(request: PlanRequest, form: PlanFormat) -> str:
     fresh = (
         "The models of a new plan read the question and the steps of that plan only, "
         "so a subtask must state whatever they need to know from above."

@@ -53,7 +53,7 @@ CONTINUED = "went on from what had been sent"
 
 def tell(recorded: Sequence[RecordedEvent]) -> RunStory:
     """Return the story the entries of one run tell, in ledger order."""
-    teller = _Teller()
+    teller = _ViewBuilder()
     for entry in recorded:
         teller.hear(entry)
     return teller.story
@@ -73,7 +73,7 @@ def _form(response_format: Mapping[str, Any]) -> str:
     return ""
 
 
-class _Teller:
+class _ViewBuilder:
     """Folds events into a story, one method per kind of event."""
 
     def __init__(self) -> None:

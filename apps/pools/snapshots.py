@@ -13,7 +13,7 @@ from types import MappingProxyType
 from django.conf import settings
 
 from apps.core.errors import NotFound
-from apps.core.ttl_cache import Recent
+from apps.core.ttl_cache import TtlCache
 from apps.llm import types
 from apps.llm.types import Endpoint, Timeouts
 from apps.pools.credentials import credential_open
@@ -36,7 +36,7 @@ from apps.pools.types import (
     WorkerSnapshot,
 )
 
-_snapshots: Recent[tuple[uuid.UUID, str | None], PoolSnapshot] = Recent()
+_snapshots: TtlCache[tuple[uuid.UUID, str | None], PoolSnapshot] = TtlCache()
 """By team and name of the pool; None: the team's default."""
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from apps.engine.events import RunCompleted, RunCreated, RunFailed
 from apps.runs.models import Run
-from apps.runs.records.run_totals import RunTally, StepTally
+from apps.runs.records.run_totals import RunTotals, StepTotals
 from apps.runs.selectors import run_events
 
 
 @dataclass(frozen=True, slots=True)
-class ToldRun:
+class RunDetail:
     """A run and what its row does not hold."""
 
     run: Run
@@ -19,16 +19,16 @@ class ToldRun:
     """Empty if it has been erased."""
     answer: str | None
     """None while it runs, and if it was stopped."""
-    steps: tuple[StepTally, ...]
+    steps: tuple[StepTotals, ...]
 
 
-def tell(run: Run) -> ToldRun:
+def tell(run: Run) -> RunDetail:
     """Read a run's entries once and return what they tell."""
-    prompt, tally = "", RunTally()
+    prompt, tally = "", RunTotals()
     for recorded in run_events(run):
         if isinstance(recorded.event, RunCreated):
             prompt = recorded.event.prompt
         tally.add(recorded.event)
     end = tally.end
     answer = end.answer if isinstance(end, RunCompleted | RunFailed) else None
-    return ToldRun(run, prompt, answer, tuple(tally.steps.values()))
+    return RunDetail(run, prompt, answer, tuple(tally.steps.values()))

@@ -20,7 +20,7 @@ from apps.accounts.selectors import team_list
 from apps.core.errors import NotFound
 from apps.core.requesters import tell_team
 from apps.runs.execution.executor import get_executor
-from apps.runs.live.run_feed import Seat
+from apps.runs.live.run_feed import Subscriber
 from apps.runs.live.watchers import NO_SUCH_RUN, SocketOwner
 from apps.runs.models import Run
 from apps.runs.selectors import access_run
@@ -56,7 +56,7 @@ async def watch_run(scope: Any, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.close", "code": close_code})
 
 
-async def _tell(seat: Seat, send: Send) -> int:
+async def _tell(seat: Subscriber, send: Send) -> int:
     """Send what there is for this watcher; return the close code once that is all."""
     room = seat.room
     while True:

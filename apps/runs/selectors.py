@@ -25,7 +25,7 @@ from apps.runs.planning.model_resolver import parse_model, resolve
 from apps.runs.records.history import event_of, events_in, run_entries, run_events
 from apps.runs.records.projection import STATES
 from apps.runs.records.run_params import order_of, params_of
-from apps.runs.records.run_totals import RunTally
+from apps.runs.records.run_totals import RunTotals
 from apps.runs.records.search import SEARCHED, run_list
 from apps.runs.types import (
     Estimate,
@@ -114,7 +114,7 @@ def record_of(run: Run) -> RunRecord:
     events = [event_of(entry) for entry in entries if is_run_event(entry.action)]
     if not events or not isinstance(events[0], ev.RunCreated):
         raise NotFound(f"run {str(run.id)!r} has no record of what was asked")
-    tally = RunTally()
+    tally = RunTotals()
     for event in events:
         tally.add(event)
     params = params_of(events[0])

@@ -20,7 +20,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from apps.core.errors import Overloaded
-from apps.runs.coordination.worker_notifier import Waker
+from apps.runs.coordination.worker_notifier import WorkerNotifier
 from apps.runs.execution.executor import Executor, get_executor
 
 logger = logging.getLogger(__name__)
@@ -40,13 +40,13 @@ def wake_worker(run_id: uuid.UUID) -> None:
 
 
 @cache
-def _waker() -> Waker:
+def _waker() -> WorkerNotifier:
     app: Celery = import_string(settings.TASK_APP)
 
     def tell(run_id: uuid.UUID) -> None:
         app.send_task(EXECUTE, [str(run_id)], retry=False)
 
-    return Waker(tell)
+    return WorkerNotifier(tell)
 
 
 # --- for the workers -----------------------------------------------------------------

@@ -23,7 +23,7 @@ Delivery = Literal["live", "verified"]
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowing:
+class RunRestrictions:
     """What a caller gives away of what the pool and the tier allow; never more."""
 
     workers: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Narrowing:
     """None: what the tier says."""
 
 
-NOT_NARROWED = Narrowing()
+NOT_NARROWED = RunRestrictions()
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class RunOrder:
     api_key_id: uuid.UUID | None = None
     context: Mapping[str, str] = field(default_factory=dict)
     """Request id, address, user agent: for the ledger."""
-    narrowing: Narrowing = NOT_NARROWED
+    narrowing: RunRestrictions = NOT_NARROWED
     """What the caller wants narrower than the pool."""
     allowed_tiers: frozenset[str] = frozenset()
     """Tiers the API key may use. Empty: all."""

@@ -25,7 +25,7 @@ from apps.core.errors import (
     NotAuthenticated,
     NotFound,
 )
-from apps.core.ttl_cache import CACHE_SECONDS, Recent
+from apps.core.ttl_cache import CACHE_SECONDS, TtlCache
 from apps.pools.models import TierName
 from tests.accounts.ledger import actions, data, recorded
 from tests.factories import ACTOR, IssuedKey, TeamFactory, UserFactory, issue_key
@@ -379,7 +379,7 @@ def test_end_made_by_another_process_is_felt_within_five_seconds(
     django_assert_num_queries,
 ):
     clock = [100.0]
-    monkeypatch.setattr(key_authentication, "_cache", Recent(clock=lambda: clock[0]))
+    monkeypatch.setattr(key_authentication, "_cache", TtlCache(clock=lambda: clock[0]))
     key = issue_key()
     resolve(key)
     # Another process knows nothing of what is remembered here.
@@ -396,7 +396,7 @@ def test_limit_set_by_another_process_is_felt_within_five_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ):
     clock = [100.0]
-    monkeypatch.setattr(key_authentication, "_cache", Recent(clock=lambda: clock[0]))
+    monkeypatch.setattr(key_authentication, "_cache", TtlCache(clock=lambda: clock[0]))
     key = issue_key()
     resolve(key)
     type(key.row.team).objects.filter(pk=key.row.team_id).update(tokens_per_minute=7)

@@ -17,7 +17,7 @@ from django.db import IntegrityError, connection
 
 from apps.audit import checkpoints, macs
 from apps.audit.chain import FaultKind, Position
-from apps.audit.checkpoint_thread import Notary
+from apps.audit.checkpoint_thread import CheckpointThread
 from apps.audit.metrics import CHECKPOINTS_REFUSED
 from apps.audit.models import Checkpoint, Entry
 from apps.audit.verify import verify_subject, verify_team
@@ -152,7 +152,7 @@ def test_no_checkpoint_is_signed_over_a_forged_entry(
     forge_entry(team_id, entry_like(team_id, 1))
     refused = CHECKPOINTS_REFUSED.value()
     with copies_in_the_log() as lines:
-        own = Notary()
+        own = CheckpointThread()
         own.close()
     assert [str(other) in line for line in lines] == [True]
     assert CHECKPOINTS_REFUSED.value() == refused + 1

@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.audit import checkpoint_thread
 from apps.audit.checkpoint_creation import uncovered_s
 from apps.audit.checkpoint_export import AT_ONCE
-from apps.audit.checkpoint_thread import TAIL_S, Notary
+from apps.audit.checkpoint_thread import TAIL_S, CheckpointThread
 from apps.audit.metrics import COPIES_FAILED
 from apps.audit.models import Checkpoint
 from tests.audit.examples import append, chain_of, draft, execute
@@ -58,9 +58,9 @@ def age(team_id: uuid.UUID, seconds: int) -> None:
     )
 
 
-def look(times: int = 1) -> Notary:
+def look(times: int = 1) -> CheckpointThread:
     """Return a notary that has looked once and ended, and looks again as often."""
-    own = Notary()
+    own = CheckpointThread()
     own.close()
     for _ in range(times - 1):
         own.look()
@@ -82,7 +82,7 @@ def test_g12_an_entry_has_a_copied_checkpoint_without_anybody_asking(
             is_there.set()
 
     tell, logger = Tell(), logging.getLogger("conductor.checkpoints")
-    own = Notary()
+    own = CheckpointThread()
     logger.addHandler(tell)
     try:
         team_id = chain_of(3)
@@ -108,7 +108,7 @@ def test_a_young_tail_is_left_to_grow(folder: Path):
 
 
 def test_g12_what_is_left_is_signed_when_the_process_ends(folder: Path):
-    own = Notary()
+    own = CheckpointThread()
     team_id = chain_of(2)
     own.close()
     assert files(folder) == [(str(team_id), 2)]

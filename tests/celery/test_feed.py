@@ -49,7 +49,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 def test_a_task_is_taken_and_the_thread_ends_when_told(
     app: Celery, taken: threading.Event
 ) -> None:
-    thread = celery_consumer.TaskFeed()
+    thread = celery_consumer.CeleryConsumer()
     thread.start()
     app.send_task(tasks.EXECUTE, [str(RUN_ID)])
     assert taken.wait(PATIENCE_S)
@@ -70,7 +70,7 @@ def test_celery_is_started_anew_when_it_gives_up(
         begin(worker)
 
     monkeypatch.setattr(WorkController, "on_start", start)
-    thread = celery_consumer.TaskFeed()
+    thread = celery_consumer.CeleryConsumer()
     thread.start()
     app.send_task(tasks.EXECUTE, [str(RUN_ID)])
     assert taken.wait(PATIENCE_S)

@@ -17,7 +17,7 @@ from kombu.exceptions import OperationalError
 
 from apps.core.errors import Overloaded
 from apps.runs import tasks
-from apps.runs.coordination.worker_notifier import MAX_WAITING, Waker
+from apps.runs.coordination.worker_notifier import MAX_WAITING, WorkerNotifier
 from conductor_site.celery import app, broker_url, configuration
 
 RUN_ID = uuid.UUID(int=7)
@@ -104,7 +104,7 @@ def test_a_lost_broker_is_logged_once_and_its_return_too(
 ) -> None:
     caplog.set_level(logging.WARNING, "apps.runs.coordination.worker_notifier")
     broker = _Broker()
-    waker = Waker(broker.tell)
+    waker = WorkerNotifier(broker.tell)
     for number in range(5):
         broker.is_away = number < 3
         waker.wake(uuid.UUID(int=number))
@@ -125,7 +125,7 @@ def test_news_for_a_silent_broker_are_dropped_when_there_are_too_many() -> None:
         silence.wait(PATIENCE_S)
         told.append(run_id)
 
-    waker = Waker(tell)
+    waker = WorkerNotifier(tell)
     for _ in range(MAX_WAITING + 100):
         waker.wake(RUN_ID)
     silence.set()

@@ -3,7 +3,7 @@
 import pytest
 
 from apps.core import ttl_cache
-from apps.core.ttl_cache import CACHE_SECONDS, Recent
+from apps.core.ttl_cache import CACHE_SECONDS, TtlCache
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def now():
 
 @pytest.fixture
 def cache(now):
-    return Recent(lambda: now[0])
+    return TtlCache(lambda: now[0])
 
 
 def test_a_value_is_answered_while_fresh(cache, now):

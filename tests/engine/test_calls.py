@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from apps.engine.calls import Attempt, AttemptFailed, Caller, Target
+from apps.engine.calls import Attempt, AttemptFailed, ModelCalls, Target
 from apps.engine.errors import CallFailed, CallFault
 from apps.engine.limits import Limits
 from apps.engine.messages import estimate_input
@@ -33,7 +33,7 @@ def called(
 
     async def main() -> Attempt:
         bounds = Limits(**limits)
-        caller = Caller(ScriptedCaller(lambda c, n: answer), bounds, Meter(bounds))
+        caller = ModelCalls(ScriptedCaller(lambda c, n: answer), bounds, Meter(bounds))
         target = Target(Price(1_000_000, 2_000_000), 100)
         return await caller.call(call, target, announce, shown.append)
 

@@ -16,7 +16,7 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "conductor_site.settings")
 django.setup()
 
-from apps.runs.execution.lease_keeper import Tenure  # noqa: E402
+from apps.runs.execution.lease_keeper import LeaseKeeper  # noqa: E402
 from apps.runs.records import projection  # noqa: E402
 
 NO_SWEEP = "no-sweep"
@@ -30,11 +30,11 @@ async def _nothing(_: Any) -> None:
 
 
 def _forget_to_sweep() -> None:
-    setattr(Tenure, "sweep", _nothing)  # noqa: B010
+    setattr(LeaseKeeper, "sweep", _nothing)  # noqa: B010
 
 
 def _forget_the_fence() -> None:
-    setattr(Tenure, "renew", _nothing)  # noqa: B010
+    setattr(LeaseKeeper, "renew", _nothing)  # noqa: B010
     for name in ("UPDATE_RUN", "CHECK_FENCE"):
         statement = getattr(projection, name)
         assert "AND fence = %s" in statement

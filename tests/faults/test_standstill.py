@@ -18,7 +18,7 @@ from django.db.utils import ConnectionHandler
 from apps.audit import group_commit as committer_module
 from apps.audit.append import append, prepare
 from apps.audit.errors import StaleWrite
-from apps.audit.group_commit import Committer, Pending, Result
+from apps.audit.group_commit import GroupCommitter, Pending, Result
 from apps.audit.sql_dialects import dialect_of
 from apps.audit.types import Batch
 from apps.runs.coordination.leases import LEASE_S
@@ -143,7 +143,7 @@ class Stage:
         told: list[Result] = []
         dialect = dialect_of(connections[HERE])
         batch = Batch(self.team, (draft(),), (guard("mine"),))
-        committer = Committer(
+        committer = GroupCommitter(
             lambda results: told.extend(result for _, result in results), HERE
         )
         committer.commit([Pending(prepare(batch, dialect), 1)])

@@ -7,7 +7,7 @@ from itertools import count, pairwise
 
 import pytest
 
-from apps.gateway.request_pacing import BUSY_S, MOMENT_S, PATIENCE_S, Turnstile
+from apps.gateway.request_pacing import BUSY_S, MOMENT_S, PATIENCE_S, AdmissionQueue
 
 CROWD = 5
 
@@ -15,14 +15,14 @@ CROWD = 5
 class Crowd:
     """Some who want to go in, seen at each turn of the event loop."""
 
-    def __init__(self, turnstile: Turnstile, teams: str = "f" * CROWD) -> None:
+    def __init__(self, turnstile: AdmissionQueue, teams: str = "f" * CROWD) -> None:
         self.entered: list[int] = []
         self.tasks = [
             asyncio.ensure_future(self._enter(turnstile, number, team))
             for number, team in enumerate(teams)
         ]
 
-    async def _enter(self, turnstile: Turnstile, number: int, team: str) -> None:
+    async def _enter(self, turnstile: AdmissionQueue, number: int, team: str) -> None:
         await turnstile.enter(team)
         self.entered.append(number)
 
@@ -43,14 +43,14 @@ class Clock:
         return self.now
 
 
-def turnstile_of(turn_s: float) -> Turnstile:
+def turnstile_of(turn_s: float) -> AdmissionQueue:
     """Return one with streams, on a clock that moves with each look at it."""
     ticks = count()
-    return Turnstile(lambda: True, lambda: next(ticks) * turn_s)
+    return AdmissionQueue(lambda: True, lambda: next(ticks) * turn_s)
 
 
 async def test_nobody_waits_while_nothing_is_streamed() -> None:
-    crowd = Crowd(Turnstile(lambda: False))
+    crowd = Crowd(AdmissionQueue(lambda: False))
     assert await crowd.turns() == [CROWD]
 
 
@@ -102,7 +102,7 @@ async def test_teams_take_turns():
 
 async def test_a_moment_is_over_for_the_team_that_let_it_pass():
     clock = Clock()
-    turnstile = Turnstile(lambda: True, clock)
+    turnstile = AdmissionQueue(lambda: True, clock)
     await Crowd(turnstile, "c").turns()
     clock.now += MOMENT_S
     crowd = Crowd(turnstile, "c")

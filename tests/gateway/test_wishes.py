@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.runs.types import NOT_NARROWED, Narrowing
+from apps.runs.types import NOT_NARROWED, RunRestrictions
 from tests.gateway.conftest import Client
 from tests.gateway.fakes import completed, holder
 
@@ -24,7 +24,7 @@ async def test_all_of_it_reaches_the_order(client: Client) -> None:
     }
     assert (await client.chat(conductor=wishes)).status == 200
     (order,) = client.backend.orders
-    assert order.narrowing == Narrowing(("a", "b"), 2, 1, 50_000)
+    assert order.narrowing == RunRestrictions(("a", "b"), 2, 1, 50_000)
     assert order.delivery == "verified"
 
 

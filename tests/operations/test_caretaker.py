@@ -19,7 +19,7 @@ from apps.pools.models import PriceList
 from apps.runs.coordination.leases import process_open, process_reopen
 from apps.runs.models import ProcessKind
 from conductor_site import maintenance
-from conductor_site.maintenance import Caretaker
+from conductor_site.maintenance import MaintenanceThread
 from tests.audit.examples import chain_of, execute
 from tests.pools.lists import list_of, list_server
 
@@ -63,7 +63,7 @@ def leases() -> list[uuid.UUID]:
 def test_eldest_process_alone_does_it(chore: Chore, leases: list[uuid.UUID]) -> None:
     done = []
     for lease_id in leases:
-        one = Caretaker(process(lease_id))
+        one = MaintenanceThread(process(lease_id))
         one.look()
         one.close()
         done.append(chore.steps)
@@ -74,7 +74,7 @@ def test_it_is_done_without_being_asked(
     chore: Chore, leases: list[uuid.UUID], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "BEGIN_S", 0.01)
-    one = Caretaker(process(leases[0]))
+    one = MaintenanceThread(process(leases[0]))
     assert chore.is_known.wait(PATIENCE_S)
     one.close()
 
@@ -92,7 +92,7 @@ def test_process_that_ends_waits_for_one_step_only(
             yield
 
     monkeypatch.setattr(maintenance, "CHORES", (("it is not done", endless),))
-    one = Caretaker(process(leases[0]))
+    one = MaintenanceThread(process(leases[0]))
     one.look()
     one.close()
     assert len(steps) == 2
@@ -102,7 +102,7 @@ def test_others_get_their_turn_between_two_steps(
     chore: Chore, leases: list[uuid.UUID], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "PAUSE_S", PATIENCE_S)
-    one = Caretaker(process(leases[0]))
+    one = MaintenanceThread(process(leases[0]))
     looking = threading.Thread(target=one.look)
     looking.start()
     assert chore.is_known.wait(PATIENCE_S)
@@ -123,7 +123,7 @@ def test_chore_that_fails_is_told_and_the_next_is_done(
 
     chores = (("texts stay", broken), ("it is not done", chore))
     monkeypatch.setattr(maintenance, "CHORES", chores)
-    one = Caretaker(process(leases[0]))
+    one = MaintenanceThread(process(leases[0]))
     one.look()
     one.close()
     assert chore.steps == 3
@@ -140,7 +140,7 @@ def test_database_that_is_away_is_told_in_a_line(
         yield
 
     monkeypatch.setattr(maintenance, "CHORES", (("texts stay", away),))
-    one = Caretaker(process(leases[0]))
+    one = MaintenanceThread(process(leases[0]))
     one.look()
     one.close()
     assert [r.message for r in caplog.records if "caretaker" in r.message] == [
@@ -156,7 +156,7 @@ def test_site_erases_what_is_over_and_has_the_newest_prices(
     execute("UPDATE audit_entry SET recorded_at = '2020-01-01 00:00:00+00:00'")
     with list_server(json_script(list_of())) as server:
         settings.PRICE_LIST_URL = server.base_url
-        one = Caretaker(process(leases[0]))
+        one = MaintenanceThread(process(leases[0]))
         one.look()
         one.close()
     assert PriceList.objects.exists()

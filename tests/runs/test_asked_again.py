@@ -10,7 +10,7 @@ from django.test import Client
 from apps.accounts.models import User
 from apps.runs.models import Run
 from apps.runs.selectors import order_of
-from apps.runs.types import Narrowing
+from apps.runs.types import RunRestrictions
 from tests.conftest import Site
 from tests.factories import issue_key
 from tests.runs.starting import order, run
@@ -33,7 +33,7 @@ def limited(site: Site) -> Run:
 @pytest.fixture
 def narrowed(site: Site) -> Run:
     """A run whose caller named one worker and three limits."""
-    narrowing = Narrowing(("sim-delta",), 3, 1, 500_000)
+    narrowing = RunRestrictions(("sim-delta",), 3, 1, 500_000)
     wanted = order(site.cast, QUESTION, model=DELTA, narrowing=narrowing)
     return access(site, run(wanted).summary.run_id)
 
@@ -66,4 +66,4 @@ def test_workers_that_a_caller_named_do_not_hold_who_compares(site, narrowed):
 def test_limits_that_a_caller_gave_a_run_stay(site, narrowed):
     second = compared(site, narrowed, site.cast.bob)
     kept = order_of(second, created_of(second)).narrowing
-    assert kept == Narrowing((), 3, 1, 500_000)
+    assert kept == RunRestrictions((), 3, 1, 500_000)

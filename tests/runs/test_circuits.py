@@ -19,10 +19,10 @@ from apps.runs.execution.circuit_breaker import (
     FAILURES,
     REST_S,
     WINDOW_S,
-    Circuits,
+    CircuitBreakers,
     circuit_key,
 )
-from apps.runs.execution.latency_stats import Latencies
+from apps.runs.execution.latency_stats import LatencyStats
 from apps.runs.execution.model_caller import EndpointCaller
 from apps.runs.selectors import worker_healths
 
@@ -44,16 +44,16 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def circuits(clock: Clock) -> Circuits:
-    return Circuits(clock)
+def circuits(clock: Clock) -> CircuitBreakers:
+    return CircuitBreakers(clock)
 
 
-def fail(circuits: Circuits, times: int = FAILURES) -> None:
+def fail(circuits: CircuitBreakers, times: int = FAILURES) -> None:
     for _ in range(times):
         circuits.failed(KEY, CallFault.SERVER_ERROR)
 
 
-def test_five_failures_in_a_row_open_it(circuits: Circuits):
+def test_five_failures_in_a_row_open_it(circuits: CircuitBreakers):
     fail(circuits, FAILURES - 1)
     assert circuits.admit(KEY) == 0
     fail(circuits, 1)
@@ -61,14 +61,14 @@ def test_five_failures_in_a_row_open_it(circuits: Circuits):
     assert circuits.is_open(KEY)
 
 
-def test_success_between_failures_keeps_it_closed(circuits: Circuits):
+def test_success_between_failures_keeps_it_closed(circuits: CircuitBreakers):
     fail(circuits, FAILURES - 1)
     circuits.succeeded(KEY)
     fail(circuits, FAILURES - 1)
     assert circuits.admit(KEY) == 0
 
 
-def test_D14_failures_age(circuits: Circuits, clock: Clock):
+def test_D14_failures_age(circuits: CircuitBreakers, clock: Clock):
     fail(circuits, FAILURES - 1)
     clock.now += WINDOW_S + 1
     fail(circuits, 1)
@@ -77,7 +77,7 @@ def test_D14_failures_age(circuits: Circuits, clock: Clock):
     assert circuits.admit(KEY) == REST_S
 
 
-def test_D14_a_window_of_failures_slides(circuits: Circuits, clock: Clock):
+def test_D14_a_window_of_failures_slides(circuits: CircuitBreakers, clock: Clock):
     for _ in range(FAILURES - 1):
         fail(circuits, 1)
         clock.now += WINDOW_S / FAILURES
@@ -87,7 +87,7 @@ def test_D14_a_window_of_failures_slides(circuits: Circuits, clock: Clock):
 
 
 def test_D14_a_circuit_that_nobody_tried_for_long_is_closed(
-    circuits: Circuits, clock: Clock
+    circuits: CircuitBreakers, clock: Clock
 ):
     fail(circuits)
     clock.now += WINDOW_S + 1
@@ -98,14 +98,16 @@ def test_D14_a_circuit_that_nobody_tried_for_long_is_closed(
     "fault",
     [CallFault.RATE_LIMITED, CallFault.BAD_REQUEST, CallFault.UNAUTHORIZED],
 )
-def test_refusal_proves_that_somebody_is_there(circuits: Circuits, fault: CallFault):
+def test_refusal_proves_that_somebody_is_there(
+    circuits: CircuitBreakers, fault: CallFault
+):
     fail(circuits, FAILURES - 1)
     circuits.failed(KEY, fault)
     fail(circuits, FAILURES - 1)
     assert circuits.admit(KEY) == 0
 
 
-def test_one_call_goes_through_after_the_rest(circuits: Circuits, clock: Clock):
+def test_one_call_goes_through_after_the_rest(circuits: CircuitBreakers, clock: Clock):
     fail(circuits)
     clock.now += REST_S
     assert not circuits.is_open(KEY)
@@ -113,7 +115,7 @@ def test_one_call_goes_through_after_the_rest(circuits: Circuits, clock: Clock):
 
 
 def test_failing_again_rests_again_and_answering_closes(
-    circuits: Circuits, clock: Clock
+    circuits: CircuitBreakers, clock: Clock
 ):
     fail(circuits)
     clock.now += REST_S
@@ -124,7 +126,7 @@ def test_failing_again_rests_again_and_answering_closes(
     assert circuits.admit(KEY) == 0
 
 
-def test_circuit_of_another_team_stays_closed(circuits: Circuits):
+def test_circuit_of_another_team_stays_closed(circuits: CircuitBreakers):
     fail(circuits)
     assert circuits.admit((uuid.uuid4(), *KEY[1:])) == 0
 
@@ -135,7 +137,7 @@ def test_resting_worker_is_not_asked_again_by_the_same_step():
 
 @pytest.mark.parametrize("is_streamed", [True, False])
 async def test_resting_endpoint_is_not_called(
-    simulator_url: str, circuits: Circuits, clock: Clock, is_streamed: bool
+    simulator_url: str, circuits: CircuitBreakers, clock: Clock, is_streamed: bool
 ):
     endpoint = Endpoint("shaky", simulator_url, "fault-500")
     messages = (Message(role="user", content="hello"),)
@@ -150,12 +152,12 @@ async def test_resting_endpoint_is_not_called(
     async with open_transport(allowed_networks=["127.0.0.0/8"]) as transport:
         client = ChatClient(transport)
         caller = EndpointCaller(
-            client, {"shaky": endpoint}, TEAM, circuits, Latencies()
+            client, {"shaky": endpoint}, TEAM, circuits, LatencyStats()
         )
         faults = [(await outcome(caller)).fault for _ in range(FAILURES)]
         resting = await outcome(caller)
         endpoints = {"shaky": Endpoint("shaky", simulator_url, "instant")}
-        well = EndpointCaller(client, endpoints, TEAM, circuits, Latencies())
+        well = EndpointCaller(client, endpoints, TEAM, circuits, LatencyStats())
         answered = [item async for item in well.stream(call)]
     assert set(faults) == {CallFault.SERVER_ERROR}
     assert resting.fault is CallFault.CIRCUIT_OPEN
@@ -166,7 +168,7 @@ async def test_resting_endpoint_is_not_called(
 
 
 def test_health_says_that_a_worker_rests(
-    site: Any, monkeypatch: pytest.MonkeyPatch, circuits: Circuits
+    site: Any, monkeypatch: pytest.MonkeyPatch, circuits: CircuitBreakers
 ):
     team = site.cast.team
     worker = Worker.objects.for_team(team.id).first()

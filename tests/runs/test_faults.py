@@ -13,7 +13,7 @@ import pytest
 from apps.engine import events as ev
 from apps.pools.models import Worker
 from apps.runs.models import Run, RunState
-from apps.runs.records.run_totals import RunTally
+from apps.runs.records.run_totals import RunTotals
 from apps.runs.selectors import run_events
 from apps.simulator.faults import faults
 from tests.runs.asking import planned
@@ -61,7 +61,7 @@ def wrong_with(said: Said) -> str:
     if any(word in said.text for word in ("Traceback", 'File "', "cdk_")):
         return "the answer shows the server's inside"
     run = Run.objects.across_teams().get(id=said.run_id)
-    tally, events = RunTally(), events_of(said)
+    tally, events = RunTotals(), events_of(said)
     for event in events:
         tally.add(event)
     end = tally.end

@@ -14,8 +14,8 @@ from apps.llm.http import open_transport
 from apps.llm.types import Endpoint, Timeouts
 from apps.pools.models import Worker
 from apps.runs.execution import latency_stats as latencies_module
-from apps.runs.execution.circuit_breaker import Circuits, circuit_key
-from apps.runs.execution.latency_stats import ENOUGH, Latencies
+from apps.runs.execution.circuit_breaker import CircuitBreakers, circuit_key
+from apps.runs.execution.latency_stats import ENOUGH, LatencyStats
 from apps.runs.execution.model_caller import EndpointCaller
 from apps.runs.models import Run
 from apps.runs.selectors import run_events
@@ -32,13 +32,15 @@ async def outcome(
 ) -> CallFault | str:
     """Call a model; return its fault, or how its answer ended."""
     endpoint = Endpoint("w", url, model, timeouts=Timeouts(first_token_s=own_s))
-    latencies = Latencies()
+    latencies = LatencyStats()
     for _ in range(ENOUGH if usual_s is not None else 0):
         key = circuit_key(TEAM, endpoint)
         latencies.began(key, is_streamed=True, after_s=usual_s or 0.0)
     async with open_transport(allowed_networks=["127.0.0.0/8"]) as transport:
         client = ChatClient(transport)
-        caller = EndpointCaller(client, {"w": endpoint}, TEAM, Circuits(), latencies)
+        caller = EndpointCaller(
+            client, {"w": endpoint}, TEAM, CircuitBreakers(), latencies
+        )
         try:
             items = [i async for i in caller.stream(Call("w", MESSAGES, CallParams()))]
         except CallFailed as exc:

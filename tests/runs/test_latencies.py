@@ -7,20 +7,20 @@ import uuid
 import pytest
 
 from apps.runs.execution import latency_stats as module
-from apps.runs.execution.latency_stats import ENOUGH, KEPT, Latencies
+from apps.runs.execution.latency_stats import ENOUGH, KEPT, LatencyStats
 
 KEY = (uuid.uuid4(), "http://host/v1", "model")
 OTHER = (uuid.uuid4(), "http://host/v1", "model")
 
 
-def seen(*after_s: float) -> Latencies:
-    latencies = Latencies()
+def seen(*after_s: float) -> LatencyStats:
+    latencies = LatencyStats()
     for value in after_s:
         latencies.began(KEY, is_streamed=True, after_s=value)
     return latencies
 
 
-def p95(latencies: Latencies) -> float | None:
+def p95(latencies: LatencyStats) -> float | None:
     return latencies.p95_s(KEY, is_streamed=True)
 
 

@@ -23,7 +23,7 @@ from apps.runs.models import Run
 from apps.runs.planning.model_resolver import parse_model, resolve
 from apps.runs.planning.restrictions import resolve_narrowed
 from apps.runs.selectors import order_of, run_events
-from apps.runs.types import Narrowing, RunOrder
+from apps.runs.types import RunOrder, RunRestrictions
 from tests.conftest import Site
 from tests.factories import ACTOR, issue_key
 from tests.runs.clients import ask_all, request
@@ -78,7 +78,7 @@ names = st.lists(st.sampled_from([*NAMES, "nobody"]), max_size=4, unique=True)
     st.sampled_from(MODELS),
     st.none() | st.integers(1, 100),
     st.builds(
-        Narrowing,
+        RunRestrictions,
         workers=names.map(tuple),
         max_steps=counts,
         max_rounds=counts,
@@ -116,13 +116,17 @@ def test_narrowing_never_widens(model, tier_cost, narrowing, tiers, workers):
 
 
 def test_the_first_worker_left_takes_over_as_fallback():
-    assert narrowed(narrowing=Narrowing(("gamma", "alpha"))).pool.fallback == "alpha"
-    assert narrowed(narrowing=Narrowing(("gamma", "beta"))).pool.fallback == "beta"
+    assert (
+        narrowed(narrowing=RunRestrictions(("gamma", "alpha"))).pool.fallback == "alpha"
+    )
+    assert (
+        narrowed(narrowing=RunRestrictions(("gamma", "beta"))).pool.fallback == "beta"
+    )
 
 
 def test_an_unknown_worker_is_refused_by_field():
     with pytest.raises(InvalidInput) as refusal:
-        narrowed(narrowing=Narrowing(("nobody",)))
+        narrowed(narrowing=RunRestrictions(("nobody",)))
     assert refusal.value.param == "conductor.workers"
 
 
@@ -134,7 +138,7 @@ def test_an_unknown_worker_is_refused_by_field():
         {"model": "worker/alpha", "allowed_workers": frozenset({"beta"})},
         {
             "allowed_workers": frozenset({"beta"}),
-            "narrowing": Narrowing(("alpha",)),
+            "narrowing": RunRestrictions(("alpha",)),
         },
     ],
 )
@@ -164,7 +168,7 @@ def test_a_plan_uses_the_named_workers_alone_and_it_is_on_record(site):
         50_000,
     )
     again = order_of(run, created)
-    assert again.narrowing == Narrowing(("sim-birch",), 1, None, 50_000)
+    assert again.narrowing == RunRestrictions(("sim-birch",), 1, None, 50_000)
 
 
 def test_a_limited_key_is_held_to_its_tiers_and_workers(site):

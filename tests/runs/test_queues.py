@@ -18,17 +18,17 @@ from apps.llm.errors import BadResponse, ConnectFailed, LlmError
 from apps.llm.http import open_transport
 from apps.llm.types import Endpoint
 from apps.llm.vllm_metrics import ServerLoad
-from apps.runs.execution.circuit_breaker import Circuits
+from apps.runs.execution.circuit_breaker import CircuitBreakers
 from apps.runs.execution.conductor_load import (
     BLIND_S,
     FRESH_S,
     IDLE_S,
     READ_S,
-    QueueGuard,
-    Queues,
+    LoadGuard,
+    LoadMonitor,
 )
 from apps.runs.execution.executor import get_executor
-from apps.runs.execution.latency_stats import Latencies
+from apps.runs.execution.latency_stats import LatencyStats
 from apps.runs.execution.model_caller import EndpointCaller
 from tests.conftest import Site
 from tests.runs.starting import on_loop, order, run
@@ -51,12 +51,14 @@ class Server:
         return ServerLoad(4, self.waiting, 0.5, None, None)
 
 
-def told(work: Callable[[Server, Queues], Awaitable[None]], max_queue: int = 8) -> None:
+def told(
+    work: Callable[[Server, LoadMonitor], Awaitable[None]], max_queue: int = 8
+) -> None:
     """Do `work` on a clock of its own."""
 
     async def main() -> None:
         server = Server()
-        queues = Queues(server.read, max_queue)
+        queues = LoadMonitor(server.read, max_queue)
         try:
             await work(server, queues)
         finally:
@@ -70,7 +72,7 @@ async def tick(seconds: float = READ_S * 1.5) -> None:
 
 
 def test_without_a_limit_nobody_is_asked():
-    async def work(server: Server, queues: Queues) -> None:
+    async def work(server: Server, queues: LoadMonitor) -> None:
         server.waiting = 99
         assert queues.admit(ENDPOINT) == 0
         await tick()
@@ -81,7 +83,7 @@ def test_without_a_limit_nobody_is_asked():
 
 
 def test_long_queue_keeps_calls_away_until_it_is_short():
-    async def work(server: Server, queues: Queues) -> None:
+    async def work(server: Server, queues: LoadMonitor) -> None:
         server.waiting = 9
         assert queues.admit(ENDPOINT) == 0  # nothing is known yet
         await tick()
@@ -94,7 +96,7 @@ def test_long_queue_keeps_calls_away_until_it_is_short():
 
 
 def test_what_went_out_since_the_reading_waits_too():
-    async def work(server: Server, queues: Queues) -> None:
+    async def work(server: Server, queues: LoadMonitor) -> None:
         server.waiting = 7
         queues.admit(ENDPOINT)
         await tick()
@@ -106,7 +108,7 @@ def test_what_went_out_since_the_reading_waits_too():
 
 
 def test_server_with_nothing_waiting_takes_what_comes():
-    async def work(server: Server, queues: Queues) -> None:
+    async def work(server: Server, queues: LoadMonitor) -> None:
         queues.admit(ENDPOINT)
         await tick()
         assert {queues.admit(ENDPOINT) for _ in range(50)} == {0}
@@ -115,7 +117,7 @@ def test_server_with_nothing_waiting_takes_what_comes():
 
 
 def test_server_in_use_is_asked_once_a_second_however_many_calls_there_are():
-    async def work(server: Server, queues: Queues) -> None:
+    async def work(server: Server, queues: LoadMonitor) -> None:
         for _ in range(100):
             queues.admit(ENDPOINT)
             await tick(READ_S / 10)
@@ -126,7 +128,7 @@ def test_server_in_use_is_asked_once_a_second_however_many_calls_there_are():
 
 
 def test_server_nobody_plans_with_is_left_alone():
-    async def work(server: Server, queues: Queues) -> None:
+    async def work(server: Server, queues: LoadMonitor) -> None:
         queues.admit(ENDPOINT)
         await tick(IDLE_S * 3)
         asked = len(server.asked)
@@ -141,7 +143,7 @@ def test_server_nobody_plans_with_is_left_alone():
 
 
 def test_old_reading_keeps_nobody_away():
-    async def work(server: Server, queues: Queues) -> None:
+    async def work(server: Server, queues: LoadMonitor) -> None:
         server.waiting = 99
         queues.admit(ENDPOINT)
         await tick()
@@ -155,7 +157,7 @@ def test_old_reading_keeps_nobody_away():
 
 
 def test_server_that_comes_back_is_read_again():
-    async def work(server: Server, queues: Queues) -> None:
+    async def work(server: Server, queues: LoadMonitor) -> None:
         server.fault = ConnectFailed("gone")
         queues.admit(ENDPOINT)
         await tick()
@@ -167,7 +169,7 @@ def test_server_that_comes_back_is_read_again():
 
 
 def test_server_without_metrics_is_not_asked_every_second():
-    async def work(server: Server, queues: Queues) -> None:
+    async def work(server: Server, queues: LoadMonitor) -> None:
         server.fault = BadResponse("no vLLM")
         for _ in range(int(BLIND_S) - 1):
             assert queues.admit(ENDPOINT) == 0
@@ -178,7 +180,7 @@ def test_server_without_metrics_is_not_asked_every_second():
 
 
 def test_other_key_is_another_watch_and_other_protocols_have_none():
-    async def work(server: Server, queues: Queues) -> None:
+    async def work(server: Server, queues: LoadMonitor) -> None:
         queues.admit(ENDPOINT)
         queues.admit(replace(ENDPOINT, name="same server", model="adapter"))
         queues.admit(replace(ENDPOINT, api_key="other"))
@@ -201,10 +203,14 @@ async def test_conductor_is_shed_and_workers_are_not(simulator_url: str):
     call = Call(CONDUCTOR, ({"role": "user", "content": "hello"},), CallParams())
     async with open_transport(allowed_networks=["127.0.0.0/8"]) as transport:
         caller = EndpointCaller(
-            ChatClient(transport), endpoints, uuid.uuid4(), Circuits(), Latencies()
+            ChatClient(transport),
+            endpoints,
+            uuid.uuid4(),
+            CircuitBreakers(),
+            LatencyStats(),
         )
-        queues = Queues(read, 8)
-        guard = QueueGuard(caller, queues)
+        queues = LoadMonitor(read, 8)
+        guard = LoadGuard(caller, queues)
         before = [item async for item in guard.stream(call)]
         await seen.wait()
         with pytest.raises(CallFailed) as caught:
@@ -226,11 +232,11 @@ def test_full_queue_is_no_reason_to_ask_again():
 def test_run_whose_plan_is_shed_is_done_and_says_so(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ):
-    class Full(Queues):
+    class Full(LoadMonitor):
         def admit(self, endpoint: Endpoint) -> int:
             return 9
 
-    async def full() -> Queues:
+    async def full() -> LoadMonitor:
         return Full(Server().read, 8)
 
     monkeypatch.setattr(get_executor(), "queues", on_loop(full()))

@@ -10,10 +10,15 @@ import pytest
 from apps.core.errors import InvalidInput
 from apps.engine.ports import CallParams, Message, PlanRequest, Task
 from apps.pools.types import PoolSnapshot
-from apps.runs.planning.model_resolver import Resolved, continued, parse_model, resolve
+from apps.runs.planning.model_resolver import (
+    ResolvedModel,
+    continued,
+    parse_model,
+    resolve,
+)
 from apps.runs.planning.restrictions import check_suited, resolve_narrowed
 from apps.runs.records.run_params import delivery_of
-from apps.runs.types import Narrowing
+from apps.runs.types import RunRestrictions
 from tests.runs.test_narrowing import order, pool
 
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {}}}
@@ -73,7 +78,7 @@ def test_nobody_takes_over_from_a_worker_that_was_named():
 
 
 def test_narrowed_pool_has_no_other_substitutes():
-    wanted = order(narrowing=Narrowing(("gamma", "beta")))
+    wanted = order(narrowing=RunRestrictions(("gamma", "beta")))
     got = resolve_narrowed(parse_model(wanted.model), wanted, pool())
     assert (got.pool.fallback, got.pool.substitutes) == ("beta", ("gamma",))
 
@@ -126,7 +131,7 @@ def test_structured_output_goes_out_whole(response_format, delivery):
     assert delivery_of(wanted, resolved()) == delivery
 
 
-async def planned_by(got: Resolved, prompt: str) -> Any:
+async def planned_by(got: ResolvedModel, prompt: str) -> Any:
 
     async def ask(*_: Any) -> Any:
         raise AssertionError("no model is asked")

@@ -18,7 +18,7 @@ from channels.layers import InMemoryChannelLayer
 from apps.audit.types import Actor, EntryView
 from apps.runs.live import run_feed
 from apps.runs.live.partial_outputs import piece_frame
-from apps.runs.live.run_feed import PIECES, RECORDED, Room, Seat, group_name
+from apps.runs.live.run_feed import PIECES, RECORDED, RunFeed, Subscriber, group_name
 from apps.runs.live.watchers import SocketOwner
 from apps.runs.models import Run
 from apps.runs.types import CallKey
@@ -56,7 +56,7 @@ def entry(seq, action):
 class Stage:
     """What a scene has to play with."""
 
-    room: Room
+    room: RunFeed
     ledger: Ledger
     layer: InMemoryChannelLayer
     texts: dict[CallKey, list[str]]
@@ -71,7 +71,7 @@ class Watcher:
     """A seat with somebody on it."""
 
     def __init__(self, room, after_seq=0):
-        self.seat = Seat(room, OWNER, after_seq)
+        self.seat = Subscriber(room, OWNER, after_seq)
         self.frames = []
 
     def has_news(self):
@@ -108,7 +108,7 @@ def on_stage(monkeypatch):
             layer = InMemoryChannelLayer(capacity=1)
             monkeypatch.setattr(run_feed, "_news", ledger.news)
             monkeypatch.setattr(run_feed, "get_channel_layer", lambda: layer)
-            room = Room(Run(id=uuid.uuid4()), lambda: texts)
+            room = RunFeed(Run(id=uuid.uuid4()), lambda: texts)
             task = room.open()
             await until(room, lambda: room.is_read)
             await scene(Stage(room, ledger, layer, texts))

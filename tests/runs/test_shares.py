@@ -12,7 +12,7 @@ import pytest
 
 from apps.core.errors import Overloaded
 from apps.runs.errors import TeamRunsExceeded
-from apps.runs.execution.team_shares import Shares
+from apps.runs.execution.team_shares import TeamShares
 from tests.conftest import Site, add_worker, make_pool
 from tests.factories import issue_key
 from tests.operations.silent import Silent, silent_provider
@@ -33,7 +33,7 @@ def silent() -> Iterator[Silent]:
         yield provider
 
 
-def begin(shares: Shares, team_id: uuid.UUID, count: int) -> int:
+def begin(shares: TeamShares, team_id: uuid.UUID, count: int) -> int:
     """Begin runs until one is refused; return how many began."""
     for begun in range(count):
         try:
@@ -45,14 +45,14 @@ def begin(shares: Shares, team_id: uuid.UUID, count: int) -> int:
 
 
 def test_team_alone_gets_all_but_the_reserve():
-    shares = Shares()
+    shares = TeamShares()
     assert begin(shares, ANN, 20) == 8
     with pytest.raises(TeamRunsExceeded, match="your team has 8 live runs"):
         shares.require(ANN)
 
 
 def test_second_team_gets_the_reserve_of_a_full_process():
-    shares = Shares()
+    shares = TeamShares()
     begin(shares, ANN, 20)
     assert begin(shares, BEN, 20) == 2
     with pytest.raises(Overloaded):
@@ -60,7 +60,7 @@ def test_second_team_gets_the_reserve_of_a_full_process():
 
 
 def test_places_that_become_free_go_to_teams_below_their_share():
-    shares = Shares()
+    shares = TeamShares()
     begin(shares, ANN, 20)
     begin(shares, BEN, 20)
     shares.remove(ANN)
@@ -73,14 +73,14 @@ def test_places_that_become_free_go_to_teams_below_their_share():
 
 
 def test_teams_below_the_reserve_are_served_as_they_come():
-    shares = Shares()
+    shares = TeamShares()
     begun = [begin(shares, team, 2) for team in (ANN, BEN, CAL)]
     assert begun == [2, 2, 2]
 
 
 def test_process_of_one_run_keeps_no_place_back(settings):
     settings.MAX_LIVE_RUNS = 1
-    assert begin(Shares(), ANN, 2) == 1
+    assert begin(TeamShares(), ANN, 2) == 1
 
 
 def test_flood_of_one_team_leaves_room_for_another(

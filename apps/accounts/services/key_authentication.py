@@ -22,14 +22,14 @@ from apps.accounts.guesses import guesses
 from apps.accounts.models import ApiKey
 from apps.accounts.types import KeyHolder, ProgressWord
 from apps.core.errors import NotAuthenticated
-from apps.core.ttl_cache import Recent
+from apps.core.ttl_cache import TtlCache
 
 LAST_USED_PRECISION = timedelta(minutes=1)
 """A key's last use is written at most this often."""
 ECHO_LENGTH = 8
 """How much of a refused key a message may repeat: the prefix and four more."""
 
-_cache: Recent[str, KeyHolder] = Recent()
+_cache: TtlCache[str, KeyHolder] = TtlCache()
 """By digest of the key; never the key itself."""
 
 

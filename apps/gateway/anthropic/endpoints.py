@@ -14,14 +14,14 @@ from apps.gateway.anthropic.request import (
     count_input,
     parse_message_request,
 )
-from apps.gateway.anthropic.stream import MessageTeller
+from apps.gateway.anthropic.stream import MessageStreamEncoder
 from apps.gateway.auth import RUN_SCOPE, authenticate, pass_rates, require_scope
 from apps.gateway.backend import Backend
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
 from apps.gateway.models_endpoint import usable_models
-from apps.gateway.run_handles import Started
-from apps.gateway.run_starter import Starter
+from apps.gateway.run_handles import RunHandle
+from apps.gateway.run_starter import RunStarter
 from apps.gateway.stream_sender import Streams
 from apps.gateway.whole import answer_whole
 
@@ -29,7 +29,7 @@ from apps.gateway.whole import answer_whole
 class AnthropicMessages:
     """Starts a run for each message and stays with it to the end."""
 
-    def __init__(self, backend: Backend, starter: Starter, streams: Streams) -> None:
+    def __init__(self, backend: Backend, starter: RunStarter, streams: Streams) -> None:
         self._backend = backend
         self._starter = starter
         self._streams = streams
@@ -75,9 +75,9 @@ class AnthropicMessages:
 
 
 def _teller(
-    exchange: Exchange, holder: KeyHolder, request: MessageRequest, started: Started
-) -> MessageTeller:
-    return MessageTeller(
+    exchange: Exchange, holder: KeyHolder, request: MessageRequest, started: RunHandle
+) -> MessageStreamEncoder:
+    return MessageStreamEncoder(
         started.run_id,
         model=request.asked.model,
         request_id=exchange.request_id.decode("ascii"),

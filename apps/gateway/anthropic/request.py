@@ -30,7 +30,7 @@ from apps.gateway.json_fields import (
 )
 from apps.gateway.messages import Conversation
 from apps.gateway.params import ignored_names, read_stop
-from apps.gateway.run_starter import Asked
+from apps.gateway.run_starter import ChatTask
 
 USED_FIELDS = frozenset(
     {
@@ -58,7 +58,7 @@ USED_FIELDS = frozenset(
 class MessageRequest:
     """A message as asked for, checked."""
 
-    asked: Asked
+    asked: ChatTask
     wants_thinking: bool
     """True: thoughts are to be part of the answer."""
     estimated_input: int
@@ -97,7 +97,7 @@ def parse_message_request(raw: bytes, *, max_prompt_bytes: int) -> MessageReques
         params = with_cache_marks(params)
     if params.extra is not None:
         params = replace(params, is_extra_translated=True)
-    asked = Asked(
+    asked = ChatTask(
         model=model,
         prompt=read.conversation.prompt,
         messages=read.conversation.messages,

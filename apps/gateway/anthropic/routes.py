@@ -10,7 +10,7 @@ from apps.gateway.anthropic.models import speaks_anthropic
 from apps.gateway.backend import Backend
 from apps.gateway.error_shape import OPENAI_ERRORS, ErrorShape
 from apps.gateway.exchange import Exchange
-from apps.gateway.run_starter import Starter
+from apps.gateway.run_starter import RunStarter
 from apps.gateway.stream_sender import Streams
 
 MESSAGES = "/v1/messages"
@@ -18,7 +18,7 @@ Handlers = dict[str, Callable[[Exchange], Awaitable[None]]]
 
 
 def message_handlers(
-    backend: Backend, starter: Starter, streams: Streams
+    backend: Backend, starter: RunStarter, streams: Streams
 ) -> dict[str, Handlers]:
     """Return the handlers by path and method."""
     messages = AnthropicMessages(backend, starter, streams)

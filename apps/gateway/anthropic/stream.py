@@ -23,12 +23,12 @@ from apps.gateway.anthropic.documents import (
 from apps.gateway.anthropic.errors import ANTHROPIC_ERRORS
 from apps.gateway.chat_serializers import conductor_document, run_link
 from apps.gateway.errors import Failure
-from apps.gateway.item_stream import ItemTeller
+from apps.gateway.item_stream import ItemStreamEncoder
 from apps.gateway.output import COMPLETED
 from apps.runs.types import RunSummary
 
 
-class MessageTeller(ItemTeller[StreamedBlock]):
+class MessageStreamEncoder(ItemStreamEncoder[StreamedBlock]):
     """Makes events of the signals of one run."""
 
     def __init__(

@@ -45,7 +45,7 @@ from apps.gateway.batches.requests import body_of, read_places
 from apps.gateway.batches.results import WriteLines, answer_lines, error_lines
 from apps.gateway.django_backend import DjangoBackend
 from apps.gateway.errors import failure_of_error
-from apps.gateway.run_starter import Asked, order_alone
+from apps.gateway.run_starter import ChatTask, order_alone
 from apps.runs.selectors import run_record, run_states
 
 logger = logging.getLogger(__name__)
@@ -206,7 +206,7 @@ class BatchDriver:
             await stop(batch.team_id, line.run_id, services.SERVICE, STOPPED)
 
 
-def _refuse_stream(asked: Asked) -> None:
+def _refuse_stream(asked: ChatTask) -> None:
     if asked.is_streamed or asked.is_background:
         name = "stream" if asked.is_streamed else "background"
         raise InvalidInput(f"{name}: not possible in a batch", param=name)

@@ -16,7 +16,7 @@ from apps.gateway.responses.documents import ended_document
 from apps.gateway.responses.endpoints import origin_of_record
 from apps.gateway.responses.previous_response import History
 from apps.gateway.responses.request import parse_request
-from apps.gateway.run_starter import Asked
+from apps.gateway.run_starter import ChatTask
 from apps.gateway.text_completions.documents import text_completion_document
 from apps.gateway.text_completions.request import parse_text_completion
 from apps.runs.types import RunRecord, RunSummary
@@ -28,7 +28,7 @@ class RequestKind(Protocol):
     question: str
     """Field that holds the conversation, for failures that are about it."""
 
-    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> Asked:
+    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> ChatTask:
         """Return what a body asks for. Raises: InvalidInput."""
         ...
 
@@ -44,7 +44,7 @@ class ChatRequests:
 
     question = "messages"
 
-    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> Asked:
+    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> ChatTask:
         """See `RequestKind`."""
         limit = settings.MAX_PROMPT_BYTES
         return parse_chat_request(raw, max_prompt_bytes=limit).asked
@@ -61,7 +61,7 @@ class TextRequests:
 
     question = "prompt"
 
-    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> Asked:
+    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> ChatTask:
         """See `RequestKind`."""
         limit = settings.MAX_PROMPT_BYTES
         return parse_text_completion(raw, max_prompt_bytes=limit).asked
@@ -78,7 +78,7 @@ class ResponseRequests:
 
     question = "input"
 
-    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> Asked:
+    async def read(self, backend: Backend, holder: KeyHolder, raw: bytes) -> ChatTask:
         """See `RequestKind`."""
         request = parse_request(raw)
         messages = await History(backend).conversation(holder, request)

@@ -22,7 +22,7 @@ from apps.gateway.embeddings.request import EmbeddingsRequest, parse_embeddings
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
 from apps.gateway.idempotency import HEADER, idempotency_key
-from apps.gateway.run_starter import Starter
+from apps.gateway.run_starter import RunStarter
 from apps.gateway.whole import answer_whole
 from apps.runs.types import RunSummary
 
@@ -30,7 +30,7 @@ from apps.runs.types import RunSummary
 class Embedding:
     """`POST /v1/embeddings`."""
 
-    def __init__(self, backend: Backend, starter: Starter) -> None:
+    def __init__(self, backend: Backend, starter: RunStarter) -> None:
         self._backend = backend
         self._starter = starter
 

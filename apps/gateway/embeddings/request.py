@@ -13,7 +13,7 @@ from apps.gateway.json_body import parse_object
 from apps.gateway.json_fields import read_integer, type_error
 from apps.gateway.messages import check_text
 from apps.gateway.params import ignored_names
-from apps.gateway.run_starter import Asked
+from apps.gateway.run_starter import ChatTask
 from apps.runs.types import VectorSink
 
 USED_FIELDS = frozenset({"dimensions", "encoding_format", "input", "model"})
@@ -28,7 +28,7 @@ SEPARATOR = "\n\n"
 class EmbeddingsRequest:
     """A request for embeddings, checked."""
 
-    asked: Asked
+    asked: ChatTask
     vectors: VectorSink
     """Where its vectors will be."""
     is_base64: bool
@@ -50,7 +50,7 @@ def parse_embeddings(raw: bytes, *, max_prompt_bytes: int) -> EmbeddingsRequest:
         )
     sink = VectorSink()
     extra = None if dimensions is None else {"dimensions": dimensions}
-    asked = Asked(
+    asked = ChatTask(
         model=read_model(body),
         prompt=prompt,
         prompt_field="input",

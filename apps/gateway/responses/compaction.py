@@ -27,7 +27,7 @@ from apps.gateway.responses.input_items import items_of
 from apps.gateway.responses.items import Document
 from apps.gateway.responses.previous_response import History
 from apps.gateway.responses.request import ResponseRequest, parse_request
-from apps.gateway.run_starter import Asked, Starter
+from apps.gateway.run_starter import ChatTask, RunStarter
 from apps.gateway.whole import answer_whole
 from apps.runs.types import RunSummary
 
@@ -45,7 +45,7 @@ INSTRUCTION: Message = {
 class Compactions:
     """Summarizes conversations."""
 
-    def __init__(self, backend: Backend, starter: Starter) -> None:
+    def __init__(self, backend: Backend, starter: RunStarter) -> None:
         self._backend = backend
         self._starter = starter
         self._history = History(backend)
@@ -67,11 +67,11 @@ class Compactions:
             raise
 
 
-def _asked(request: ResponseRequest, messages: Messages) -> Asked:
+def _asked(request: ResponseRequest, messages: Messages) -> ChatTask:
     settle(messages, settings.MAX_PROMPT_BYTES, "input")  # the user must have spoken
     with_instruction = (*messages, INSTRUCTION)
     conversation = settle(with_instruction, settings.MAX_PROMPT_BYTES, "input")
-    return Asked(
+    return ChatTask(
         model=request.model,
         prompt=conversation.prompt,
         prompt_field="input",

@@ -26,9 +26,9 @@ from apps.gateway.responses.ids import response_id, run_of_response
 from apps.gateway.responses.input_items import input_page, read_paging
 from apps.gateway.responses.previous_response import History
 from apps.gateway.responses.request import parse_request
-from apps.gateway.responses.stream import ResponseTeller
-from apps.gateway.run_handles import DistantRun, Started
-from apps.gateway.run_starter import Asked, Starter
+from apps.gateway.responses.stream import ResponseStreamEncoder
+from apps.gateway.run_handles import RemoteRun, RunHandle
+from apps.gateway.run_starter import ChatTask, RunStarter
 from apps.gateway.stream_sender import Streams
 from apps.gateway.whole import account_headers, answer_whole
 from apps.runs.types import RunRecord
@@ -39,7 +39,7 @@ TRUE_WORDS = frozenset({"true", "1", "True"})
 class Responses:
     """Starts runs as responses, and finds them again by their ids."""
 
-    def __init__(self, backend: Backend, starter: Starter, streams: Streams) -> None:
+    def __init__(self, backend: Backend, starter: RunStarter, streams: Streams) -> None:
         self._backend = backend
         self._starter = starter
         self._streams = streams
@@ -60,7 +60,7 @@ class Responses:
         try:
             if asked.is_streamed:
                 shows_progress = asked.progress_for(holder) == "reasoning"
-                teller = ResponseTeller(origin, shows_progress=shows_progress)
+                teller = ResponseStreamEncoder(origin, shows_progress=shows_progress)
                 await self._streams.send(exchange, started, teller)
             elif asked.is_background:
                 await _send_as_it_stands(exchange, origin, started)
@@ -76,7 +76,7 @@ class Responses:
             started.leave()
             raise
 
-    async def _require_record(self, holder: KeyHolder, started: Started) -> None:
+    async def _require_record(self, holder: KeyHolder, started: RunHandle) -> None:
         """Promise nothing of a run that another process may never have begun."""
         try:
             await self._history.record(holder, started.run_id)
@@ -159,19 +159,19 @@ class Responses:
         record: RunRecord,
         origin: Origin,
     ) -> None:
-        started = Started(record=record, is_background=True)
+        started = RunHandle(record=record, is_background=True)
         if record.summary is None:
             live = self._backend.find_run(holder.team_id, record.run_id)
             if live is None:  # another process has it, or none at the moment
-                live = DistantRun(self._backend, holder.team_id, record.run_id)
-            started = Started(live, is_background=True)
-        teller = ResponseTeller(
+                live = RemoteRun(self._backend, holder.team_id, record.run_id)
+            started = RunHandle(live, is_background=True)
+        teller = ResponseStreamEncoder(
             origin, shows_progress=not origin.is_direct, is_late=True
         )
         await self._streams.send(exchange, started, teller, is_on_record=True)
 
 
-def _origin_of_request(run_id: uuid.UUID, asked: Asked) -> Origin:
+def _origin_of_request(run_id: uuid.UUID, asked: ChatTask) -> Origin:
     params = given_params(asked.params)
     return Origin(run_id, asked.model, asked.messages, params, asked.echo)
 
@@ -183,7 +183,7 @@ def origin_of_record(record: RunRecord) -> Origin:
 
 
 async def _send_as_it_stands(
-    exchange: Exchange, origin: Origin, started: Started
+    exchange: Exchange, origin: Origin, started: RunHandle
 ) -> None:
     if started.record is not None and started.record.summary is not None:
         document = ended_document(origin, started.record.summary)

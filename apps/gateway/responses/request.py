@@ -14,7 +14,7 @@ from typing import Any
 from apps.core.errors import InvalidInput
 from apps.engine.ports import CallParams, Messages
 from apps.gateway.chat_request import read_model
-from apps.gateway.conductor_options import Wishes, read_wishes
+from apps.gateway.conductor_options import ConductorOptions, read_wishes
 from apps.gateway.extra_params import (
     EFFORTS,
     EXTRA_FIELDS,
@@ -41,7 +41,7 @@ from apps.gateway.responses.tools import (
     read_format,
     read_tools,
 )
-from apps.gateway.run_starter import Asked
+from apps.gateway.run_starter import ChatTask
 from apps.gateway.tools import read_parallel
 
 USED_FIELDS = frozenset(
@@ -89,7 +89,7 @@ class ResponseRequest:
     model: str
     entries: tuple[Entry, ...]
     params: CallParams
-    wishes: Wishes
+    wishes: ConductorOptions
     instructions: str
     """Empty: none."""
     previous: uuid.UUID | None
@@ -99,13 +99,13 @@ class ResponseRequest:
     ignored: str
     echo: Mapping[str, Any]
 
-    def asked(self, messages: Messages, *, max_bytes: int) -> Asked:
+    def asked(self, messages: Messages, *, max_bytes: int) -> ChatTask:
         """Return the whole question. Raises: InvalidInput.
 
         `messages`: the conversation, what earlier responses add to it included.
         """
         conversation = settle(messages, max_bytes, "input")
-        return Asked(
+        return ChatTask(
             model=self.model,
             prompt=conversation.prompt,
             prompt_field="input",

@@ -9,7 +9,7 @@ from apps.gateway.exchange import Exchange
 from apps.gateway.responses.compaction import Compactions
 from apps.gateway.responses.counting import InputTokens
 from apps.gateway.responses.endpoints import Responses
-from apps.gateway.run_starter import Starter
+from apps.gateway.run_starter import RunStarter
 from apps.gateway.stream_sender import Streams
 
 RESPONSES = "/v1/responses"
@@ -18,7 +18,7 @@ Handlers = dict[str, Callable[[Exchange], Awaitable[None]]]
 
 
 def response_handlers(
-    backend: Backend, starter: Starter, streams: Streams
+    backend: Backend, starter: RunStarter, streams: Streams
 ) -> dict[str, Handlers]:
     """Return the handlers by path and method."""
     responses = Responses(backend, starter, streams)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from apps.engine.events import RunCompleted
 from apps.gateway.errors import Failure
-from apps.gateway.item_stream import ItemTeller
+from apps.gateway.item_stream import ItemStreamEncoder
 from apps.gateway.responses.documents import (
     Origin,
     broken_document,
@@ -25,7 +25,7 @@ from apps.runs.types import RunSummary
 TERMINAL = {"completed": "response.completed", "incomplete": "response.incomplete"}
 
 
-class ResponseTeller(ItemTeller[Item]):
+class ResponseStreamEncoder(ItemStreamEncoder[Item]):
     """Makes events of the signals of one run."""
 
     def __init__(

@@ -9,10 +9,10 @@ from django.conf import settings
 from apps.gateway.auth import RUN_SCOPE, authenticate, require_scope
 from apps.gateway.backend import Backend
 from apps.gateway.chat_serializers import created_of
-from apps.gateway.chat_stream import CompletionTeller
+from apps.gateway.chat_stream import ChatStreamEncoder
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
-from apps.gateway.run_starter import Starter
+from apps.gateway.run_starter import RunStarter
 from apps.gateway.step_events import wants_events
 from apps.gateway.stream_sender import Streams
 from apps.gateway.text_completions.documents import (
@@ -27,7 +27,7 @@ from apps.gateway.whole import answer_whole
 class TextCompletions:
     """`POST /v1/completions`: one prompt in, one run, its answer out."""
 
-    def __init__(self, backend: Backend, starter: Starter, streams: Streams) -> None:
+    def __init__(self, backend: Backend, starter: RunStarter, streams: Streams) -> None:
         self._backend = backend
         self._starter = starter
         self._streams = streams
@@ -46,7 +46,7 @@ class TextCompletions:
                 document = partial(text_completion_document, model=asked.model)
                 await answer_whole(exchange, started, document, question="prompt")
                 return
-            teller = CompletionTeller(
+            teller = ChatStreamEncoder(
                 TextChunkWriter(
                     completion_id=f"cmpl-{started.run_id.hex}",
                     created=created_of(started.run_id),

@@ -17,7 +17,7 @@ from apps.gateway.json_body import parse_object
 from apps.gateway.json_fields import read_bool, read_object, type_error
 from apps.gateway.messages import settle
 from apps.gateway.params import ignored_names, read_params
-from apps.gateway.run_starter import Asked
+from apps.gateway.run_starter import ChatTask
 
 USED_FIELDS = frozenset(
     {
@@ -49,7 +49,7 @@ def parse_text_completion(raw: bytes, *, max_prompt_bytes: int) -> ChatRequest:
     options = read_object(body, "stream_options") or {}
     question: Message = {"role": "user", "content": _read_prompt(body)}
     wishes = read_wishes(body)
-    asked = Asked(
+    asked = ChatTask(
         model=read_model(body),
         prompt=settle((question,), max_prompt_bytes, "prompt").prompt,
         prompt_field="prompt",

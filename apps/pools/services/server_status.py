@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from apps.core.errors import ConductorError, NotFound
 from apps.core.single_flight import SingleFlight
-from apps.core.ttl_cache import Recent
+from apps.core.ttl_cache import TtlCache
 from apps.llm.errors import LlmError
 from apps.llm.http import HttpTransport, open_transport
 from apps.llm.model_listing import list_models
@@ -32,7 +32,7 @@ LOOK_LIMITS = Timeouts(connect_s=2, first_byte_s=3, idle_s=3, total_s=3)
 """A page waits for it."""
 LOOK_KEPT_S = 2.0
 """However many look, a server is asked no more often than this."""
-_looks: Recent[tuple[uuid.UUID, Endpoint], ServerLook] = Recent()
+_looks: TtlCache[tuple[uuid.UUID, Endpoint], ServerLook] = TtlCache()
 
 
 async def conductor_look(*, team_id: uuid.UUID, conductor_id: uuid.UUID) -> ServerLook:

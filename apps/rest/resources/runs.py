@@ -32,7 +32,7 @@ from apps.rest.fields import (
 )
 from apps.rest.operation_permissions import READ_ENTRIES, READ_RUNS, RUN, Right
 from apps.rest.pagination import PageQuery, page_by_id, page_by_seq
-from apps.rest.run_detail import ToldRun, tell
+from apps.rest.run_detail import RunDetail, tell
 from apps.rest.schema import operation
 from apps.rest.throttles import pass_run
 from apps.rest.views import RestView
@@ -44,7 +44,7 @@ from apps.runs.services import (
     run_rerun,
     run_start_blocking,
 )
-from apps.runs.types import Narrowing, RunFilters, RunOrder
+from apps.runs.types import RunFilters, RunOrder, RunRestrictions
 
 TAG = "Runs"
 DIRECT = Right(Permission.RUN, (Scope.DIRECT,))
@@ -242,7 +242,7 @@ class RunDetailOutput(RunOutput):
     )
     steps = StepOutput(many=True)
 
-    def to_representation(self, told: ToldRun) -> dict[str, Any]:
+    def to_representation(self, told: RunDetail) -> dict[str, Any]:
         """Return the row's fields and what the entries add to them."""
         return {
             **RunOutput(told.run).data,
@@ -494,6 +494,6 @@ def _order(
 
 def _narrowing(
     workers: Sequence[str] = (), max_cost_usd: str | None = None, **limits: int
-) -> Narrowing:
+) -> RunRestrictions:
     micros = None if max_cost_usd is None else micros_of_usd(max_cost_usd)
-    return Narrowing(workers=tuple(workers), max_cost_micros=micros, **limits)
+    return RunRestrictions(workers=tuple(workers), max_cost_micros=micros, **limits)

@@ -21,7 +21,7 @@ PATIENCE_S = 8.0
 POLL_S = 0.1
 
 
-class Stop(NamedTuple):
+class CancelRequest(NamedTuple):
     """A wish to stop a run."""
 
     run_id: uuid.UUID
@@ -53,11 +53,11 @@ def stop_await(run: Run) -> bool:
         time.sleep(POLL_S)
 
 
-def stops_take(run_ids: Iterable[uuid.UUID]) -> list[Stop]:
+def stops_take(run_ids: Iterable[uuid.UUID]) -> list[CancelRequest]:
     """Return the wishes about these runs, and forget them."""
     rows = RunStop.objects.across_teams().filter(run_id__in=list(run_ids))
     found = [
-        Stop(
+        CancelRequest(
             row.run_id,
             row.reason,
             Actor(row.actor_type, row.actor_id, row.actor_name),

@@ -20,7 +20,7 @@ MAX_WAITING = 1_000
 """More is not kept for a broker that does not answer."""
 
 
-class Waker:
+class WorkerNotifier:
     """Tells of runs, in a thread of its own, in the order they came."""
 
     def __init__(self, tell: Callable[[uuid.UUID], object]) -> None:

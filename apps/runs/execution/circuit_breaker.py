@@ -52,7 +52,7 @@ class _Trouble:
         return now - self.failed_at[0] <= WINDOW_S
 
 
-class Circuits:
+class CircuitBreakers:
     """The circuits of one process. Endpoints that are well take no room."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

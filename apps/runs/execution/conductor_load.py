@@ -58,7 +58,7 @@ class _Watch:
     task: asyncio.Task[None] | None = field(default=None, repr=False)
 
 
-class Queues:
+class LoadMonitor:
     """The queues of one process's conductors."""
 
     def __init__(
@@ -143,11 +143,11 @@ class Queues:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueGuard:
+class LoadGuard:
     """Calls the models of one pool, its conductor only where the queue is short."""
 
     caller: EndpointCaller
-    queues: Queues
+    queues: LoadMonitor
 
     def stream(self, call: Call) -> AsyncGenerator[Delta | CallEnd, None]:
         """Yield the answer, then its end; see `engine.ports.WorkerCaller`."""

@@ -25,7 +25,7 @@ from apps.core.money import usd_text
 from apps.engine import events as ev
 from apps.runs.execution.async_db import StandingLoader, kept_reservations
 from apps.runs.planning.cost_estimates import PriceRange, price_range, unpriced
-from apps.runs.planning.model_resolver import Resolved
+from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import RunOrder
 
 LEAST_DEFAULT_MICROS = 10_000
@@ -39,7 +39,7 @@ SETTLING_S = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class CostCap:
     """A cost limit, and what is set aside for it."""
 
     max_cost_micros: int
@@ -49,13 +49,13 @@ class Allowance:
     """Who set the limit, if it is neither the caller nor the tier."""
 
 
-class Treasurer:
+class BudgetGate:
     """Asks the budgets, from memory where that will do."""
 
     def __init__(self) -> None:
         self._standings = StandingLoader()
 
-    async def allow(self, order: RunOrder, resolved: Resolved) -> Allowance | None:
+    async def allow(self, order: RunOrder, resolved: ResolvedModel) -> CostCap | None:
         """Return what a new run may cost; None if no budget binds.
 
         Raises: BudgetExceeded, PriceMissing.
@@ -69,14 +69,16 @@ class Treasurer:
             # What is remembered may be seconds old; nobody is refused for that.
             return await self.allow_anew(order, resolved)
 
-    async def allow_anew(self, order: RunOrder, resolved: Resolved) -> Allowance | None:
+    async def allow_anew(
+        self, order: RunOrder, resolved: ResolvedModel
+    ) -> CostCap | None:
         """Do the same by what the database says now."""
         standings = await self._standings.load_anew(order.team_id)
         return allow(standings, order, resolved, timezone.now())
 
     async def keep(
         self, order: RunOrder, run_id: uuid.UUID, created: ev.RunCreated
-    ) -> Allowance | None:
+    ) -> CostCap | None:
         """Return what a run that is resumed was allowed when it began.
 
         Part of it may have been freed since: that is set aside anew.
@@ -87,12 +89,15 @@ class Treasurer:
         held = await kept_reservations(order.team_id, run_id)
         spends = tuple(held)
         freed = frozenset(spend for spend, micros in held.items() if micros == 0)
-        return Allowance(limit, Kept(limit, spends, freed) if held else None)
+        return CostCap(limit, Kept(limit, spends, freed) if held else None)
 
 
 def allow(
-    standings: Sequence[Standing], order: RunOrder, resolved: Resolved, now: datetime
-) -> Allowance | None:
+    standings: Sequence[Standing],
+    order: RunOrder,
+    resolved: ResolvedModel,
+    now: datetime,
+) -> CostCap | None:
     """Return what a run may cost by these budgets; None if none of them binds.
 
     Raises: BudgetExceeded, PriceMissing.
@@ -119,7 +124,7 @@ def allow(
         for standing in sorted(binding, key=lambda s: s.budget_id)
         if standing.starts_on is not None
     )
-    return Allowance(wanted, Hold(wanted, shares) if shares else None, reason)
+    return CostCap(wanted, Hold(wanted, shares) if shares else None, reason)
 
 
 def _current(standing: Standing, now: datetime) -> Standing:
@@ -130,7 +135,7 @@ def _current(standing: Standing, now: datetime) -> Standing:
     return replace(standing, starts_on=starts_on, spent_micros=0, reserved_micros=0)
 
 
-def _price(order: RunOrder, resolved: Resolved) -> PriceRange:
+def _price(order: RunOrder, resolved: ResolvedModel) -> PriceRange:
     found = price_range(order.prompt, order.params, resolved, order.messages)
     if found is None:
         names = ", ".join(unpriced(resolved))

@@ -24,27 +24,27 @@ from apps.engine import events as ev
 from apps.llm.chat import ChatClient
 from apps.llm.http import HttpTransport, open_transport
 from apps.llm.vllm_metrics import read_load
-from apps.runs.coordination.cancel_requests import Stop
+from apps.runs.coordination.cancel_requests import CancelRequest
 from apps.runs.coordination.leases import Ownership
 from apps.runs.execution.async_db import (
     idempotency_sweep,
     reservations_keep,
 )
-from apps.runs.execution.circuit_breaker import Circuits
-from apps.runs.execution.conductor_load import QueueGuard, Queues
-from apps.runs.execution.cost_cap import Allowance, Treasurer
+from apps.runs.execution.circuit_breaker import CircuitBreakers
+from apps.runs.execution.conductor_load import LoadGuard, LoadMonitor
+from apps.runs.execution.cost_cap import BudgetGate, CostCap
 from apps.runs.execution.instrumentation import Observer
-from apps.runs.execution.latency_stats import Latencies
-from apps.runs.execution.lease_keeper import Tenure
-from apps.runs.execution.live_run import Equipment, Execution
+from apps.runs.execution.latency_stats import LatencyStats
+from apps.runs.execution.lease_keeper import LeaseKeeper
+from apps.runs.execution.live_run import ProcessServices, RunExecution
 from apps.runs.execution.model_caller import EndpointCaller
 from apps.runs.execution.prefill_refusals import PrefillNotes
 from apps.runs.execution.resumer import Resumer
 from apps.runs.execution.run_resolver import RunResolver
-from apps.runs.execution.team_shares import Shares
+from apps.runs.execution.team_shares import TeamShares
 from apps.runs.live.broadcaster import Broadcaster
 from apps.runs.models import ProcessKind, Run
-from apps.runs.planning.model_resolver import Resolved
+from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import RunOrder
 
 logger = logging.getLogger(__name__)
@@ -64,25 +64,25 @@ class Executor:
         self.loop = asyncio.get_running_loop()
         self._transport = transport
         self._client = ChatClient(transport, settings.MAX_ANSWER_CHARACTERS)
-        self._treasurer = Treasurer()
+        self._treasurer = BudgetGate()
         self._gate = import_string(settings.RUN_GATE)()
-        self._live: dict[uuid.UUID, Execution] = {}
+        self._live: dict[uuid.UUID, RunExecution] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._shares = Shares()
+        self._shares = TeamShares()
         self._is_closing = False
         self.broadcaster = Broadcaster(self.find)
-        self.circuits = Circuits()
-        self.latencies = Latencies()
+        self.circuits = CircuitBreakers()
+        self.latencies = LatencyStats()
         self._resolver = RunResolver(self.latencies)
         self._resumer = Resumer(lambda run_id: run_id in self._live, self._resume)
         self._observer = Observer()
         self._prefills = PrefillNotes()
-        self.queues = Queues(
+        self.queues = LoadMonitor(
             partial(read_load, transport), settings.CONDUCTOR_MAX_QUEUE
         )
         self._keeper = asyncio.create_task(self._keep_rows())
         leaves_queue = kind == ProcessKind.WEB and settings.BACKGROUND_RUNS == "workers"
-        self.tenure = Tenure(self, kind, leaves_queue=leaves_queue)
+        self.tenure = LeaseKeeper(self, kind, leaves_queue=leaves_queue)
 
     @property
     def live_ids(self) -> Collection[uuid.UUID]:
@@ -94,13 +94,13 @@ class Executor:
         """Return how many more runs may execute here."""
         return 0 if self._is_closing else settings.MAX_LIVE_RUNS - len(self._live)
 
-    def find(self, run_id: uuid.UUID) -> Execution | None:
+    def find(self, run_id: uuid.UUID) -> RunExecution | None:
         """Return the run if it is executing here."""
         return self._live.get(run_id)
 
     async def start(
         self, order: RunOrder, run_id: uuid.UUID | None = None
-    ) -> Execution:
+    ) -> RunExecution:
         """Accept an order and begin; `run_id` must never have been used before.
 
         Raises: NotFound, InvalidInput, NotAllowed, BudgetExceeded, Overloaded;
@@ -126,7 +126,7 @@ class Executor:
         allowance = await self._treasurer.allow(order, resolved)
         nobodys = Ownership(None, 0)
         run_id = run_id or new_id()
-        execution = Execution(run_id, order, resolved, nobodys, allowance)
+        execution = RunExecution(run_id, order, resolved, nobodys, allowance)
         await execution.put_on_record(self._treasurer)
         return run_id
 
@@ -149,7 +149,7 @@ class Executor:
         ownership = Ownership(run.owner_id, run.fence)
         self._begin(run.id, order, resolved, ownership, allowance, history)
 
-    def stop(self, stop: Stop) -> None:
+    def stop(self, stop: CancelRequest) -> None:
         """Cancel a run of this process, as somebody elsewhere wished."""
         if (execution := self._live.get(stop.run_id)) is not None:
             execution.cancel(stop.reason, by=stop.actor)
@@ -187,14 +187,14 @@ class Executor:
         self,
         run_id: uuid.UUID,
         order: RunOrder,
-        resolved: Resolved,
+        resolved: ResolvedModel,
         ownership: Ownership,
-        allowance: Allowance | None,
+        allowance: CostCap | None,
         history: Sequence[ev.Event] = (),
-    ) -> Execution:
+    ) -> RunExecution:
         if run_id in self._live:
             raise Conflict(f"run {str(run_id)!r} is executing already")
-        execution = Execution(run_id, order, resolved, ownership, allowance, history)
+        execution = RunExecution(run_id, order, resolved, ownership, allowance, history)
         self.broadcaster.attach(execution)
         self._observer.attach(execution, resolved, history)
         caller = EndpointCaller(
@@ -205,9 +205,9 @@ class Executor:
             self.latencies,
             order.vectors,
         )
-        guard = QueueGuard(caller, self.queues)
+        guard = LoadGuard(caller, self.queues)
         task = execution.start(
-            Equipment(guard, self._gate, self._treasurer, self._prefills)
+            ProcessServices(guard, self._gate, self._treasurer, self._prefills)
         )
         self._live[run_id] = execution
         self._shares.add(order.team_id)
@@ -249,7 +249,7 @@ def get_executor() -> Executor:
     return _executor
 
 
-def find_run(run_id: uuid.UUID, team_id: uuid.UUID) -> Execution | None:
+def find_run(run_id: uuid.UUID, team_id: uuid.UUID) -> RunExecution | None:
     """Return a team's run if it is executing in this process."""
     execution = None if _executor is None else _executor.find(run_id)
     if execution is None or execution.order.team_id != team_id:

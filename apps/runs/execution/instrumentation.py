@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from apps.core.loop_lag import sample_loop_lag
 from apps.engine import events as ev
-from apps.runs.execution.live_run import Execution
-from apps.runs.planning.model_resolver import Resolved
+from apps.runs.execution.live_run import RunExecution
+from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.telemetry import metrics
 from apps.runs.telemetry.tracing import RunTrace, open_tracing
 
@@ -27,7 +27,10 @@ class Observer:
         self._sampler = asyncio.create_task(sample_loop_lag())
 
     def attach(
-        self, execution: Execution, resolved: Resolved, history: Sequence[ev.Event]
+        self,
+        execution: RunExecution,
+        resolved: ResolvedModel,
+        history: Sequence[ev.Event],
     ) -> None:
         """Follow a run from its first event here on."""
         # One that was only put on record begins here.

@@ -23,7 +23,7 @@ MOST = 10_000
 """Endpoints that are known; the longest known is forgotten for a new one."""
 
 
-class Latencies:
+class LatencyStats:
     """The latencies of one process. Used on its event loop alone."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from django.db import DatabaseError, InterfaceError
 
-from apps.runs.coordination.cancel_requests import LOOK_S, Stop
+from apps.runs.coordination.cancel_requests import LOOK_S, CancelRequest
 from apps.runs.coordination.leases import RENEW_S, SWEEP_S
 from apps.runs.execution.async_db import (
     UsageKeeper,
@@ -37,7 +37,7 @@ USAGE_S = 60.0
 """How often the eldest process keeps what teams used, added up."""
 
 
-class Hands(Protocol):
+class RunHost(Protocol):
     """What executes the runs of this process."""
 
     @property
@@ -57,7 +57,7 @@ class Hands(Protocol):
         """
         ...
 
-    def stop(self, stop: Stop) -> None:
+    def stop(self, stop: CancelRequest) -> None:
         """Cancel a run."""
         ...
 
@@ -66,10 +66,12 @@ class Hands(Protocol):
         ...
 
 
-class Tenure:
+class LeaseKeeper:
     """The lease of one process."""
 
-    def __init__(self, hands: Hands, kind: ProcessKind, *, leaves_queue: bool) -> None:
+    def __init__(
+        self, hands: RunHost, kind: ProcessKind, *, leaves_queue: bool
+    ) -> None:
         """`leaves_queue`: runs that have just been queued are left to the workers."""
         self.lease_id: uuid.UUID
         """Set once it has begun; another one after a lease was lost."""

@@ -23,10 +23,10 @@ from apps.runs.coordination.fail_run import Fault, fault_at_work
 from apps.runs.coordination.leases import Ownership
 from apps.runs.errors import IdempotencyKeyLost
 from apps.runs.execution.async_db import key_stands_for, still_owned
-from apps.runs.execution.cost_cap import Allowance, Treasurer
+from apps.runs.execution.cost_cap import BudgetGate, CostCap
 from apps.runs.execution.prefill_refusals import PrefillNotes, PrefillWatch
 from apps.runs.execution.recorder import LedgerRecorder
-from apps.runs.planning.model_resolver import Resolved
+from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.planning.restrictions import narrow_limits
 from apps.runs.records.projection import RunProjection
 from apps.runs.records.run_params import delivery_of, params_on_record
@@ -35,8 +35,8 @@ from apps.runs.types import (
     IGNORED_FIELDS,
     CallKey,
     Listener,
-    Narrowing,
     RunOrder,
+    RunRestrictions,
     RunSummary,
     Signal,
 )
@@ -70,16 +70,16 @@ class RunInterrupted(ConductorError):
 
 
 @dataclass(frozen=True, slots=True)
-class Equipment:
+class ProcessServices:
     """What runs of one process share."""
 
     caller: WorkerCaller
     gate: Gate
-    treasurer: Treasurer
+    treasurer: BudgetGate
     prefills: PrefillNotes
 
 
-class Execution:
+class RunExecution:
     """A live run. Everything here happens on the process's event loop.
 
     Satisfies `runs.types.LiveRun` for callers and `engine.ports.ProgressSink` for the
@@ -90,9 +90,9 @@ class Execution:
         self,
         run_id: uuid.UUID,
         order: RunOrder,
-        resolved: Resolved,
+        resolved: ResolvedModel,
         ownership: Ownership,
-        allowance: Allowance | None = None,
+        allowance: CostCap | None = None,
         history: Sequence[ev.Event] = (),
     ) -> None:
         self.id = run_id
@@ -116,11 +116,11 @@ class Execution:
         self.drafts: dict[CallKey, list[str]] = {}
         """Text of the calls in flight, for those who come late."""
 
-    def _take(self, allowance: Allowance | None) -> None:
+    def _take(self, allowance: CostCap | None) -> None:
         """Begin a record under this allowance; nothing of a former one is kept."""
         resolved = self._uncapped
         if allowance is not None:
-            cap = Narrowing(max_cost_micros=allowance.max_cost_micros)
+            cap = RunRestrictions(max_cost_micros=allowance.max_cost_micros)
             limits = narrow_limits(resolved.limits, cap)
             limits = replace(limits, max_cost_reason=allowance.reason)
             resolved = replace(resolved, limits=limits)
@@ -193,13 +193,13 @@ class Execution:
         """Return the tokens of all calls that have ended."""
         return self._projection.tally.usage.total_tokens
 
-    def start(self, equipment: Equipment) -> asyncio.Task[None]:
+    def start(self, equipment: ProcessServices) -> asyncio.Task[None]:
         """Begin on the running loop and return the task."""
         self._task = asyncio.create_task(self._run(equipment))
         self._task.add_done_callback(lambda _: self._ended.set())
         return self._task
 
-    async def _run(self, equipment: Equipment) -> None:
+    async def _run(self, equipment: ProcessServices) -> None:
         self._is_on_record = bool(self._history)
         self._prefill_notes = equipment.prefills
         bind(run_id=self.id, team_id=self.order.team_id)
@@ -220,7 +220,7 @@ class Execution:
             logger.exception("run %s broke", self.id)
             await self._break_off(fault_at_work(exc))
 
-    async def _conduct_within_budget(self, equipment: Equipment) -> None:
+    async def _conduct_within_budget(self, equipment: ProcessServices) -> None:
         """Conduct; begin anew, with less, if others were quicker to take what was left.
 
         Raises: BudgetExceeded if nothing is left; IdempotencyKeyLost; what `conduct`
@@ -256,7 +256,7 @@ class Execution:
         if not await key_stands_for(order.team_id, order.idempotency_key, self.id):
             raise IdempotencyKeyLost(KEY_LOST, retry_after_s=1)
 
-    async def put_on_record(self, treasurer: Treasurer) -> None:
+    async def put_on_record(self, treasurer: BudgetGate) -> None:
         """Record the run without executing it, for whoever claims it.
 
         Raises: BudgetExceeded, IdempotencyKeyLost, LedgerUnavailable.
@@ -271,7 +271,7 @@ class Execution:
                 self._take(await treasurer.allow_anew(self.order, self._uncapped))
         raise BudgetExceeded(CONTENDED, retry_after_s=1)
 
-    async def _conduct(self, equipment: Equipment) -> None:
+    async def _conduct(self, equipment: ProcessServices) -> None:
         order, resolved, history = self.order, self._resolved, self._history
         ports = Ports(
             resolved.planner,
@@ -349,7 +349,7 @@ class Execution:
             listener(signal)
 
 
-def opening_event(order: RunOrder, resolved: Resolved) -> ev.RunCreated:
+def opening_event(order: RunOrder, resolved: ResolvedModel) -> ev.RunCreated:
     """Return the first event of a run."""
     return ev.RunCreated(
         prompt=order.prompt,

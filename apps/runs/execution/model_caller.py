@@ -22,8 +22,13 @@ from apps.engine.usage import Usage
 from apps.llm import types as wire
 from apps.llm.chat import ChatClient
 from apps.llm.errors import LlmError
-from apps.runs.execution.circuit_breaker import FAILURES, Circuits, Key, circuit_key
-from apps.runs.execution.latency_stats import Latencies
+from apps.runs.execution.circuit_breaker import (
+    FAILURES,
+    CircuitBreakers,
+    Key,
+    circuit_key,
+)
+from apps.runs.execution.latency_stats import LatencyStats
 from apps.runs.telemetry import metrics
 from apps.runs.types import VectorSink
 
@@ -35,8 +40,8 @@ class EndpointCaller:
     client: ChatClient
     endpoints: Mapping[str, wire.Endpoint]
     team_id: uuid.UUID
-    circuits: Circuits
-    latencies: Latencies
+    circuits: CircuitBreakers
+    latencies: LatencyStats
     vectors: VectorSink | None = None
     """Where vectors go, if the run makes embeddings and somebody waits for them."""
 
@@ -45,7 +50,9 @@ class EndpointCaller:
         endpoint = self.endpoints[call.worker]
         key = circuit_key(self.team_id, endpoint)
         role = metrics.CONDUCTOR if call.worker == CONDUCTOR else metrics.WORKER
-        wait = _Wait(self.latencies, key, call.is_streamed, (role, endpoint.protocol))
+        wait = _CallTimer(
+            self.latencies, key, call.is_streamed, (role, endpoint.protocol)
+        )
         if rest_s := self.circuits.admit(key):
             wait.count(CallFault.CIRCUIT_OPEN)
             raise CallFailed(CallFault.CIRCUIT_OPEN, _resting(endpoint.name, rest_s))
@@ -95,7 +102,7 @@ class EndpointCaller:
         return self.latencies.limit_s(key) if own_s is None else own_s
 
     def _passed_on(
-        self, item: wire.Delta | wire.Finish, wait: _Wait, key: Key
+        self, item: wire.Delta | wire.Finish, wait: _CallTimer, key: Key
     ) -> Delta | CallEnd:
         if not isinstance(item, wire.Finish):
             return _delta(item)
@@ -146,7 +153,7 @@ def _digest(vectors: Sequence[bytes]) -> str:
     return f"{what} of {numbers} numbers, sha256:{digest}"
 
 
-class _Wait:
+class _CallTimer:
     """The time from a call's start to its first item, and to its end."""
 
     __slots__ = (
@@ -161,7 +168,7 @@ class _Wait:
 
     def __init__(
         self,
-        latencies: Latencies,
+        latencies: LatencyStats,
         key: Key,
         is_streamed: bool,
         labels: tuple[str, str],

@@ -9,11 +9,11 @@ from apps.core.errors import NotFound
 from apps.pools.types import PoolSnapshot
 from apps.runs.execution.async_db import PoolLoader
 from apps.runs.execution.circuit_breaker import circuit_key
-from apps.runs.execution.latency_stats import Latencies
+from apps.runs.execution.latency_stats import LatencyStats
 from apps.runs.planning.ignored_params import with_ignored
 from apps.runs.planning.model_resolver import (
     ModelName,
-    Resolved,
+    ResolvedModel,
     continued,
     parse_model,
     resolve,
@@ -30,12 +30,14 @@ MAX_RESOLVED = 10_000
 class RunResolver:
     """Resolves the models that orders name; each only when its pool has changed."""
 
-    def __init__(self, latencies: Latencies) -> None:
+    def __init__(self, latencies: LatencyStats) -> None:
         self._latencies = latencies
         self._pools = PoolLoader()
-        self._resolved: dict[tuple[uuid.UUID, str], tuple[PoolSnapshot, Resolved]] = {}
+        self._resolved: dict[
+            tuple[uuid.UUID, str], tuple[PoolSnapshot, ResolvedModel]
+        ] = {}
 
-    async def check(self, order: RunOrder) -> tuple[RunOrder, Resolved]:
+    async def check(self, order: RunOrder) -> tuple[RunOrder, ResolvedModel]:
         """Resolve a new order; return it with the names of what its run will ignore.
 
         Raises: NotFound, InvalidInput, NotAllowed.
@@ -45,7 +47,7 @@ class RunResolver:
         check_contexts(order, resolved)
         return with_ignored(order, resolved), resolved
 
-    async def resolve(self, order: RunOrder) -> Resolved:
+    async def resolve(self, order: RunOrder) -> ResolvedModel:
         """Return what an order comes to. Raises: NotFound, InvalidInput, NotAllowed."""
         name = parse_model(order.model)
         snapshot = await self._snapshot(order, name)
@@ -61,7 +63,7 @@ class RunResolver:
         self._resolved[key] = (snapshot, resolved)
         return self._adapt(resolved, order)
 
-    def _adapt(self, resolved: Resolved, order: RunOrder) -> Resolved:
+    def _adapt(self, resolved: ResolvedModel, order: RunOrder) -> ResolvedModel:
         """Return what this order alone needs otherwise."""
         if order.continues:
             resolved = continued(resolved, order.continues)
@@ -69,7 +71,7 @@ class RunResolver:
             resolved = self._paced(resolved, order)
         return resolved
 
-    def _paced(self, resolved: Resolved, order: RunOrder) -> Resolved:
+    def _paced(self, resolved: ResolvedModel, order: RunOrder) -> ResolvedModel:
         """Note how long each worker may take to begin before it gets a rival."""
         is_streamed = order.is_streamed or order.is_watched
         workers = tuple(

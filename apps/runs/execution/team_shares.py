@@ -20,7 +20,7 @@ from apps.runs.errors import TeamRunsExceeded
 RETRY_AFTER_S = 2
 
 
-class Shares:
+class TeamShares:
     """Counts live runs by team."""
 
     def __init__(self) -> None:

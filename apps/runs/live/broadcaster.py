@@ -24,7 +24,14 @@ from apps.core.redis_outage import PATIENCE_S, redis_outage
 from apps.engine.ports import Progress
 from apps.runs.live import watchers
 from apps.runs.live.partial_outputs import piece_frame
-from apps.runs.live.run_feed import PIECES, RECORDED, Room, Seat, Texts, group_name
+from apps.runs.live.run_feed import (
+    PIECES,
+    RECORDED,
+    RunFeed,
+    Subscriber,
+    Texts,
+    group_name,
+)
 from apps.runs.live.watchers import SocketOwner
 from apps.runs.models import Run
 from apps.runs.types import CallKey, LiveRun, Signal
@@ -61,31 +68,31 @@ class Broadcaster:
     def __init__(self, find: Callable[[uuid.UUID], BroadcastRun | None]) -> None:
         """Broadcast what `find` finds: the runs that execute in this process."""
         self._find = find
-        self._rooms: dict[uuid.UUID, Room] = {}
-        self._living: dict[Room, asyncio.Task[None]] = {}
+        self._rooms: dict[uuid.UUID, RunFeed] = {}
+        self._living: dict[RunFeed, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._looking: asyncio.Task[None] | None = None
         # With a shared layer the watchers may sit in other processes.
         self._is_shared = bool(settings.REDIS_URL)
 
-    def enter(self, run: Run, owner: SocketOwner, after_seq: int) -> Seat:
+    def enter(self, run: Run, owner: SocketOwner, after_seq: int) -> Subscriber:
         """Let somebody watch a run, from behind a place in the chain, until `leave`.
 
         The seat is closed before that if the owner may not watch any longer.
         """
         room = self._rooms.get(run.id)
         if room is None or room.close_code is not None:
-            room = self._rooms[run.id] = Room(run, partial(self._texts, run.id))
+            room = self._rooms[run.id] = RunFeed(run, partial(self._texts, run.id))
             task = self._living[room] = room.open()
             self._keep(task)
-        seat = Seat(room, owner, after_seq)
+        seat = Subscriber(room, owner, after_seq)
         room.seats.add(seat)
         if self._looking is None:
             self._looking = asyncio.create_task(self._look_at_watchers())
             self._keep(self._looking)
         return seat
 
-    def leave(self, seat: Seat) -> None:
+    def leave(self, seat: Subscriber) -> None:
         """Let a watcher go; the last one closes the room."""
         room = seat.room
         room.seats.discard(seat)

@@ -19,7 +19,7 @@ Wanted = tuple[tuple[CallKey, Had], ...]
 
 
 @dataclass(slots=True)
-class Draft:
+class PartialOutput:
     """The text of one call."""
 
     start: int = 0
@@ -51,11 +51,11 @@ class Draft:
         return begin, "".join(reversed(tail))
 
 
-class Drafts:
+class PartialOutputs:
     """All calls of one run that are under way."""
 
     def __init__(self) -> None:
-        self._drafts: dict[CallKey, Draft] = {}
+        self._drafts: dict[CallKey, PartialOutput] = {}
         self._ended: set[CallKey] = set()
         """On record: what is still on its way of them is in the entry."""
 
@@ -64,7 +64,7 @@ class Drafts:
         for place, parts in texts.items():
             if place in self._ended:
                 continue
-            draft = self._drafts.setdefault(place, Draft())
+            draft = self._drafts.setdefault(place, PartialOutput())
             whole = "".join(parts)
             if len(whole) > draft.end or draft.start:
                 draft.start, draft.end, draft.parts = 0, len(whole), [whole]
@@ -80,7 +80,7 @@ class Drafts:
         """Take a piece in; of text that is known already, only what is new."""
         if (place := place_of(piece)) in self._ended:
             return
-        draft = self._drafts.setdefault(place, Draft())
+        draft = self._drafts.setdefault(place, PartialOutput())
         offset, text = int(piece["offset"]), str(piece["text"])
         if offset > draft.end:
             draft.start = draft.end = offset

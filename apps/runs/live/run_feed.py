@@ -24,7 +24,7 @@ from redis.exceptions import RedisError
 from apps.audit.types import EntryView
 from apps.core.redis_outage import PATIENCE_S, redis_outage
 from apps.engine import events as ev
-from apps.runs.live.partial_outputs import Drafts, Had, Wanted, place_of
+from apps.runs.live.partial_outputs import Had, PartialOutputs, Wanted, place_of
 from apps.runs.live.watchers import SocketOwner
 from apps.runs.models import Run
 from apps.runs.records.history import run_entries
@@ -57,7 +57,7 @@ def group_name(run_id: uuid.UUID) -> str:
     return f"run.{run_id.hex}"
 
 
-class Room:
+class RunFeed:
     """One run as this process's sockets see it, while there are any."""
 
     def __init__(self, run: Run, texts: Callable[[], Texts]) -> None:
@@ -69,12 +69,12 @@ class Room:
         """The run has ended, and every entry of it is here."""
         self.close_code: int | None = None
         """Set once nothing more will come, although the run may go on."""
-        self.seats: set[Seat] = set()
+        self.seats: set[Subscriber] = set()
         self.frames: list[str] = []
         """All entries so far, as the websocket sends them."""
         self.seqs: list[int] = []
         """Their places in the chain."""
-        self.drafts = Drafts()
+        self.drafts = PartialOutputs()
         self._encoded: dict[Wanted, str] = {}
         self._texts = texts
         self._inbox: asyncio.Queue[Message] = asyncio.Queue()
@@ -181,10 +181,10 @@ class Room:
         self._tell()
 
 
-class Seat:
+class Subscriber:
     """One watcher: what it has had of its room's run."""
 
-    def __init__(self, room: Room, owner: SocketOwner, after_seq: int) -> None:
+    def __init__(self, room: RunFeed, owner: SocketOwner, after_seq: int) -> None:
         self.room = room
         self.owner = owner
         self.close_code: int | None = None

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from apps.engine.messages import IMAGE_TOKENS, estimate_tools, images_of
 from apps.engine.ports import CallParams, Messages, PoolWorker
 from apps.engine.usage import Price, Usage, estimate_tokens
-from apps.runs.planning.model_resolver import Resolved
+from apps.runs.planning.model_resolver import ResolvedModel
 
 PLAN_INPUT_TOKENS = 1_500
 """Instructions and examples around the prompt that the conductor reads."""
@@ -31,7 +31,7 @@ class PriceRange(NamedTuple):
     may write, and read by all later steps of its round."""
 
 
-def unpriced(resolved: Resolved) -> list[str]:
+def unpriced(resolved: ResolvedModel) -> list[str]:
     """Return the models of a run whose price is unknown, in words."""
     names = [f"worker {w.name!r}" for w in resolved.pool.workers if w.price is None]
     if resolved.plans_with_model and resolved.pool.conductor_price is None:
@@ -40,7 +40,7 @@ def unpriced(resolved: Resolved) -> list[str]:
 
 
 def price_range(
-    prompt: str, params: CallParams, resolved: Resolved, messages: Messages = ()
+    prompt: str, params: CallParams, resolved: ResolvedModel, messages: Messages = ()
 ) -> PriceRange | None:
     """Return what a run may cost; None if a price is missing.
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apps.engine.extra_params import not_taken
-from apps.runs.planning.model_resolver import Resolved
+from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import IGNORED_FIELDS, RunOrder
 
 MAX_NAMES = 20
 """Beyond that the rest is a number."""
 
 
-def with_ignored(order: RunOrder, resolved: Resolved) -> RunOrder:
+def with_ignored(order: RunOrder, resolved: ResolvedModel) -> RunOrder:
     """Return the order with the extra parameters on record that have no effect."""
     if order.params.extra is None:
         return order

@@ -56,7 +56,7 @@ class ModelName:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedModel:
     """Everything a run needs to know of its pool."""
 
     pool: Pool
@@ -135,17 +135,17 @@ class ModelNotFound(NotFound):
     code = "model_not_found"
 
 
-def resolve(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
+def resolve(name: ModelName, model: str, snapshot: PoolSnapshot) -> ResolvedModel:
     """Return what a run of `model` needs. Raises: NotFound, InvalidInput."""
     make = _direct if name.tier == DIRECT else _tier
     return make(name, model, snapshot)
 
 
-def _direct(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
+def _direct(name: ModelName, model: str, snapshot: PoolSnapshot) -> ResolvedModel:
     workers = [w for w in snapshot.workers if w.name == name.worker]
     if not workers:
         raise unknown_model(model)
-    return Resolved(
+    return ResolvedModel(
         # Its own fallback: who names a worker wants that one or an error.
         pool=Pool((_pool_worker(workers[0], is_direct=True),), fallback=name.worker),
         planner=SingleWorkerPlanner(name.worker),
@@ -162,7 +162,7 @@ def _direct(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
     )
 
 
-def continued(resolved: Resolved, worker: str) -> Resolved:
+def continued(resolved: ResolvedModel, worker: str) -> ResolvedModel:
     """Return how a run goes on that hands `worker` the results of its tools.
 
     A worker that is not in the pool (any more) cannot go on: then all stays as it is.
@@ -176,7 +176,7 @@ def continued(resolved: Resolved, worker: str) -> Resolved:
     )
 
 
-def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
+def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> ResolvedModel:
     tier = snapshot.tiers.get(name.tier)
     if tier is None:
         raise unknown_model(model)
@@ -190,7 +190,7 @@ def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> Resolved:
     endpoints = {w.name: w.endpoint for w in workers}
     if conductor is not None:
         endpoints[""] = conductor.endpoint
-    return Resolved(
+    return ResolvedModel(
         pool=Pool(
             tuple(_pool_worker(w) for w in workers),
             snapshot.fallback,

@@ -15,7 +15,7 @@ from apps.engine.messages import question_of, text_of
 from apps.engine.ports import PoolWorker, Task
 from apps.engine.suitability import unsuited
 from apps.engine.usage import least_tokens
-from apps.runs.planning.model_resolver import Resolved
+from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import RunOrder
 
 
@@ -37,7 +37,7 @@ def check_prompt(order: RunOrder) -> None:
         raise InvalidInput("the prompt is not valid Unicode", param=field) from exc
 
 
-def check_contexts(order: RunOrder, resolved: Resolved) -> None:
+def check_contexts(order: RunOrder, resolved: ResolvedModel) -> None:
     """Refuse an order whose text fits no worker, however it is cut.
 
     A worker whose context is unknown may have room for anything. Raises: PromptTooLong.
@@ -59,7 +59,7 @@ def check_contexts(order: RunOrder, resolved: Resolved) -> None:
     _require(found, roomiest.context_tokens, roomiest, order)
 
 
-def _roomiest(order: RunOrder, resolved: Resolved) -> PoolWorker | None:
+def _roomiest(order: RunOrder, resolved: ResolvedModel) -> PoolWorker | None:
     """Return the worker with the largest context, or one whose context is unknown."""
     task = Task(order.prompt, order.params, messages=order.messages)
     able = [w for w in resolved.pool.workers if not unsuited(task, w, is_last=True)]

@@ -16,8 +16,8 @@ from apps.engine.messages import has_images
 from apps.engine.ports import Task
 from apps.engine.suitability import unsuited
 from apps.pools.types import PoolSnapshot
-from apps.runs.planning.model_resolver import DIRECT, ModelName, Resolved, resolve
-from apps.runs.types import NOT_NARROWED, Narrowing, RunOrder
+from apps.runs.planning.model_resolver import DIRECT, ModelName, ResolvedModel, resolve
+from apps.runs.types import NOT_NARROWED, RunOrder, RunRestrictions
 
 FIELD = "conductor"
 """The field of a request that narrows."""
@@ -32,7 +32,7 @@ def is_narrowed(order: RunOrder) -> bool:
 
 def resolve_narrowed(
     name: ModelName, order: RunOrder, snapshot: PoolSnapshot
-) -> Resolved:
+) -> ResolvedModel:
     """Return what a run of this order needs, and nothing it may not have.
 
     Raises: NotFound, InvalidInput; NotAllowed for what the API key may not use.
@@ -43,7 +43,7 @@ def resolve_narrowed(
     return replace(resolved, limits=narrow_limits(resolved.limits, order.narrowing))
 
 
-def check_suited(order: RunOrder, resolved: Resolved) -> None:
+def check_suited(order: RunOrder, resolved: ResolvedModel) -> None:
     """Refuse an order that none of its workers could answer.
 
     Raises: InvalidInput naming the prompt's field for images, `tools` for tools.
@@ -71,7 +71,7 @@ def check_suited(order: RunOrder, resolved: Resolved) -> None:
     )
 
 
-def _check_kind(order: RunOrder, resolved: Resolved) -> None:
+def _check_kind(order: RunOrder, resolved: ResolvedModel) -> None:
     """Refuse texts for embeddings that go to a chat worker, and the other way round."""
     if resolved.tier != DIRECT:
         if order.vectors is not None:
@@ -88,7 +88,7 @@ def _check_kind(order: RunOrder, resolved: Resolved) -> None:
         raise InvalidInput(f"model: worker {worker.name!r} {message}", param="model")
 
 
-def narrow_limits(limits: Limits, narrowing: Narrowing) -> Limits:
+def narrow_limits(limits: Limits, narrowing: RunRestrictions) -> Limits:
     """Return the smaller of each limit."""
     return replace(
         limits,

@@ -17,7 +17,7 @@ from apps.core.plain_text import plain
 from apps.engine import events as ev
 from apps.runs.coordination.leases import Ownership
 from apps.runs.models import TITLE_CHARACTERS, RunState
-from apps.runs.records.run_totals import RunTally, StepTally
+from apps.runs.records.run_totals import RunTotals, StepTotals
 from apps.runs.types import RunOrder
 
 _FIXED = (
@@ -113,7 +113,7 @@ class RunProjection:
         created_at: datetime,
         ownership: Ownership,
     ) -> None:
-        self.tally = RunTally()
+        self.tally = RunTotals()
         self._ownership = ownership
         self._key = (run_id, ownership.fence)
         self._run_id = run_id
@@ -187,7 +187,7 @@ class RunProjection:
         now = datetime.now(UTC) if self.tally.end else None
         return (*run_columns(self.tally), now)
 
-    def _step_write(self, step: StepTally) -> RowWrite:
+    def _step_write(self, step: StepTotals) -> RowWrite:
         place = (step.round, step.index)
         if place in self._steps:
             values = (*step_columns(step), self._run_id, *place)
@@ -197,7 +197,7 @@ class RunProjection:
         return RowWrite(INSERT_STEP, values, phase=1)
 
 
-def run_columns(tally: RunTally) -> tuple[object, ...]:
+def run_columns(tally: RunTotals) -> tuple[object, ...]:
     """Return what the row of a run says by its events: the columns `CHANGING`."""
     end = tally.end
     states = [step.state for step in tally.steps.values()]
@@ -222,7 +222,7 @@ def run_columns(tally: RunTally) -> tuple[object, ...]:
     )
 
 
-def step_columns(step: StepTally) -> tuple[object, ...]:
+def step_columns(step: StepTotals) -> tuple[object, ...]:
     """Return what the row of a step that has ended says: the columns `STEP_COLUMNS`."""
     return (
         step.worker,
@@ -243,7 +243,7 @@ def title_of(prompt: str) -> str:
     return line[: TITLE_CHARACTERS - 1] + "…"
 
 
-def _plan_json(steps: Sequence[StepTally]) -> str:
+def _plan_json(steps: Sequence[StepTotals]) -> str:
     return orjson.dumps(
         [{"worker": s.worker, "access": s.access, "state": s.state} for s in steps]
     ).decode()

@@ -35,7 +35,7 @@ from apps.runs.records.projection import (
     step_columns,
     title_of,
 )
-from apps.runs.records.run_totals import RunTally
+from apps.runs.records.run_totals import RunTotals
 from apps.runs.records.usage_checks import (
     NONE,
     DerivedDays,
@@ -210,13 +210,13 @@ def _read_rows(team_id: uuid.UUID, run_id: uuid.UUID) -> _Rows:
     return _Rows(run, _steps([run_id]).get(run_id, {}))
 
 
-def _differences(rows: _Rows, story: _Story) -> tuple[RunTally | None, list[RowFault]]:
+def _differences(rows: _Rows, story: _Story) -> tuple[RunTotals | None, list[RowFault]]:
     """Return what the entries come to, and where the rows say something else."""
     name = f"run {rows.run['id']}"
     if not story.entries:
         why = NONE if story.has_texts else UNREADABLE
         return None, [RowFault(name, "entries", "a row", why)]
-    tally = RunTally()
+    tally = RunTotals()
     try:
         events = [recorded.event for recorded in events_in(story.entries)]
         for event in events:
@@ -235,7 +235,7 @@ def _differences(rows: _Rows, story: _Story) -> tuple[RunTally | None, list[RowF
 
 
 def _derived(
-    run: Mapping[str, Any], story: _Story, created: ev.RunCreated, tally: RunTally
+    run: Mapping[str, Any], story: _Story, created: ev.RunCreated, tally: RunTotals
 ) -> dict[str, Any]:
     """Return the columns that can be told from the entries, as these tell them."""
     first, last = story.entries[0], story.entries[-1]
@@ -263,7 +263,7 @@ def _derived(
     return derived
 
 
-def _is_alike(column: str, stored: Any, derived: Any, tally: RunTally) -> bool:
+def _is_alike(column: str, stored: Any, derived: Any, tally: RunTotals) -> bool:
     if column == "plan":
         return _is_same_plan(stored, orjson.loads(derived), tally)
     if isinstance(stored, datetime) and isinstance(derived, datetime):
@@ -271,7 +271,7 @@ def _is_alike(column: str, stored: Any, derived: Any, tally: RunTally) -> bool:
     return bool(stored == derived)
 
 
-def _is_same_plan(stored: Any, derived: Any, tally: RunTally) -> bool:
+def _is_same_plan(stored: Any, derived: Any, tally: RunTotals) -> bool:
     """Compare the small graphs.
 
     Of a run that executes, or was given up, its row need not know what has been begun.
@@ -287,7 +287,7 @@ def _is_same_plan(stored: Any, derived: Any, tally: RunTally) -> bool:
     return bool(stored == derived)
 
 
-def _step_faults(rows: _Rows, tally: RunTally) -> Iterator[RowFault]:
+def _step_faults(rows: _Rows, tally: RunTotals) -> Iterator[RowFault]:
     derived = {
         place: step_columns(step) for place, step in tally.steps.items() if step.is_over
     }

@@ -16,12 +16,12 @@ from apps.audit.types import Actor
 from apps.engine import events as ev
 from apps.engine.ports import CallParams
 from apps.runs.models import Run
-from apps.runs.planning.model_resolver import Resolved
+from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.planning.restrictions import is_narrowed
-from apps.runs.types import NOT_NARROWED, Delivery, Narrowing, RunOrder
+from apps.runs.types import NOT_NARROWED, Delivery, RunOrder, RunRestrictions
 
 
-def delivery_of(order: RunOrder, resolved: Resolved) -> Delivery:
+def delivery_of(order: RunOrder, resolved: ResolvedModel) -> Delivery:
     """Return how the answer goes out; the most specific wish counts.
 
     What is checked by a format cannot go out before it is whole.
@@ -75,7 +75,7 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
         params=_call_params(given),
         user_id=run.user_id,
         api_key_id=run.api_key_id,
-        narrowing=Narrowing(**narrowing),
+        narrowing=RunRestrictions(**narrowing),
         allowed_tiers=frozenset(given.get("allowed_tiers", ())),
         allowed_workers=frozenset(given.get("allowed_workers", ())),
         messages=tuple(given.get("messages", ())),

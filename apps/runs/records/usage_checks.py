@@ -16,7 +16,7 @@ from apps.audit.rows import RowFault, RowReport
 from apps.engine import events as ev
 from apps.runs.coordination.fail_run import BROKEN
 from apps.runs.models import UsageDay
-from apps.runs.records.run_totals import RunTally, StepTally
+from apps.runs.records.run_totals import RunTotals, StepTotals
 from apps.runs.types import UsageGroup
 from apps.runs.usage.report import BEGIN, Slot, Sums, add_sums
 
@@ -37,7 +37,7 @@ class DerivedDays:
     """The first day on which it did."""
     slots: dict[Slot, Sums] = field(default_factory=dict)
 
-    def add(self, run: Mapping[str, Any], tally: RunTally) -> None:
+    def add(self, run: Mapping[str, Any], tally: RunTotals) -> None:
         """Count a run by what its entries say."""
         day = run["created_at"].astimezone(UTC).date()
         self.first = min(self.first or day, day)
@@ -46,7 +46,7 @@ class DerivedDays:
                 add_sums(self.slots, slot, sums)
 
 
-def has_broken_off(tally: RunTally) -> bool:
+def has_broken_off(tally: RunTotals) -> bool:
     """Say whether a commit may have been refused before the run's end.
 
     Then its row and its last entry count what it had used by then, and the entries
@@ -55,7 +55,7 @@ def has_broken_off(tally: RunTally) -> bool:
     return isinstance(tally.end, ev.RunFailed) and tally.end.code == BROKEN.code
 
 
-def totals(tally: RunTally) -> dict[str, int]:
+def totals(tally: RunTotals) -> dict[str, int]:
     """Return what a run used."""
     usage, micros = tally.usage, tally.cost.micros
     if tally.end is not None and has_broken_off(tally):
@@ -121,7 +121,7 @@ def _stored_slots(team_id: uuid.UUID, kept: Collection[date]) -> dict[Slot, Sums
     return found
 
 
-def _slots_of(day: date, run: Mapping[str, Any], tally: RunTally) -> dict[Slot, Sums]:
+def _slots_of(day: date, run: Mapping[str, Any], tally: RunTotals) -> dict[Slot, Sums]:
     """Return what a run counts in the sums of its day."""
     of_run = Sums(
         1,
@@ -145,7 +145,7 @@ def _slots_of(day: date, run: Mapping[str, Any], tally: RunTally) -> dict[Slot, 
     return slots
 
 
-def _sums_of(step: StepTally, *, is_first: bool) -> Sums:
+def _sums_of(step: StepTotals, *, is_first: bool) -> Sums:
     """Return what a step counts for its worker; the run counts once."""
     return Sums(
         int(is_first),

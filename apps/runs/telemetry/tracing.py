@@ -22,7 +22,7 @@ from django.core.exceptions import ImproperlyConfigured
 from apps.engine import events as ev
 from apps.engine.ports import CONDUCTOR, Progress
 from apps.llm.types import Endpoint
-from apps.runs.planning.model_resolver import Resolved
+from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import CallKey, RunOrder, Signal
 
 if TYPE_CHECKING:
@@ -49,7 +49,11 @@ class Tracing:
         self._ids = ids
 
     def follow(
-        self, run_id: uuid.UUID, order: RunOrder, resolved: Resolved, is_resumed: bool
+        self,
+        run_id: uuid.UUID,
+        order: RunOrder,
+        resolved: ResolvedModel,
+        is_resumed: bool,
     ) -> RunTrace:
         """Begin the trace of a run."""
         self._ids.next_trace = run_id.int
@@ -69,7 +73,7 @@ class RunTrace:
         tracer: Tracer,
         run_id: uuid.UUID,
         order: RunOrder,
-        resolved: Resolved,
+        resolved: ResolvedModel,
         is_resumed: bool,
     ) -> None:
         from opentelemetry import context, trace

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from apps.audit.checkpoint_creation import tails_seal
-from apps.audit.checkpoint_export import Copier
+from apps.audit.checkpoint_export import CheckpointExporter
 
 
 class Command(BaseCommand):
@@ -20,7 +20,7 @@ class Command(BaseCommand):
         """Do it and say how many there were."""
         made = tails_seal()
         try:
-            copied = Copier().copy_all()
+            copied = CheckpointExporter().copy_all()
         except OSError as exc:
             raise CommandError(f"CHECKPOINT_DIR: {exc}") from exc
         where = settings.CHECKPOINT_DIR or "the log alone"
