@@ -40,7 +40,7 @@ async def execute_runs() -> None:
         await port.open()
     await open_scribe()
     executor = await open_executor(ProcessKind.WORKER)
-    notary, caretaker = CheckpointThread(), MaintenanceThread(executor)
+    checkpoint_thread, maintenance = CheckpointThread(), MaintenanceThread(executor)
     end = _End(executor)
     feed = CeleryConsumer() if settings.REDIS_URL else None
     if feed is not None:
@@ -52,8 +52,8 @@ async def execute_runs() -> None:
     if feed is not None:
         feed.stop()
     await close_executor(settings.WORKER_DRAIN_S)
-    await asyncio.to_thread(caretaker.close)
-    await asyncio.to_thread(notary.close)
+    await asyncio.to_thread(maintenance.close)
+    await asyncio.to_thread(checkpoint_thread.close)
     await port.close()
     if feed is not None:
         await asyncio.to_thread(feed.join)
@@ -74,7 +74,7 @@ def beat() -> None:
 async def _sweep(executor: Executor) -> None:
     """Begin with what has been left; if the database is away the next sweep does."""
     try:
-        await executor.tenure.sweep()
+        await executor.lease_keeper.sweep()
     except (DatabaseError, InterfaceError) as exc:
         logger.warning("worker: first sweep failed: %s", exc)
 

@@ -1,4 +1,4 @@
-"""The Celery application: how the processes of a site knock at each other's doors.
+"""The Celery application: how the processes of a site notify each other.
 
 A task says no more than "look, there is something to do"; what that is stands in the
 database. So a task that is lost, late or delivered twice does no harm: it is

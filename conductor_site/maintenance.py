@@ -45,9 +45,11 @@ class MaintenanceThread:
     """The thread that does it."""
 
     def __init__(self, executor: Executor) -> None:
-        self._tenure = executor.tenure
+        self._lease_keeper = executor.lease_keeper
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="caretaker", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name="maintenance", daemon=True
+        )
         self._thread.start()
 
     def close(self) -> None:
@@ -58,11 +60,11 @@ class MaintenanceThread:
     def look(self) -> None:
         """Do every chore, if this process is the one to do it."""
         try:
-            if is_eldest(self._tenure.lease_id):
+            if is_eldest(self._lease_keeper.lease_id):
                 for complaint, chore in CHORES:
                     self._do(complaint, chore)
         except (DatabaseError, InterfaceError) as exc:
-            logger.warning("caretaker: the database refused or is away: %s", exc)
+            logger.warning("maintenance: the database refused or is away: %s", exc)
         finally:
             connections[DEFAULT_DB_ALIAS].close()
 
@@ -74,7 +76,7 @@ class MaintenanceThread:
         except (DatabaseError, InterfaceError):
             raise
         except Exception:  # the boundary of a thread: the next look may do better
-            logger.exception("caretaker: %s this time", complaint)
+            logger.exception("maintenance: %s this time", complaint)
 
     def _run(self) -> None:
         wait_s = BEGIN_S

@@ -30,7 +30,9 @@ class CheckpointThread:
     def __init__(self) -> None:
         self._copier = CheckpointExporter()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="notary", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name="checkpoints", daemon=True
+        )
         self._thread.start()
 
     def close(self) -> None:

@@ -20,9 +20,9 @@ COPIES_FAILED = Counts(
     "checkpoint_copies_failed",
     "Times that checkpoints could not be written to CHECKPOINT_DIR.",
 )
-"""Counted by the notary's thread alone."""
+"""Counted by the checkpoint thread alone."""
 CHECKPOINTS_REFUSED = Counts(
     "checkpoints_refused",
     "Times that the end of a chain was not signed, because its code is not right.",
 )
-"""Counted by the notary's thread, at every look until the operator has acted."""
+"""Counted by the checkpoint thread, at every look until the operator has acted."""

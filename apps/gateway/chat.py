@@ -42,8 +42,8 @@ class ChatCompletions:
         del raw  # may be megabytes of images
         try:
             if request.asked.is_streamed:
-                teller = _teller(request, holder, started, has_events=has_events)
-                await self._streams.send(exchange, started, teller)
+                encoder = _encoder(request, holder, started, has_events=has_events)
+                await self._streams.send(exchange, started, encoder)
             else:
                 document = partial(completion_document, model=request.asked.model)
                 await answer_whole(exchange, started, document, question="messages")
@@ -52,7 +52,7 @@ class ChatCompletions:
             raise
 
 
-def _teller(
+def _encoder(
     request: ChatRequest, holder: KeyHolder, started: RunHandle, *, has_events: bool
 ) -> ChatStreamEncoder:
     model = request.asked.model

@@ -35,7 +35,7 @@ DIVERGED = Failure(
 
 
 class ChatStreamEncoder:
-    """Makes chunks of the signals of one run. Satisfies `stream_sender.StreamEncoder`."""
+    """Makes chunks of the signals of one run. Satisfies `StreamEncoder`."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ Piece = tuple[str, str | ToolCallDelta]
 
 
 class ItemStreamEncoder(ABC, Generic[ItemT]):
-    """Makes events of the signals of one run. Satisfies `stream_sender.StreamEncoder`."""
+    """Makes events of the signals of one run. Satisfies `StreamEncoder`."""
 
     def __init__(
         self,

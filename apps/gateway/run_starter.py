@@ -85,9 +85,9 @@ class ChatTask:
 class RunStarter:
     """Starts runs, or finds those that the same request has started before."""
 
-    def __init__(self, backend: Backend, turnstile: AdmissionQueue) -> None:
+    def __init__(self, backend: Backend, admission_queue: AdmissionQueue) -> None:
         self._backend = backend
-        self._turnstile = turnstile
+        self._admission_queue = admission_queue
         self._keyed = KeyedRuns(backend)
 
     async def start(
@@ -137,7 +137,7 @@ class RunStarter:
         async def begin_in_turn(
             order: RunOrder, run_id: uuid.UUID | None
         ) -> LiveRun | RunRecord:
-            await self._turnstile.enter(order.team_id)
+            await self._admission_queue.enter(order.team_id)
             return await begin(order, run_id)
 
         return begin_in_turn

@@ -68,17 +68,17 @@ class Streams:
         self,
         exchange: Exchange,
         started: RunHandle,
-        teller: StreamEncoder,
+        encoder: StreamEncoder,
         *,
         is_on_record: bool = False,
     ) -> None:
         """Send everything from the first byte to the last. Raises: ClientGone."""
-        pump = StreamSender(
-            exchange, started, teller, self._timing, is_on_record=is_on_record
+        sender = StreamSender(
+            exchange, started, encoder, self._timing, is_on_record=is_on_record
         )
         self._live += 1
         try:
-            await pump.run()
+            await sender.run()
         finally:
             self._live -= 1
 
@@ -90,7 +90,7 @@ class StreamSender:
         self,
         exchange: Exchange,
         started: RunHandle,
-        teller: StreamEncoder,
+        encoder: StreamEncoder,
         timing: StreamTiming,
         *,
         is_on_record: bool = False,
@@ -98,7 +98,7 @@ class StreamSender:
         self._exchange = exchange
         self._started = started
         self._run = started.run
-        self._teller = teller
+        self._encoder = encoder
         self._timing = timing
         self._loop = asyncio.get_running_loop()
         self._changed: asyncio.Future[None] = self._loop.create_future()
@@ -126,9 +126,9 @@ class StreamSender:
             if finished.done():
                 finished.result()  # raises if the run never got that far
             await self._exchange.start_stream()
-            await self._send(self._teller.opening())
+            await self._send(self._encoder.opening())
             await self._send_until(finished)
-            last = self._teller.ending(finished.result())
+            last = self._encoder.ending(finished.result())
             await self._exchange.send_piece(last, is_last=True)
         finally:
             self._timer.cancel()
@@ -141,7 +141,9 @@ class StreamSender:
             await self._changed
             self._changed = self._loop.create_future()
             is_due, self._is_heartbeat_due = self._is_heartbeat_due, False
-            body = self._teller.take() or (self._teller.heartbeat() if is_due else b"")
+            body = self._encoder.take() or (
+                self._encoder.heartbeat() if is_due else b""
+            )
             if body:
                 await self._send(body)
 
@@ -155,7 +157,7 @@ class StreamSender:
     def _hear(self, signal: Signal) -> None:
         if not isinstance(signal, Progress):
             self._on_record.set()
-        if self._teller.hear(signal):
+        if self._encoder.hear(signal):
             self._wake()
 
     def _wake(self) -> None:

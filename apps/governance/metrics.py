@@ -7,4 +7,4 @@ from apps.core.metrics import Counts
 TEXTS_ERASED = Counts(
     "texts_erased", "Texts that were erased because their time was over."
 )
-"""Counted by the caretaker's thread alone."""
+"""Counted by the maintenance thread alone."""

@@ -53,10 +53,10 @@ CONTINUED = "went on from what had been sent"
 
 def tell(recorded: Sequence[RecordedEvent]) -> RunStory:
     """Return the story the entries of one run tell, in ledger order."""
-    teller = _ViewBuilder()
+    builder = _ViewBuilder()
     for entry in recorded:
-        teller.hear(entry)
-    return teller.story
+        builder.hear(entry)
+    return builder.story
 
 
 def _ending(fault: str) -> str:

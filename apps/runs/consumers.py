@@ -47,25 +47,25 @@ async def watch_run(scope: Any, receive: Receive, send: Send) -> None:
         return
     broadcaster = get_executor().broadcaster
     owner = SocketOwner(user.pk, scope["session"].session_key or "", run.team_id)
-    seat = broadcaster.enter(run, owner, _after(scope["query_string"]))
+    subscriber = broadcaster.enter(run, owner, _after(scope["query_string"]))
     try:
-        close_code = await _while_connected(_tell(seat, send), receive)
+        close_code = await _while_connected(_tell(subscriber, send), receive)
     finally:
-        broadcaster.leave(seat)
+        broadcaster.leave(subscriber)
     if close_code is not None:
         await send({"type": "websocket.close", "code": close_code})
 
 
-async def _tell(seat: Subscriber, send: Send) -> int:
+async def _tell(subscriber: Subscriber, send: Send) -> int:
     """Send what there is for this watcher; return the close code once that is all."""
-    room = seat.room
+    feed = subscriber.feed
     while True:
-        version = room.version
-        for frame in seat.take():
+        version = feed.version
+        for frame in subscriber.take():
             await send({"type": "websocket.send", "text": frame})
-        if seat.close_code is not None:
-            return seat.close_code
-        await room.news(version)
+        if subscriber.close_code is not None:
+            return subscriber.close_code
+        await feed.news(version)
 
 
 async def _while_connected(telling: Awaitable[int], receive: Receive) -> int | None:

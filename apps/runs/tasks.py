@@ -68,7 +68,7 @@ def run_sweep_task() -> None:
     """Take up what is nobody's, now."""
     executor = _executor_with_room()
     if executor is not None:
-        _hand_over(executor, executor.tenure.sweep(), "what is nobody's")
+        _hand_over(executor, executor.lease_keeper.sweep(), "what is nobody's")
 
 
 _ahead: set[Future[object]] = set()

@@ -59,7 +59,7 @@ def age(team_id: uuid.UUID, seconds: int) -> None:
 
 
 def look(times: int = 1) -> CheckpointThread:
-    """Return a notary that has looked once and ended, and looks again as often."""
+    """Return a thread that has looked once and ended, and looks again as often."""
     own = CheckpointThread()
     own.close()
     for _ in range(times - 1):

@@ -143,7 +143,7 @@ class _Executor:
         self.room = 1
         self.claimed: list[uuid.UUID] = []
         self.loop = asyncio.new_event_loop()
-        self.tenure = SimpleNamespace(sweep=self._sweep)
+        self.lease_keeper = SimpleNamespace(sweep=self._sweep)
         self.swept = threading.Event()
         self.thread = threading.Thread(target=self.loop.run_forever)
         self.thread.start()

@@ -15,15 +15,19 @@ CROWD = 5
 class Crowd:
     """Some who want to go in, seen at each turn of the event loop."""
 
-    def __init__(self, turnstile: AdmissionQueue, teams: str = "f" * CROWD) -> None:
+    def __init__(
+        self, admission_queue: AdmissionQueue, teams: str = "f" * CROWD
+    ) -> None:
         self.entered: list[int] = []
         self.tasks = [
-            asyncio.ensure_future(self._enter(turnstile, number, team))
+            asyncio.ensure_future(self._enter(admission_queue, number, team))
             for number, team in enumerate(teams)
         ]
 
-    async def _enter(self, turnstile: AdmissionQueue, number: int, team: str) -> None:
-        await turnstile.enter(team)
+    async def _enter(
+        self, admission_queue: AdmissionQueue, number: int, team: str
+    ) -> None:
+        await admission_queue.enter(team)
         self.entered.append(number)
 
     async def turns(self) -> list[int]:
@@ -78,9 +82,9 @@ async def test_who_gives_up_holds_nobody_up() -> None:
 
 
 async def test_the_next_crowd_is_let_in_too() -> None:
-    turnstile = turnstile_of(0.0)
+    admission_queue = turnstile_of(0.0)
     for _ in range(2):
-        crowd = Crowd(turnstile)
+        crowd = Crowd(admission_queue)
         await crowd.turns()
         assert len(crowd.entered) == CROWD
 
@@ -102,9 +106,9 @@ async def test_teams_take_turns():
 
 async def test_a_moment_is_over_for_the_team_that_let_it_pass():
     clock = Clock()
-    turnstile = AdmissionQueue(lambda: True, clock)
-    await Crowd(turnstile, "c").turns()
+    admission_queue = AdmissionQueue(lambda: True, clock)
+    await Crowd(admission_queue, "c").turns()
     clock.now += MOMENT_S
-    crowd = Crowd(turnstile, "c")
+    crowd = Crowd(admission_queue, "c")
     await asyncio.sleep(0)
     assert crowd.entered == [0]

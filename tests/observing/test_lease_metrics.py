@@ -80,7 +80,7 @@ def test_a_run_that_is_gone_on_with_does_not_begin_twice(begun, growth):  # noqa
 
 def test_a_lost_lease_is_counted(site: Site, growth: Growth):
     Process.objects.all().delete()
-    on_loop(get_executor().tenure.renew())
+    on_loop(get_executor().lease_keeper.renew())
     assert growth.of(metrics.LEASES_LOST) == 1
 
 

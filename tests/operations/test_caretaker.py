@@ -49,8 +49,8 @@ def chore(monkeypatch: pytest.MonkeyPatch) -> Chore:
 
 
 def process(lease_id: uuid.UUID) -> Any:
-    """Return what the caretaker knows of a process: its lease."""
-    return SimpleNamespace(tenure=SimpleNamespace(lease_id=lease_id))
+    """Return what the maintenance thread knows of a process: its lease."""
+    return SimpleNamespace(lease_keeper=SimpleNamespace(lease_id=lease_id))
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_chore_that_fails_is_told_and_the_next_is_done(
     one.look()
     one.close()
     assert chore.steps == 3
-    assert "caretaker: texts stay this time" in caplog.text
+    assert "maintenance: texts stay this time" in caplog.text
 
 
 def test_database_that_is_away_is_told_in_a_line(
@@ -143,8 +143,8 @@ def test_database_that_is_away_is_told_in_a_line(
     one = MaintenanceThread(process(leases[0]))
     one.look()
     one.close()
-    assert [r.message for r in caplog.records if "caretaker" in r.message] == [
-        "caretaker: the database refused or is away: server closed the connection"
+    assert [r.message for r in caplog.records if "maintenance" in r.message] == [
+        "maintenance: the database refused or is away: server closed the connection"
     ]
 
 

@@ -52,7 +52,7 @@ def expire(lease_id: uuid.UUID) -> None:
     Process.objects.filter(id=lease_id).update(expires_at=LONG_AGO)
 
 
-def hands(run: Run) -> tuple[uuid.UUID | None, int, int]:
+def host(run: Run) -> tuple[uuid.UUID | None, int, int]:
     run.refresh_from_db()
     return run.owner_id, run.fence, run.deaths
 
@@ -66,17 +66,17 @@ def test_runs_of_a_lease_that_ran_out_are_nobodys_and_a_death_is_counted(team):
     lease = process_open(WEB)
     run, over = row(team, lease), row(team, lease, finished_at=LONG_AGO)
     leases_sweep()
-    assert hands(run) == (lease, 0, 0)
+    assert host(run) == (lease, 0, 0)
     expire(lease)
     leases_sweep()
-    assert hands(run) == (None, 1, 1)
-    assert hands(over) == (lease, 0, 0)
+    assert host(run) == (None, 1, 1)
+    assert host(over) == (lease, 0, 0)
 
 
 def test_runs_of_an_owner_nobody_knows_are_nobodys(team):
     run = row(team, new_id())
     leases_sweep()
-    assert hands(run) == (None, 1, 1)
+    assert host(run) == (None, 1, 1)
 
 
 def test_who_closes_in_order_dies_no_death(team):
@@ -84,7 +84,7 @@ def test_who_closes_in_order_dies_no_death(team):
     run = row(team, lease)
     process_close(lease)
     leases_sweep()
-    assert hands(run) == (None, 1, 0)
+    assert host(run) == (None, 1, 0)
     assert not Process.objects.exists()
 
 
@@ -121,7 +121,7 @@ def test_claims_take_the_oldest_and_no_more_than_there_is_room_for(team):
     taken = runs_claim(lease, 3)
     assert [run.id for run in taken] == [run.id for run in runs[:3]]
     assert [(run.owner_id, run.fence) for run in taken] == [(lease, 1)] * 3
-    assert hands(runs[0]) == (lease, 1, 0)
+    assert host(runs[0]) == (lease, 1, 0)
     assert [run.id for run in runs_claim(lease, 3)] == [runs[3].id]
     assert runs_claim(lease, 3) == []
 

@@ -1,4 +1,4 @@
-"""Watchers of one run share a room; whatever is not signalled costs them no entry.
+"""Watchers of one run share a feed; whatever is not signalled costs them no entry.
 
 Time stands still here: no clock makes up for a signal, unless a test says so.
 """
@@ -56,7 +56,7 @@ def entry(seq, action):
 class Stage:
     """What a scene has to play with."""
 
-    room: RunFeed
+    feed: RunFeed
     ledger: Ledger
     layer: InMemoryChannelLayer
     texts: dict[CallKey, list[str]]
@@ -70,15 +70,15 @@ class Stage:
 class Watcher:
     """A seat with somebody on it."""
 
-    def __init__(self, room, after_seq=0):
-        self.seat = Subscriber(room, OWNER, after_seq)
+    def __init__(self, feed, after_seq=0):
+        self.subscriber = Subscriber(feed, OWNER, after_seq)
         self.frames = []
 
     def has_news(self):
-        return bool(self.seat.room.drafts.new_for({}))
+        return bool(self.subscriber.feed.drafts.new_for({}))
 
     def look(self):
-        self.frames += map(json.loads, self.seat.take())
+        self.frames += map(json.loads, self.subscriber.take())
 
     @property
     def seqs(self):
@@ -97,7 +97,7 @@ class Watcher:
 
 @pytest.fixture
 def on_stage(monkeypatch):
-    """Run a test's coroutine in a room whose layer holds one signal at a time."""
+    """Run a test's coroutine in a feed whose layer holds one signal at a time."""
 
     def run_in_room(scene, check_s=NEVER):
         monkeypatch.setattr(run_feed, "CHECK_S", check_s)
@@ -108,10 +108,10 @@ def on_stage(monkeypatch):
             layer = InMemoryChannelLayer(capacity=1)
             monkeypatch.setattr(run_feed, "_news", ledger.news)
             monkeypatch.setattr(run_feed, "get_channel_layer", lambda: layer)
-            room = RunFeed(Run(id=uuid.uuid4()), lambda: texts)
-            task = room.open()
-            await until(room, lambda: room.is_read)
-            await scene(Stage(room, ledger, layer, texts))
+            feed = RunFeed(Run(id=uuid.uuid4()), lambda: texts)
+            task = feed.open()
+            await until(feed, lambda: feed.is_read)
+            await scene(Stage(feed, ledger, layer, texts))
             task.cancel()
             await asyncio.wait([task])
 
@@ -120,16 +120,16 @@ def on_stage(monkeypatch):
     return run_in_room
 
 
-async def until(room, is_so):
+async def until(feed, is_so):
     """Return once it is so, looking whenever something has changed."""
     async with asyncio.timeout(10):
         while not is_so():
-            await room.news(room.version)
+            await feed.news(feed.version)
 
 
 async def write(stage, count):
     """Send `count` tokens, faster than anybody can listen: the layer drops most."""
-    group = group_name(stage.room.run.id)
+    group = group_name(stage.feed.run.id)
     for _ in range(count):
         offset = len(stage.text)
         text = f"{offset} "
@@ -139,17 +139,17 @@ async def write(stage, count):
 
 
 async def ring(stage):
-    group = group_name(stage.room.run.id)
+    group = group_name(stage.feed.run.id)
     await stage.layer.group_send(group, {"type": RECORDED})
 
 
 def test_entries_whose_signals_were_dropped_come_with_the_next_signal(on_stage):
     async def scene(stage):
-        watcher = Watcher(stage.room)
+        watcher = Watcher(stage.feed)
         for _ in range(TOKENS):
             stage.ledger.add()
         await ring(stage)
-        await until(stage.room, lambda: stage.room.frames)
+        await until(stage.feed, lambda: stage.feed.frames)
         watcher.look()
         assert watcher.seqs == list(range(1, TOKENS + 1))
 
@@ -158,7 +158,7 @@ def test_entries_whose_signals_were_dropped_come_with_the_next_signal(on_stage):
 
 def test_text_whose_signals_were_dropped_is_made_up_for(on_stage):
     async def scene(stage):
-        watcher = Watcher(stage.room)
+        watcher = Watcher(stage.feed)
         groups = stage.layer.groups
         stage.layer.groups = {}  # nothing gets through
         await write(stage, TOKENS)
@@ -166,7 +166,7 @@ def test_text_whose_signals_were_dropped_is_made_up_for(on_stage):
         assert watcher.text == ""
         stage.layer.groups = groups
         await write(stage, 1)
-        await until(stage.room, watcher.has_news)
+        await until(stage.feed, watcher.has_news)
         watcher.look()
         assert watcher.text == stage.text
 
@@ -175,16 +175,16 @@ def test_text_whose_signals_were_dropped_is_made_up_for(on_stage):
 
 def test_a_room_that_is_held_up_by_the_ledger_loses_nothing(on_stage):
     async def scene(stage):
-        watcher = Watcher(stage.room)
+        watcher = Watcher(stage.feed)
         stage.ledger.may_be_read.clear()
         await ring(stage)
         for _ in range(TOKENS):
             stage.ledger.add()
-        await write(stage, TOKENS)  # into a room that waits for the ledger
+        await write(stage, TOKENS)  # into a feed that waits for the ledger
         stage.ledger.may_be_read.set()
-        await until(stage.room, lambda: stage.room.frames)
+        await until(stage.feed, lambda: stage.feed.frames)
         await write(stage, 1)
-        await until(stage.room, lambda: watcher.look() or watcher.text == stage.text)
+        await until(stage.feed, lambda: watcher.look() or watcher.text == stage.text)
         assert watcher.seqs == list(range(1, TOKENS + 1))
 
     on_stage(scene)
@@ -192,10 +192,10 @@ def test_a_room_that_is_held_up_by_the_ledger_loses_nothing(on_stage):
 
 def test_a_signal_lost_for_good_is_made_up_for_by_the_clock(on_stage):
     async def scene(stage):
-        watcher = Watcher(stage.room)
+        watcher = Watcher(stage.feed)
         stage.ledger.add()
         stage.ledger.is_over = True
-        await until(stage.room, lambda: stage.room.is_over)
+        await until(stage.feed, lambda: stage.feed.is_over)
         watcher.look()
         assert watcher.seqs == [1] and watcher.frames[-1] == {"type": "end"}
 
@@ -204,14 +204,14 @@ def test_a_signal_lost_for_good_is_made_up_for_by_the_clock(on_stage):
 
 def test_slow_watcher_gets_at_once_what_others_got_in_many_frames(on_stage):
     async def scene(stage):
-        quick, slow = Watcher(stage.room), Watcher(stage.room)
+        quick, slow = Watcher(stage.feed), Watcher(stage.feed)
         for each in (quick, slow):
             each.look()
         for _ in range(5):
             stage.ledger.add()
             await ring(stage)
             await write(stage, 1)
-            await until(stage.room, lambda: quick.look() or quick.text == stage.text)
+            await until(stage.feed, lambda: quick.look() or quick.text == stage.text)
         slow.look()
         assert quick.seqs == slow.seqs == [1, 2, 3, 4, 5]
         assert quick.text == slow.text
@@ -222,12 +222,12 @@ def test_slow_watcher_gets_at_once_what_others_got_in_many_frames(on_stage):
 
 def test_watchers_in_step_get_the_very_same_frame(on_stage):
     async def scene(stage):
-        watchers = [Watcher(stage.room) for _ in range(3)]
+        watchers = [Watcher(stage.feed) for _ in range(3)]
         for each in watchers:
             each.look()
         await write(stage, 1)
-        await until(stage.room, watchers[0].has_news)
-        (first,), *others = [list(each.seat.take()) for each in watchers]
+        await until(stage.feed, watchers[0].has_news)
+        (first,), *others = [list(each.subscriber.take()) for each in watchers]
         assert all(frame is first for (frame,) in others)
 
     on_stage(scene)
@@ -238,12 +238,12 @@ def test_text_on_record_is_not_sent_as_pieces(on_stage):
         await write(stage, 1)
         stage.ledger.add("step.completed")
         await ring(stage)
-        await until(stage.room, lambda: stage.room.frames)
-        early, late = Watcher(stage.room), Watcher(stage.room)
+        await until(stage.feed, lambda: stage.feed.frames)
+        early, late = Watcher(stage.feed), Watcher(stage.feed)
         early.look()
-        version = stage.room.version
+        version = stage.feed.version
         await write(stage, 1)  # came later than its entry
-        await stage.room.news(version)
+        await stage.feed.news(version)
         for each in (early, late):
             each.look()
             assert (each.seqs, each.text) == ([1], "")

@@ -49,11 +49,11 @@ def quicken(run: Run) -> None:
 
 
 def sweep() -> None:
-    on_loop(get_executor().tenure.sweep())
+    on_loop(get_executor().lease_keeper.sweep())
 
 
 def renew() -> None:
-    on_loop(get_executor().tenure.renew())
+    on_loop(get_executor().lease_keeper.renew())
 
 
 def finished(run: Run) -> Run:
@@ -115,9 +115,9 @@ def test_g3_a_run_whose_owner_is_dead_is_taken_up(begun):
 def test_a_process_that_lost_its_lease_takes_another_one_and_goes_on(begun):
     run = begun()
     Process.objects.all().delete()
-    former = get_executor().tenure.lease_id
+    former = get_executor().lease_keeper.lease_id
     renew()
-    assert get_executor().tenure.lease_id != former
+    assert get_executor().lease_keeper.lease_id != former
     finished(run)
     quicken(run)
     sweep()
@@ -130,7 +130,7 @@ def test_g4_a_process_that_stood_still_keeps_what_nobody_took(begun):
     Process.objects.update(expires_at=LONG_AGO)
     sweep()
     run.refresh_from_db()
-    assert (run.owner_id, run.fence) == (get_executor().tenure.lease_id, 0)
+    assert (run.owner_id, run.fence) == (get_executor().lease_keeper.lease_id, 0)
     quicken(run)
 
 
@@ -158,7 +158,7 @@ def test_g1_an_outage_is_no_death(begun):
 def test_g6_what_an_outage_of_the_ledger_dropped_is_taken_up_again(begun):
     run = begun()
     on_loop(get_executor().drop_all())
-    assert finished(run).owner_id == get_executor().tenure.lease_id
+    assert finished(run).owner_id == get_executor().lease_keeper.lease_id
     quicken(run)
     sweep()
     assert finished(run).state == RunState.COMPLETED
@@ -230,7 +230,7 @@ def test_g9_a_stop_from_elsewhere_is_heard(begun):
     asker = Actor("user", "bob", "Bob")
     stop_ask(run, "enough", asker)
     stop_ask(run, "more than enough", ACTOR)
-    on_loop(get_executor().tenure.look_for_stops())
+    on_loop(get_executor().lease_keeper.look_for_stops())
     assert finished(run).state == RunState.CANCELLED
     end = run_events(run)[-1].event
     assert isinstance(end, ev.RunCancelled) and end.reason == "enough"

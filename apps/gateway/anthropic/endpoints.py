@@ -44,8 +44,8 @@ class AnthropicMessages:
         del raw  # may be megabytes of images
         try:
             if request.asked.is_streamed:
-                teller = _teller(exchange, holder, request, started)
-                await self._streams.send(exchange, started, teller)
+                encoder = _encoder(exchange, holder, request, started)
+                await self._streams.send(exchange, started, encoder)
             else:
                 document = partial(
                     message_document,
@@ -74,7 +74,7 @@ class AnthropicMessages:
         return holder
 
 
-def _teller(
+def _encoder(
     exchange: Exchange, holder: KeyHolder, request: MessageRequest, started: RunHandle
 ) -> MessageStreamEncoder:
     return MessageStreamEncoder(

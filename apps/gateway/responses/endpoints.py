@@ -60,8 +60,8 @@ class Responses:
         try:
             if asked.is_streamed:
                 shows_progress = asked.progress_for(holder) == "reasoning"
-                teller = ResponseStreamEncoder(origin, shows_progress=shows_progress)
-                await self._streams.send(exchange, started, teller)
+                encoder = ResponseStreamEncoder(origin, shows_progress=shows_progress)
+                await self._streams.send(exchange, started, encoder)
             elif asked.is_background:
                 await _send_as_it_stands(exchange, origin, started)
                 started.leave()
@@ -165,10 +165,10 @@ class Responses:
             if live is None:  # another process has it, or none at the moment
                 live = RemoteRun(self._backend, holder.team_id, record.run_id)
             started = RunHandle(live, is_background=True)
-        teller = ResponseStreamEncoder(
+        encoder = ResponseStreamEncoder(
             origin, shows_progress=not origin.is_direct, is_late=True
         )
-        await self._streams.send(exchange, started, teller, is_on_record=True)
+        await self._streams.send(exchange, started, encoder, is_on_record=True)
 
 
 def _origin_of_request(run_id: uuid.UUID, asked: ChatTask) -> Origin:

@@ -46,7 +46,7 @@ class TextCompletions:
                 document = partial(text_completion_document, model=asked.model)
                 await answer_whole(exchange, started, document, question="prompt")
                 return
-            teller = ChatStreamEncoder(
+            encoder = ChatStreamEncoder(
                 TextChunkWriter(
                     completion_id=f"cmpl-{started.run_id.hex}",
                     created=created_of(started.run_id),
@@ -57,7 +57,7 @@ class TextCompletions:
                 has_events=wants_events(exchange),
                 shows_progress=False,
             )
-            await self._streams.send(exchange, started, teller)
+            await self._streams.send(exchange, started, encoder)
         except ClientGone:
             started.leave()
             raise

@@ -64,7 +64,7 @@ class Executor:
         self.loop = asyncio.get_running_loop()
         self._transport = transport
         self._client = ChatClient(transport, settings.MAX_ANSWER_CHARACTERS)
-        self._treasurer = BudgetGate()
+        self._budget_gate = BudgetGate()
         self._gate = import_string(settings.RUN_GATE)()
         self._live: dict[uuid.UUID, RunExecution] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -82,7 +82,7 @@ class Executor:
         )
         self._keeper = asyncio.create_task(self._keep_rows())
         leaves_queue = kind == ProcessKind.WEB and settings.BACKGROUND_RUNS == "workers"
-        self.tenure = LeaseKeeper(self, kind, leaves_queue=leaves_queue)
+        self.lease_keeper = LeaseKeeper(self, kind, leaves_queue=leaves_queue)
 
     @property
     def live_ids(self) -> Collection[uuid.UUID]:
@@ -108,10 +108,10 @@ class Executor:
         """
         self._refuse_when_full(order.team_id)
         order, resolved = await self._resolver.check(order)
-        allowance = await self._treasurer.allow(order, resolved)
+        allowance = await self._budget_gate.allow(order, resolved)
         # Others may have begun meanwhile, or the process may have begun to close.
         self._refuse_when_full(order.team_id)
-        ownership = Ownership(self.tenure.lease_id, 0)
+        ownership = Ownership(self.lease_keeper.lease_id, 0)
         return self._begin(run_id or new_id(), order, resolved, ownership, allowance)
 
     async def enqueue(
@@ -123,16 +123,16 @@ class Executor:
         """
         self._refuse_when_closing()
         order, resolved = await self._resolver.check(order)
-        allowance = await self._treasurer.allow(order, resolved)
+        allowance = await self._budget_gate.allow(order, resolved)
         nobodys = Ownership(None, 0)
         run_id = run_id or new_id()
         execution = RunExecution(run_id, order, resolved, nobodys, allowance)
-        await execution.put_on_record(self._treasurer)
+        await execution.put_on_record(self._budget_gate)
         return run_id
 
     async def claim(self, run_id: uuid.UUID) -> bool:
         """Execute a run that is nobody's; False if there is no such run or no room."""
-        return await self.tenure.claim(run_id)
+        return await self.lease_keeper.claim(run_id)
 
     async def take_up(self, runs: Sequence[Run]) -> None:
         """Go on with runs that are this process's now; end those that can't go on."""
@@ -145,7 +145,7 @@ class Executor:
         resolved = await self._resolver.resolve(order)
         created = history[0]
         assert isinstance(created, ev.RunCreated)
-        allowance = await self._treasurer.keep(order, run.id, created)
+        allowance = await self._budget_gate.keep(order, run.id, created)
         ownership = Ownership(run.owner_id, run.fence)
         self._begin(run.id, order, resolved, ownership, allowance, history)
 
@@ -170,7 +170,7 @@ class Executor:
         await self.drop_all()
         await self._prefills.close()
         await self.queues.close()
-        await self.tenure.end()
+        await self.lease_keeper.end()
         await self.broadcaster.close()
         await self._observer.close()
         await self._transport.aclose()
@@ -207,7 +207,7 @@ class Executor:
         )
         guard = LoadGuard(caller, self.queues)
         task = execution.start(
-            ProcessServices(guard, self._gate, self._treasurer, self._prefills)
+            ProcessServices(guard, self._gate, self._budget_gate, self._prefills)
         )
         self._live[run_id] = execution
         self._shares.add(order.team_id)
@@ -274,7 +274,7 @@ async def open_executor(kind: ProcessKind = ProcessKind.WEB) -> Executor:
         allowed_networks=settings.MODEL_NETWORKS, allowed_ports=settings.MODEL_PORTS
     )
     executor = Executor(transport, kind)
-    await executor.tenure.begin()
+    await executor.lease_keeper.begin()
     _executor = executor
     return executor
 

@@ -69,13 +69,11 @@ class RunHost(Protocol):
 class LeaseKeeper:
     """The lease of one process."""
 
-    def __init__(
-        self, hands: RunHost, kind: ProcessKind, *, leaves_queue: bool
-    ) -> None:
+    def __init__(self, host: RunHost, kind: ProcessKind, *, leaves_queue: bool) -> None:
         """`leaves_queue`: runs that have just been queued are left to the workers."""
         self.lease_id: uuid.UUID
         """Set once it has begun; another one after a lease was lost."""
-        self._hands = hands
+        self._host = host
         self._kind = kind
         self._leaves_queue = leaves_queue
         self._tasks: list[asyncio.Task[None]] = []
@@ -110,13 +108,13 @@ class LeaseKeeper:
     async def renew(self) -> None:
         """Prolong the lease; if it is over, drop everything and take another one."""
         async with self._renewing:
-            if await lease_renew(self.lease_id, len(self._hands.live_ids)):
+            if await lease_renew(self.lease_id, len(self._host.live_ids)):
                 return
             metrics.LEASES_LOST.add()
             logger.error("lease lost: this process stood still for too long")
             # It is alive: neither it nor its runs are to blame.
-            await take_deaths_back(list(self._hands.live_ids))
-            await self._hands.drop_all()
+            await take_deaths_back(list(self._host.live_ids))
+            await self._host.drop_all()
             self.lease_id = await lease_reopen(self._kind)
 
     async def sweep(self) -> None:
@@ -125,14 +123,14 @@ class LeaseKeeper:
             await self.renew()  # after a standstill nothing else may come first
             await sweep_leases(self.lease_id)
             owned = await owned_runs(self.lease_id)
-            live = self._hands.live_ids
+            live = self._host.live_ids
             strays = [run_id for run_id in owned if run_id not in live]
-            room, leaves_queue = self._hands.room, self._leaves_queue
+            room, leaves_queue = self._host.room, self._leaves_queue
             runs = await claim_runs(self.lease_id, room, leaves_queue=leaves_queue)
             if strays:
                 room -= len(runs)
                 runs += await claim_runs(self.lease_id, room, run_ids=strays)
-            await self._hands.take_up(runs)
+            await self._host.take_up(runs)
 
     async def claim(self, run_id: uuid.UUID) -> bool:
         """Take up one run; False if it is somebody's or over, or there is no room.
@@ -150,23 +148,23 @@ class LeaseKeeper:
 
     async def _claim_asked(self) -> None:
         asked, self._asked = self._asked, {}
-        live = self._hands.live_ids
+        live = self._host.live_ids
         wanted = [run_id for run_id in asked if run_id not in live]
         taken: set[uuid.UUID] = set()
         try:
-            runs = await claim_runs(self.lease_id, self._hands.room, run_ids=wanted)
+            runs = await claim_runs(self.lease_id, self._host.room, run_ids=wanted)
             taken = {run.id for run in runs}
-            await self._hands.take_up(runs)
+            await self._host.take_up(runs)
         finally:  # what was claimed and not taken up is the next sweep's
             for run_id, answer in asked.items():
                 answer.set_result(run_id in taken)
 
     async def look_for_stops(self) -> None:
         """Cancel what somebody elsewhere wants stopped."""
-        live = list(self._hands.live_ids)
+        live = list(self._host.live_ids)
         if live:
             for stop in await take_stops(live):
-                self._hands.stop(stop)
+                self._host.stop(stop)
 
     async def keep_usage(self) -> None:
         """Add up what teams used, if this process is the eldest."""

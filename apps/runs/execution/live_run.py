@@ -75,7 +75,7 @@ class ProcessServices:
 
     caller: WorkerCaller
     gate: Gate
-    treasurer: BudgetGate
+    budget_gate: BudgetGate
     prefills: PrefillNotes
 
 
@@ -239,8 +239,8 @@ class RunExecution:
                     raise BudgetExceeded(FREED) from None
             if (task := asyncio.current_task()) and task.cancelling():
                 raise asyncio.CancelledError
-            treasurer = equipment.treasurer
-            self._take(await treasurer.allow_anew(self.order, self._uncapped))
+            budget_gate = equipment.budget_gate
+            self._take(await budget_gate.allow_anew(self.order, self._uncapped))
         raise BudgetExceeded(CONTENDED, retry_after_s=1)
 
     async def _require_ownership(self) -> None:
@@ -256,7 +256,7 @@ class RunExecution:
         if not await key_stands_for(order.team_id, order.idempotency_key, self.id):
             raise IdempotencyKeyLost(KEY_LOST, retry_after_s=1)
 
-    async def put_on_record(self, treasurer: BudgetGate) -> None:
+    async def put_on_record(self, budget_gate: BudgetGate) -> None:
         """Record the run without executing it, for whoever claims it.
 
         Raises: BudgetExceeded, IdempotencyKeyLost, LedgerUnavailable.
@@ -268,7 +268,7 @@ class RunExecution:
                 return
             except StaleWrite:
                 await self._require_key()
-                self._take(await treasurer.allow_anew(self.order, self._uncapped))
+                self._take(await budget_gate.allow_anew(self.order, self._uncapped))
         raise BudgetExceeded(CONTENDED, retry_after_s=1)
 
     async def _conduct(self, equipment: ProcessServices) -> None:

@@ -1,9 +1,9 @@
 """Shows live runs to whoever watches, through the channel layer.
 
-The channel layer is a doorbell: it says that something was recorded, and carries pieces
-of text that are on their way. What it loses is read from the ledger, so while Redis is
-away nothing is sent, nor for a run nobody watches. Each process has one room for each
-run that is watched through it, see `run_feed.py`.
+The channel layer carries notifications that something was recorded, and pieces of text
+that are on their way. What it loses is read from the ledger, so while Redis is away
+nothing is sent, nor for a run without watchers. Each process has one feed for each run
+that is watched through it, see `run_feed.py`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Broadcaster:
     def __init__(self, find: Callable[[uuid.UUID], BroadcastRun | None]) -> None:
         """Broadcast what `find` finds: the runs that execute in this process."""
         self._find = find
-        self._rooms: dict[uuid.UUID, RunFeed] = {}
+        self._feeds: dict[uuid.UUID, RunFeed] = {}
         self._living: dict[RunFeed, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._looking: asyncio.Task[None] | None = None
@@ -80,27 +80,27 @@ class Broadcaster:
 
         The seat is closed before that if the owner may not watch any longer.
         """
-        room = self._rooms.get(run.id)
-        if room is None or room.close_code is not None:
-            room = self._rooms[run.id] = RunFeed(run, partial(self._texts, run.id))
-            task = self._living[room] = room.open()
+        feed = self._feeds.get(run.id)
+        if feed is None or feed.close_code is not None:
+            feed = self._feeds[run.id] = RunFeed(run, partial(self._texts, run.id))
+            task = self._living[feed] = feed.open()
             self._keep(task)
-        seat = Subscriber(room, owner, after_seq)
-        room.seats.add(seat)
+        subscriber = Subscriber(feed, owner, after_seq)
+        feed.subscribers.add(subscriber)
         if self._looking is None:
             self._looking = asyncio.create_task(self._look_at_watchers())
             self._keep(self._looking)
-        return seat
+        return subscriber
 
-    def leave(self, seat: Subscriber) -> None:
-        """Let a watcher go; the last one closes the room."""
-        room = seat.room
-        room.seats.discard(seat)
-        if room.seats:
+    def leave(self, subscriber: Subscriber) -> None:
+        """Let a watcher go; the last one closes the feed."""
+        feed = subscriber.feed
+        feed.subscribers.discard(subscriber)
+        if feed.subscribers:
             return
-        self._living.pop(room).cancel()
-        if self._rooms.get(room.run.id) is room:
-            del self._rooms[room.run.id]
+        self._living.pop(feed).cancel()
+        if self._feeds.get(feed.run.id) is feed:
+            del self._feeds[feed.run.id]
         if not self._living and self._looking is not None:
             self._looking.cancel()
             self._looking = None
@@ -109,15 +109,19 @@ class Broadcaster:
         """Close, again and again, the sockets that may no longer watch."""
         while True:
             await asyncio.sleep(watchers.CHECK_S)
-            owners = {seat.owner for room in self._living for seat in room.seats}
+            owners = {
+                subscriber.owner
+                for feed in self._living
+                for subscriber in feed.subscribers
+            }
             try:
                 refused = await watchers.refusals(tuple(owners))
             except DatabaseError as exc:
                 logger.warning("watchers were not looked at this time: %s", exc)
                 continue
             if refused:
-                for room in self._living:
-                    room.send_away(refused)
+                for feed in self._living:
+                    feed.send_away(refused)
 
     def _texts(self, run_id: uuid.UUID) -> Texts:
         run = self._find(run_id)
@@ -134,7 +138,7 @@ class Broadcaster:
     def is_watched_here(self, run_id: uuid.UUID) -> bool:
         """Say whether somebody looks through this process."""
         # Asked for each token, and a UUID's hash is slow.
-        return bool(self._rooms) and run_id in self._rooms
+        return bool(self._feeds) and run_id in self._feeds
 
     def send(self, run_id: uuid.UUID, message: dict[str, object]) -> None:
         """Send to the run's watchers without waiting."""
@@ -147,7 +151,7 @@ class Broadcaster:
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Close all rooms, and wait until everything has been sent."""
+        """Close all feeds, and wait until everything has been sent."""
         for task in (self._looking, *self._living.values()):
             if task is not None:
                 task.cancel()

@@ -1,9 +1,9 @@
 """What the sockets of one process that watch the same run have in common.
 
-A room hears the run's signals and reads its new entries from the ledger, once for all;
-every frame is encoded once. It keeps no queues: each seat knows what it has had and
-takes what is new when it can, so nobody is told anything twice, and a signal that got
-lost, or a socket that is slow, costs no entry.
+A feed hears the run's signals and reads its new entries from the ledger once for all
+subscribers; every frame is encoded once. It keeps no queues: each subscriber knows what
+it has had and takes what is new when it can. So no subscriber gets an entry twice, and
+neither a lost signal nor a slow socket costs one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from apps.runs.types import CallKey
 
 logger = logging.getLogger(__name__)
 CHECK_S = 5.0
-"""A doorbell that got lost is made up for within this time."""
+"""Within this time the feed makes up for a lost signal."""
 KEPT_BACK = frozenset({"messages"})
 """Bodies that pages fetch when somebody wants to read them."""
 END = '{"type":"end"}'
@@ -69,7 +69,7 @@ class RunFeed:
         """The run has ended, and every entry of it is here."""
         self.close_code: int | None = None
         """Set once nothing more will come, although the run may go on."""
-        self.seats: set[Subscriber] = set()
+        self.subscribers: set[Subscriber] = set()
         self.frames: list[str] = []
         """All entries so far, as the websocket sends them."""
         self.seqs: list[int] = []
@@ -129,7 +129,7 @@ class RunFeed:
         while True:
             if (channel := await _join(layer, group)) is not None:
                 try:
-                    # First the doorbell, then the ledger: nothing falls between them.
+                    # First the subscription, then the ledger: no entry falls between.
                     self._inbox.put_nowait({"type": RECORDED})
                     while True:
                         self._inbox.put_nowait(await layer.receive(channel))
@@ -176,50 +176,50 @@ class RunFeed:
 
     def send_away(self, refused: Mapping[SocketOwner, int]) -> None:
         """Close the seats whose owners may no longer watch."""
-        for seat in self.seats:
-            seat.close_code = refused.get(seat.owner, seat.close_code)
+        for subscriber in self.subscribers:
+            subscriber.close_code = refused.get(subscriber.owner, subscriber.close_code)
         self._tell()
 
 
 class Subscriber:
-    """One watcher: what it has had of its room's run."""
+    """One watcher: what it has had of the run."""
 
-    def __init__(self, room: RunFeed, owner: SocketOwner, after_seq: int) -> None:
-        self.room = room
+    def __init__(self, feed: RunFeed, owner: SocketOwner, after_seq: int) -> None:
+        self.feed = feed
         self.owner = owner
         self.close_code: int | None = None
         """Set once there is nothing more to take."""
         self._after_seq = after_seq
         self._next: int | None = None
-        """Which of the room's entries comes next; None: the replay has not begun."""
+        """Which of the feed's entries comes next; None: the replay has not begun."""
         self._had: dict[CallKey, Had] = {}
 
     def take(self) -> Iterator[str]:
         """Yield the frames that are new for this watcher, up to the last one."""
-        room = self.room
-        self.close_code = self.close_code or room.close_code
-        if self.close_code is not None or not room.is_read:
+        feed = self.feed
+        self.close_code = self.close_code or feed.close_code
+        if self.close_code is not None or not feed.is_read:
             return
         is_first = self._next is None
         if self._next is None:
-            self._next = bisect_right(room.seqs, self._after_seq)
-        while self._next < len(room.frames):
+            self._next = bisect_right(feed.seqs, self._after_seq)
+        while self._next < len(feed.frames):
             self._next += 1
-            yield room.frames[self._next - 1]
-        if room.is_over:
+            yield feed.frames[self._next - 1]
+        if feed.is_over:
             yield END
             self.close_code = NORMAL
             return
         if is_first:
             yield encode({"type": "caught_up", "seq": self._seq})
-            self._had = room.drafts.reasoning_so_far()
-        if wanted := room.drafts.new_for(self._had):
-            yield room.pieces(wanted)
+            self._had = feed.drafts.reasoning_so_far()
+        if wanted := feed.drafts.new_for(self._had):
+            yield feed.pieces(wanted)
 
     @property
     def _seq(self) -> int:
         """Return the place in the chain up to which everything has been sent."""
-        return self.room.seqs[self._next - 1] if self._next else self._after_seq
+        return self.feed.seqs[self._next - 1] if self._next else self._after_seq
 
 
 def encode(frame: Mapping[str, Any]) -> str:

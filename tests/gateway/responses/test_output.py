@@ -52,7 +52,7 @@ def test_deltas_of_every_item_add_up_to_it(
 ) -> None:
     answer, calls, pieces = arrived
     output = _writer()
-    sent = b"".join(map(_teller(output), pieces)) + output.finish(answer, calls)
+    sent = b"".join(map(_encoder(output), pieces)) + output.finish(answer, calls)
     items = [item.document() for item in output.items]
     said = [i["content"][0]["text"] for i in items if i["type"] == "message"]
     assert "".join(said).strip() == answer.strip()
@@ -69,7 +69,7 @@ def test_no_more_than_one_item_is_open(
     output = _writer()
     if data.draw(st.booleans()):
         output.progress("Plan: 1 step (a)\n")
-    sent = b"".join(map(_teller(output), pieces)) + output.finish(answer, calls)
+    sent = b"".join(map(_encoder(output), pieces)) + output.finish(answer, calls)
     open_items: set[int] = set()
     for event in _events(sent):
         if event["type"] == "response.output_item.added":
@@ -100,7 +100,7 @@ def _writer() -> OutputWriter[Item]:
     return OutputWriter(ResponseItems(RUN, EventWriter()))
 
 
-def _teller(output: OutputWriter[Item]) -> Any:
+def _encoder(output: OutputWriter[Item]) -> Any:
     def tell(piece: Any) -> bytes:
         return output.text(piece) if isinstance(piece, str) else output.call(piece)
 
