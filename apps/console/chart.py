@@ -17,7 +17,7 @@ STEPS = (1, 2, 4, 6, 8, 10)
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class ChartBar:
     """One day."""
 
     day: date
@@ -35,7 +35,7 @@ class Bar:
 class Chart:
     """Bars and the scale they are drawn to."""
 
-    bars: Sequence[Bar]
+    bars: Sequence[ChartBar]
     top_micros: int
     width: int
 
@@ -76,12 +76,12 @@ def chart_of(rows: Sequence[UsageRow], first: date, last: date) -> Chart:
     return Chart(bars, top, SLOT * len(days))
 
 
-def _bar(number: int, day: date, usage: UsageRow | None, top: int) -> Bar:
+def _bar(number: int, day: date, usage: UsageRow | None, top: int) -> ChartBar:
     micros = usage.cost_micros if usage else 0
     height = round(HEIGHT * micros / top, 2)
     left = SLOT * number
     x = left + (SLOT - BAR) // 2
-    return Bar(day, usage, left, x, round(HEIGHT - height, 2), height)
+    return ChartBar(day, usage, left, x, round(HEIGHT - height, 2), height)
 
 
 def _round_up(micros: int) -> int:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from apps.engine.errors import CallFailed, CallFault
 from apps.engine.limits import Limits
 from apps.engine.messages import ends_in_beginning, estimate_input, estimate_tools
-from apps.engine.meter import Meter, Reservation
+from apps.engine.meter import CallReservation, Meter
 from apps.engine.ports import Call, CallEnd, Delta, ToolCallPart, WorkerCaller
 from apps.engine.tool_calls import FINISHED, ToolCallAssembly
 from apps.engine.usage import Cost, Price, Usage, estimate_tokens
@@ -108,7 +108,7 @@ class ModelCalls:
                 raise
             return await self._perform(call, target, held, on_delta)
 
-    def _reserve(self, call: Call, target: Target) -> Reservation:
+    def _reserve(self, call: Call, target: Target) -> CallReservation:
         return self._meter.reserve(
             input_tokens=_estimate_read(call),
             wanted_output=call.params.max_tokens or target.max_output_tokens,
@@ -119,7 +119,7 @@ class ModelCalls:
         self,
         call: Call,
         target: Target,
-        held: Reservation,
+        held: CallReservation,
         on_delta: Callable[[Delta], None],
     ) -> Attempt:
         if self._meter.is_bound:
@@ -177,12 +177,16 @@ class ModelCalls:
         return end.usage
 
     def _settled(
-        self, failure: CallFailed, attempt: Attempt, held: Reservation, target: Target
+        self,
+        failure: CallFailed,
+        attempt: Attempt,
+        held: CallReservation,
+        target: Target,
     ) -> AttemptFailed:
         self._settle(attempt, held, target)
         return AttemptFailed(failure, attempt)
 
-    def _settle(self, attempt: Attempt, held: Reservation, target: Target) -> None:
+    def _settle(self, attempt: Attempt, held: CallReservation, target: Target) -> None:
         attempt.cost = self._meter.settle(held, attempt.usage, target.price)
 
 
@@ -235,7 +239,7 @@ def _closed() -> CallFailed:
 
 
 def _estimate(
-    call: Call, attempt: Attempt, failure: CallFailed | None, held: Reservation
+    call: Call, attempt: Attempt, failure: CallFailed | None, held: CallReservation
 ) -> Usage:
     """Estimate the usage of a call for which the provider gave none."""
     text = attempt.text + attempt.reasoning + attempt.written_calls

@@ -9,7 +9,7 @@ from apps.engine.limits import Limits
 from apps.engine.usage import Cost, Price, Usage, cost_of
 
 
-class Reservation(NamedTuple):
+class CallReservation(NamedTuple):
     """Tokens and money set aside for a call in flight."""
 
     input_tokens: int
@@ -38,7 +38,7 @@ class Meter:
 
     def reserve(
         self, *, input_tokens: int, wanted_output: int, price: Price | None
-    ) -> Reservation:
+    ) -> CallReservation:
         """Set aside what a call may need, and shrink its output to what is left.
 
         Raises: LimitReached.
@@ -55,9 +55,9 @@ class Meter:
         self.calls += 1
         self._reserved_tokens += input_tokens + output
         self._reserved_micros += micros
-        return Reservation(input_tokens, output, micros)
+        return CallReservation(input_tokens, output, micros)
 
-    def release(self, held: Reservation) -> None:
+    def release(self, held: CallReservation) -> None:
         """Give back a reservation whose call is never made."""
         self.calls -= 1
         self._reserved_tokens -= held.input_tokens + held.output_tokens
@@ -75,7 +75,7 @@ class Meter:
         if self._in_flight == 0:
             self._waited_s += now - self._busy_since
 
-    def settle(self, held: Reservation, usage: Usage, price: Price | None) -> Cost:
+    def settle(self, held: CallReservation, usage: Usage, price: Price | None) -> Cost:
         """Replace a reservation by what was really used; return its cost."""
         self._reserved_tokens -= held.input_tokens + held.output_tokens
         self._reserved_micros -= held.micros

@@ -22,12 +22,12 @@ from apps.engine.ports import (
     CONDUCTOR,
     Call,
     CallParams,
+    ConductorReply,
     Delta,
     Messages,
     PlanRequest,
     Progress,
     Rejection,
-    Reply,
 )
 from apps.engine.replay import Round
 from apps.engine.rounds import UNNEEDED
@@ -147,7 +147,7 @@ class _Asking:
     number: int
     last_output: str = ""
 
-    async def ask(self, messages: Messages, params: CallParams) -> Reply:
+    async def ask(self, messages: Messages, params: CallParams) -> ConductorReply:
         """Call the conductor model. Raises: CallFailed, LimitReached."""
         run, state, pool = self.run, self.run.state, self.run.pool
 
@@ -178,7 +178,7 @@ class _Asking:
                 attempt.latency_ms,
             )
         )
-        return Reply(attempt.text, attempt.finish_reason)
+        return ConductorReply(attempt.text, attempt.finish_reason)
 
     def _show(self, delta: Delta) -> None:
         if self.run.task.is_watched:

@@ -285,14 +285,14 @@ class PlanRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ConductorReply:
     """A complete answer of the conductor model."""
 
     text: str
     finish_reason: str = "stop"
 
 
-Ask = Callable[[Messages, CallParams], Awaitable[Reply]]
+Ask = Callable[[Messages, CallParams], Awaitable[ConductorReply]]
 """Calls the conductor model; the engine records, meters and limits the call."""
 
 

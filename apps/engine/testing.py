@@ -87,7 +87,7 @@ class ScriptedPlanner:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ScriptedAnswer:
     """An answer piece by piece, and how it ends."""
 
     deltas: tuple[Delta, ...]
@@ -95,12 +95,12 @@ class Answer:
     """None: the stream ends without its end marker. Usage is filled in if it lacks."""
 
 
-def spoken(*texts: str, end: CallEnd | CallFailed | None = None) -> Answer:
+def spoken(*texts: str, end: CallEnd | CallFailed | None = None) -> ScriptedAnswer:
     """Return an answer of these pieces; it is complete unless `end` says otherwise."""
-    return Answer(tuple(Delta(text) for text in texts), end or CallEnd())
+    return ScriptedAnswer(tuple(Delta(text) for text in texts), end or CallEnd())
 
 
-def calling(*calls: tuple[str, str], text: str = "") -> Answer:
+def calling(*calls: tuple[str, str], text: str = "") -> ScriptedAnswer:
     """Return an answer that calls tools, given as (name, arguments).
 
     Each call comes in three pieces: its name, then its arguments in halves.
@@ -114,10 +114,10 @@ def calling(*calls: tuple[str, str], text: str = "") -> Answer:
             ToolCallDelta(index, arguments=arguments[half:]),
         )
         deltas += [Delta(tool_calls=(piece,)) for piece in pieces]
-    return Answer(tuple(deltas), CallEnd(finish_reason="tool_calls"))
+    return ScriptedAnswer(tuple(deltas), CallEnd(finish_reason="tool_calls"))
 
 
-Answerer = Callable[[Call, int], str | CallFailed | Answer]
+Answerer = Callable[[Call, int], str | CallFailed | ScriptedAnswer]
 
 
 @dataclass
@@ -156,7 +156,7 @@ class ScriptedCaller:
             self.in_flight -= 1
             self.closed += not is_whole
 
-    def _ended(self, call: Call, answer: Answer, end: CallEnd) -> CallEnd:
+    def _ended(self, call: Call, answer: ScriptedAnswer, end: CallEnd) -> CallEnd:
         text = "".join(delta.text for delta in answer.deltas)
         usage = end.usage or self._usage(call, text)
         return replace(end, usage=usage, model=end.model or "scripted")
@@ -170,11 +170,11 @@ class ScriptedCaller:
         return Usage(read, written)
 
 
-def _whole(answer: str | CallFailed | Answer) -> Answer:
-    if isinstance(answer, Answer):
+def _whole(answer: str | CallFailed | ScriptedAnswer) -> ScriptedAnswer:
+    if isinstance(answer, ScriptedAnswer):
         return answer
     if isinstance(answer, CallFailed):
-        return Answer((), answer)
+        return ScriptedAnswer((), answer)
     half = len(answer) // 2
     return spoken(answer[:half], answer[half:])
 

@@ -1,8 +1,8 @@
 """The ASGI application under `/v1`.
 
 Starlette routes; everything else is bare ASGI, because every microsecond is paid on
-every request. The middleware stack is the router itself: `Endpoint` is the one boundary
-where errors become answers, on paths that exist and on those that do not.
+every request. The middleware stack is the router itself: `PathHandler` is the one
+boundary where errors become answers, on paths that exist and on those that do not.
 """
 
 from __future__ import annotations
@@ -109,34 +109,36 @@ def create_app(
     batches = batch_handlers(backend, wake_batches)
     messages = message_handlers(backend, starter, streams)
     models = Models(backend)
-    completions = Endpoint({"POST": chat.post}, "chat")
+    completions = PathHandler({"POST": chat.post}, "chat")
     app = Starlette(
         routes=[
             Route(COMPLETIONS, completions),
-            Route("/v1/embeddings", Endpoint({"POST": embedding.post}, "embeddings")),
-            Route("/v1/completions", Endpoint({"POST": texts.post}, "completions")),
+            Route(
+                "/v1/embeddings", PathHandler({"POST": embedding.post}, "embeddings")
+            ),
+            Route("/v1/completions", PathHandler({"POST": texts.post}, "completions")),
             *[
-                Route(path, Endpoint(found, "responses"))
+                Route(path, PathHandler(found, "responses"))
                 for path, found in responses.items()
             ],
             *[
-                Route(path, Endpoint(found, "batches"))
+                Route(path, PathHandler(found, "batches"))
                 for path, found in batches.items()
             ],
             *[
-                Route(path, Endpoint(found, "messages"))
+                Route(path, PathHandler(found, "messages"))
                 for path, found in messages.items()
             ],
-            Route("/v1/models", Endpoint({"GET": models.list}, "models")),
+            Route("/v1/models", PathHandler({"GET": models.list}, "models")),
             Route(
                 "/v1/models/{model_id:path}",
-                Endpoint({"GET": models.retrieve}, "models"),
+                PathHandler({"GET": models.retrieve}, "models"),
             ),
         ]
     )
     # A redirect would turn a POST into a GET, and the client would see no error.
     app.router.redirect_slashes = False
-    app.router.default = Endpoint({})
+    app.router.default = PathHandler({})
     app.middleware_stack = _with_cors(_Shortcut({COMPLETIONS: completions}, app.router))
     return app
 
@@ -156,7 +158,7 @@ def _with_cors(inner: ASGIApp) -> ASGIApp:
 class _Shortcut:
     """Finds the busiest path in one look-up; the router finds the others."""
 
-    def __init__(self, known: Mapping[str, Endpoint], router: ASGIApp) -> None:
+    def __init__(self, known: Mapping[str, PathHandler], router: ASGIApp) -> None:
         self._known = known
         self._router = router
 
@@ -165,7 +167,7 @@ class _Shortcut:
         await find(scope, receive, send)
 
 
-class Endpoint:
+class PathHandler:
     """One path: picks the handler of the method and turns its errors into answers."""
 
     def __init__(self, handlers: Mapping[str, Handler], route: str = "unknown") -> None:

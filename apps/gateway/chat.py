@@ -9,7 +9,7 @@ from django.conf import settings
 from apps.accounts.types import KeyHolder
 from apps.gateway.auth import RUN_SCOPE, authenticate, require_scope
 from apps.gateway.backend import Backend
-from apps.gateway.chat_request import ChatRequest, parse_chat_request
+from apps.gateway.chat_request import CompletionRequest, parse_chat_request
 from apps.gateway.chat_serializers import completion_document, created_of
 from apps.gateway.chat_stream import ChatStreamEncoder
 from apps.gateway.chunks import ChunkWriter
@@ -53,7 +53,11 @@ class ChatCompletions:
 
 
 def _encoder(
-    request: ChatRequest, holder: KeyHolder, started: RunHandle, *, has_events: bool
+    request: CompletionRequest,
+    holder: KeyHolder,
+    started: RunHandle,
+    *,
+    has_events: bool,
 ) -> ChatStreamEncoder:
     model = request.asked.model
     progress = request.asked.progress_for(holder)

@@ -49,7 +49,7 @@ USED_FIELDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class ChatRequest:
+class CompletionRequest:
     """A chat completion as asked for, checked."""
 
     asked: ChatTask
@@ -57,7 +57,7 @@ class ChatRequest:
     """True: `stream_options.include_usage` was set."""
 
 
-def parse_chat_request(raw: bytes, *, max_prompt_bytes: int) -> ChatRequest:
+def parse_chat_request(raw: bytes, *, max_prompt_bytes: int) -> CompletionRequest:
     """Return the request in `raw`. Raises: InvalidInput naming the field at fault."""
     body = parse_object(raw)
     _refuse_unsupported(body)
@@ -78,7 +78,7 @@ def parse_chat_request(raw: bytes, *, max_prompt_bytes: int) -> ChatRequest:
         narrowing=wishes.narrowing,
         ignored=ignored_names(body, USED_FIELDS),
     )
-    return ChatRequest(
+    return CompletionRequest(
         asked=asked,
         wants_usage=read_bool(options, "include_usage", at="stream_options."),
     )

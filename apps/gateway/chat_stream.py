@@ -20,7 +20,7 @@ from apps.gateway.chat_serializers import (
     usage_document,
 )
 from apps.gateway.chunks import DONE, ChunkWriter
-from apps.gateway.errors import Failure, failure_of_run
+from apps.gateway.errors import ApiFailure, failure_of_run
 from apps.gateway.reasoning_progress import ProgressLines
 from apps.gateway.step_events import step_event
 from apps.gateway.tool_calls import SentCalls, with_ids
@@ -29,7 +29,7 @@ from apps.runs.types import RunSummary, Signal
 ANSWER, PROGRESS, CALLS, EVENT = "answer", "progress", "calls", "event"
 Piece = tuple[str, str | tuple[ToolCallDelta, ...]]
 """A kind, and a text; for CALLS pieces of tool calls."""
-DIVERGED = Failure(
+DIVERGED = ApiFailure(
     502, "answer_changed", "the final answer is not the text that was sent before"
 )
 
@@ -126,7 +126,7 @@ class ChatStreamEncoder:
         return self._writer.finish(reason, None) + usage
 
 
-def _error(failure: Failure) -> bytes:
+def _error(failure: ApiFailure) -> bytes:
     # Without `[DONE]`: that marker promises a complete answer.
     return b"data: " + orjson.dumps(failure.body()) + b"\n\n"
 

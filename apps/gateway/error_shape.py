@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from apps.gateway.errors import Failure
+from apps.gateway.errors import ApiFailure
 
 
 class ErrorShape(Protocol):
@@ -15,15 +15,15 @@ class ErrorShape(Protocol):
     request_id_header: bytes
     """Carries the request id beside `x-request-id`; empty: nothing does."""
 
-    def status(self, failure: Failure) -> int:
+    def status(self, failure: ApiFailure) -> int:
         """Return the status of the answer."""
         ...
 
-    def document(self, failure: Failure, request_id: str) -> dict[str, Any]:
+    def document(self, failure: ApiFailure, request_id: str) -> dict[str, Any]:
         """Return the JSON body of the answer."""
         ...
 
-    def event(self, failure: Failure, request_id: str) -> bytes:
+    def event(self, failure: ApiFailure, request_id: str) -> bytes:
         """Return the last event of a stream that had begun."""
         ...
 
@@ -33,15 +33,15 @@ class OpenAiErrors:
 
     request_id_header = b""
 
-    def status(self, failure: Failure) -> int:
+    def status(self, failure: ApiFailure) -> int:
         """Return the status of the answer."""
         return failure.status
 
-    def document(self, failure: Failure, request_id: str) -> dict[str, Any]:
+    def document(self, failure: ApiFailure, request_id: str) -> dict[str, Any]:
         """Return the JSON body of the answer."""
         return failure.body()
 
-    def event(self, failure: Failure, request_id: str) -> bytes:
+    def event(self, failure: ApiFailure, request_id: str) -> bytes:
         """Return the last event of a stream that had begun."""
         return b"data: " + orjson.dumps(failure.body()) + b"\n\n"
 

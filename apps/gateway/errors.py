@@ -1,6 +1,6 @@
 """The one translation of the product's errors into the OpenAI error shape.
 
-Every failure becomes a `Failure`: status, code, message, `param`, and what a client
+Every failure becomes a `ApiFailure`: status, code, message, `param`, and what a client
 should do next. How a run that did not complete is answered:
 
 | run.failed code | status | code | clients retry |
@@ -93,7 +93,7 @@ class ClientGone(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ApiFailure:
     """An error as an OpenAI client will see it."""
 
     status: int
@@ -140,15 +140,15 @@ class Failure:
         return headers
 
 
-INTERNAL_FAILURE = Failure(
+INTERNAL_FAILURE = ApiFailure(
     500, "internal_error", "the server failed; the request id leads to the reason"
 )
 
 
-def failure_of_error(error: ConductorError) -> Failure:
+def failure_of_error(error: ConductorError) -> ApiFailure:
     """Translate an error that was raised on purpose."""
     is_unknown_model = error.http_status == 404 and error.param == "model"
-    return Failure(
+    return ApiFailure(
         status=400 if error.http_status == 409 else error.http_status,
         code="model_not_found" if is_unknown_model else error.code,
         message=error.message,
@@ -167,7 +167,7 @@ def _is_final(error: ConductorError) -> bool:
 
 def failure_of_run(
     end: RunFailed | RunCancelled, *, question: str = "messages"
-) -> Failure:
+) -> ApiFailure:
     """Translate the end of a run without an answer.
 
     `question`: the field of the request that holds the conversation.
@@ -175,26 +175,26 @@ def failure_of_run(
     if isinstance(end, RunCancelled):
         return _failure_of_cancel(end.reason)
     if end.code == "limit_cost":
-        return Failure(402, QUOTA, end.message)
+        return ApiFailure(402, QUOTA, end.message)
     if end.code == QUOTA:
-        return Failure(429, QUOTA, end.message, is_final=True)
+        return ApiFailure(429, QUOTA, end.message, is_final=True)
     if end.code == "limit_wall_time":
-        return Failure(504, "timeout", end.message, is_final=True)
+        return ApiFailure(504, "timeout", end.message, is_final=True)
     if end.code.startswith("limit_"):
-        return Failure(400, end.code, end.message)
+        return ApiFailure(400, end.code, end.message)
     if end.code == "policy_denied":
-        return Failure(403, "policy_denied", end.message)
+        return ApiFailure(403, "policy_denied", end.message)
     if end.code in OF_THE_MESSAGES:
-        return Failure(400, end.code, end.message, param=question)
+        return ApiFailure(400, end.code, end.message, param=question)
     is_final = end.is_lasting or end.code in FINAL_CODES
-    return Failure(502, end.code, end.message, is_final=is_final)
+    return ApiFailure(502, end.code, end.message, is_final=is_final)
 
 
-def _failure_of_cancel(reason: str) -> Failure:
+def _failure_of_cancel(reason: str) -> ApiFailure:
     if reason == CLIENT_CLOSED:
-        return Failure(499, CLIENT_CLOSED, "the client closed the connection")
+        return ApiFailure(499, CLIENT_CLOSED, "the client closed the connection")
     if reason == SHUTDOWN:
-        return Failure(503, "overloaded", "the server is restarting")
-    return Failure(
+        return ApiFailure(503, "overloaded", "the server is restarting")
+    return ApiFailure(
         403, "run_cancelled", f"the run was cancelled: {reason}", is_final=True
     )

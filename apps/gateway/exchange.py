@@ -22,9 +22,9 @@ from apps.core.ids import new_id
 from apps.gateway.error_shape import OPENAI_ERRORS, ErrorShape
 from apps.gateway.errors import (
     INTERNAL_FAILURE,
+    ApiFailure,
     BodyTooSlow,
     ClientGone,
-    Failure,
     UnsupportedBody,
 )
 
@@ -171,7 +171,7 @@ class Exchange:
         )
 
     async def send_failure(
-        self, failure: Failure, headers: Sequence[tuple[bytes, bytes]] = ()
+        self, failure: ApiFailure, headers: Sequence[tuple[bytes, bytes]] = ()
     ) -> None:
         """Answer with an error, or end the stream with one if it has begun.
 

@@ -15,7 +15,7 @@ from typing import Generic
 from apps.engine.events import RunCompleted
 from apps.engine.ports import Progress, ToolCallDelta
 from apps.gateway.chat_stream import DIVERGED
-from apps.gateway.errors import Failure, failure_of_run
+from apps.gateway.errors import ApiFailure, failure_of_run
 from apps.gateway.output import Diverged, ItemMaker, ItemT, OutputWriter
 from apps.gateway.reasoning_progress import ProgressLines
 from apps.gateway.tool_calls import with_ids
@@ -102,10 +102,10 @@ class ItemStreamEncoder(ABC, Generic[ItemT]):
         """Return what follows the items of a complete answer."""
 
     @abstractmethod
-    def _fail(self, failure: Failure, summary: RunSummary | None) -> bytes:
+    def _fail(self, failure: ApiFailure, summary: RunSummary | None) -> bytes:
         """Return the events that tell a failure; None: it is not on record."""
 
-    def _failed(self, failure: Failure, summary: RunSummary | None = None) -> bytes:
+    def _failed(self, failure: ApiFailure, summary: RunSummary | None = None) -> bytes:
         self._output.abandon()
         return self._fail(failure, summary)
 

@@ -46,7 +46,7 @@ MAX_ID = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class ParsedMessages:
     """What is asked, in both forms that a run needs."""
 
     prompt: str
@@ -56,14 +56,14 @@ class Conversation:
     """True: parts of the messages are marked for a provider's cache."""
 
 
-def read_messages(body: Mapping[str, Any], max_bytes: int) -> Conversation:
+def read_messages(body: Mapping[str, Any], max_bytes: int) -> ParsedMessages:
     """Return the field `messages`. Raises: InvalidInput naming the place at fault."""
     given = body.get("messages")
     if not isinstance(given, list):
         raise type_error("messages", "a list of messages", given)
     if len(given) == 1 and (text := _plain_text(given[0])):
         check_text(text, max_bytes, "messages")
-        return Conversation(text, ())
+        return ParsedMessages(text, ())
     messages = tuple(
         [
             _spoken(message) or _read_message(message, f"messages[{index}]")
@@ -83,7 +83,7 @@ def _plain_text(message: Any) -> str:
 
 def settle(
     messages: Messages, max_bytes: int, where: str, *, is_as_sent: bool = False
-) -> Conversation:
+) -> ParsedMessages:
     """Check a conversation that stands at `where`, and return what a run takes of it.
 
     `is_as_sent`: the request has these very messages, so one can be named by its
@@ -101,8 +101,8 @@ def settle(
     check_text(prompt, max_bytes, where)
     is_plain = len(messages) == 1 and isinstance(messages[0]["content"], str)
     if is_plain:
-        return Conversation(prompt, ())
-    return Conversation(prompt, messages, has_cache_marks(messages))
+        return ParsedMessages(prompt, ())
+    return ParsedMessages(prompt, messages, has_cache_marks(messages))
 
 
 def check_text(prompt: str, max_bytes: int, where: str) -> None:

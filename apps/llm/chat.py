@@ -16,7 +16,7 @@ from functools import lru_cache
 from apps.llm import bounds
 from apps.llm.embeddings import embed
 from apps.llm.errors import BadResponse
-from apps.llm.http import HeaderPairs, HttpTransport, Post, Reply
+from apps.llm.http import HeaderPairs, HttpReply, HttpTransport, Post
 from apps.llm.http_common import expect_success, request_headers
 from apps.llm.prefill import prepare
 from apps.llm.protocols.registry import protocol_of
@@ -98,7 +98,7 @@ class ChatClient:
 
     async def _post(
         self, endpoint: Endpoint, request: ChatRequest, *, is_stream: bool
-    ) -> Reply:
+    ) -> HttpReply:
         protocol = protocol_of(endpoint)
         return await self._transport.post(
             Post(
@@ -110,7 +110,7 @@ class ChatClient:
             )
         )
 
-    async def _expect_events(self, endpoint: Endpoint, reply: Reply) -> None:
+    async def _expect_events(self, endpoint: Endpoint, reply: HttpReply) -> None:
         await expect_success(endpoint, reply)
         kind = reply.headers.get("content-type", "")
         if "json" in kind:  # an error in a 200 answer is worth reading
@@ -119,7 +119,7 @@ class ChatClient:
             raise BadResponse(f"{endpoint.name!r}: not an event stream")
 
     async def _read_answer(
-        self, endpoint: Endpoint, reply: Reply
+        self, endpoint: Endpoint, reply: HttpReply
     ) -> tuple[Delta, Finish]:
         """Return an answer that comes as one body. Raises: LlmError."""
         limit = self._max_characters * bounds.BODY_BYTES_PER_CHARACTER

@@ -129,18 +129,18 @@ class HttpTransport:
         self._is_closed = True
         await self._transport.aclose()
 
-    async def post(self, post: Post) -> Reply:
+    async def post(self, post: Post) -> HttpReply:
         """Send `post` and return its reply as soon as the head has come.
 
         The caller closes the reply. Raises: LlmError.
         """
         return await self._send("POST", post, post.body)
 
-    async def get(self, get: Get) -> Reply:
+    async def get(self, get: Get) -> HttpReply:
         """Send `get`; like `post`. Raises: LlmError."""
         return await self._send("GET", get, b"")
 
-    async def _send(self, method: str, asked: Post | Get, body: bytes) -> Reply:
+    async def _send(self, method: str, asked: Post | Get, body: bytes) -> HttpReply:
         if self._is_closed:
             raise ConnectFailed(f"{asked.name!r}: this process is shutting down")
         deadline = _Deadline(asked)
@@ -157,7 +157,7 @@ class HttpTransport:
         except aiohttp.ClientError:
             unreadable = BadResponse(f"{asked.name!r}: the answer is not HTTP")
         else:
-            return Reply(response, deadline)
+            return HttpReply(response, deadline)
         # Raised out here, without the cause: that one carries the request's headers.
         raise unreadable
 
@@ -215,7 +215,7 @@ class _Connection(ResponseHandler):
                 self.transport.close()
 
 
-class Reply:
+class HttpReply:
     """The answer to a request: status and headers now, the body piece by piece."""
 
     __slots__ = (

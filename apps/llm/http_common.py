@@ -7,7 +7,7 @@ import time
 from apps.llm.bounds import MAX_REFUSAL_BYTES
 from apps.llm.error_classification import refusal
 from apps.llm.errors import BadRequest, BadResponse, Unauthorized
-from apps.llm.http import HeaderPairs, Reply
+from apps.llm.http import HeaderPairs, HttpReply
 from apps.llm.protocols.registry import protocol_of
 from apps.llm.types import Endpoint
 
@@ -32,7 +32,7 @@ def request_headers(endpoint: Endpoint, *, accept: str) -> HeaderPairs:
     return headers + endpoint.extra_headers
 
 
-async def expect_success(endpoint: Endpoint, reply: Reply) -> None:
+async def expect_success(endpoint: Endpoint, reply: HttpReply) -> None:
     """Return if the answer is a plain 200. Raises: LlmError saying what it is."""
     if reply.status != 200:
         body = await reply.read_some(MAX_REFUSAL_BYTES)

@@ -78,6 +78,6 @@ def _drawn(round_: RoundStory) -> DrawnRound:
     return DrawnRound(round_, layout, tuple(DrawnStep(s, n) for s, n in pairs))
 
 
-def _overlaps(bar: timeline.Bar, bars: Sequence[timeline.Bar]) -> int:
+def _overlaps(bar: timeline.TimelineBar, bars: Sequence[timeline.TimelineBar]) -> int:
     """Return how many calls were in flight when `bar` started, itself included."""
     return sum(b.start_ms <= bar.start_ms < b.start_ms + b.duration_ms for b in bars)

@@ -24,7 +24,7 @@ OVER = frozenset({"completed", "failed", "cancelled"})
 
 
 @dataclass(slots=True)
-class Call:
+class CallView:
     """One call to a model: an attempt of a step, or the conductor being asked."""
 
     number: int
@@ -72,12 +72,12 @@ class StepStory:
     """Sequence number of the last entry that changed what is shown."""
     state: str = "waiting"
     """waiting, running, retrying, completed, failed, skipped or cancelled."""
-    calls: list[Call] = field(default_factory=list)
+    calls: list[CallView] = field(default_factory=list)
     text: str = ""
     reasoning: str = ""
     tool_calls: tuple[ShownCall, ...] = ()
     """What the response wants called."""
-    answered_by: Call | None = None
+    answered_by: CallView | None = None
     """The call whose response stands; others may have been made after it."""
     fault: str = ""
     message: str = ""
@@ -98,12 +98,12 @@ class StepStory:
         return f"{self.touched}-{self.state}"
 
     @property
-    def last_call(self) -> Call | None:
+    def last_call(self) -> CallView | None:
         """Return the attempt that answered, else the latest."""
         return self.answered_by or (self.calls[-1] if self.calls else None)
 
     @property
-    def running_calls(self) -> list[Call]:
+    def running_calls(self) -> list[CallView]:
         """Return the attempts in flight; two of them are rivals."""
         return [call for call in self.calls if call.state == "running"]
 
@@ -112,7 +112,7 @@ class StepStory:
         """Return the number of the first attempt in flight; only one of them speaks."""
         return self.running_calls[0].number if self.running_calls else 0
 
-    def call(self, number: int) -> Call:
+    def call(self, number: int) -> CallView:
         """Return an attempt. Raises: StopIteration if there is none of that number."""
         return next(call for call in reversed(self.calls) if call.number == number)
 
@@ -127,7 +127,7 @@ class StepStory:
         return self.worker != self.planned_worker
 
     @property
-    def failed_calls(self) -> list[Call]:
+    def failed_calls(self) -> list[CallView]:
         """Return the attempts that ended without an answer."""
         return [call for call in self.calls if call.state in {"failed", "unknown"}]
 
@@ -137,7 +137,7 @@ class StepStory:
         return self.message not in {call.message for call in self.failed_calls}
 
     @property
-    def beaten_calls(self) -> list[Call]:
+    def beaten_calls(self) -> list[CallView]:
         """Return the attempts that were closed because another one was quicker."""
         if self.state != "completed":
             return []
@@ -165,7 +165,7 @@ class RoundStory:
 
     index: int
     touched: int
-    calls: list[Call] = field(default_factory=list)
+    calls: list[CallView] = field(default_factory=list)
     """The conductor's calls; a completed one with a fault was rejected."""
     planner: str = ""
     reasoning: str = ""
@@ -189,7 +189,7 @@ class RoundStory:
         return f"{self.touched}-{self.state}"
 
     @property
-    def rejected(self) -> list[Call]:
+    def rejected(self) -> list[CallView]:
         """Return the conductor's calls that led to no plan."""
         return [call for call in self.calls if call.fault]
 
@@ -294,7 +294,7 @@ class RunStory:
         return self.is_over or any(call.state != "running" for call in calls)
 
     @property
-    def planning_calls(self) -> list[Call]:
+    def planning_calls(self) -> list[CallView]:
         """Return every call to the conductor."""
         return [call for round_ in self.rounds for call in round_.calls]
 

@@ -34,7 +34,7 @@ from apps.playground.message_view import shown_calls, shown_images
 from apps.playground.run_view import (
     CLOSED_BY_US,
     OVER,
-    Call,
+    CallView,
     RoundStory,
     RunStory,
     StepStory,
@@ -118,7 +118,7 @@ class _ViewBuilder:
     def _(self, event: PlanRequested) -> None:
         round_ = self._round(event.round)
         round_.calls.append(
-            Call(event.attempt, "", self._at, event.messages, self._seq)
+            CallView(event.attempt, "", self._at, event.messages, self._seq)
         )
 
     @_hear.register
@@ -168,7 +168,9 @@ class _ViewBuilder:
     def _(self, event: StepStarted) -> None:
         step = self._step(event.round, event.step)
         step.state = "running"
-        call = Call(event.attempt, event.worker, self._at, event.messages, self._seq)
+        call = CallView(
+            event.attempt, event.worker, self._at, event.messages, self._seq
+        )
         call.note = _note(step, call)
         step.calls.append(call)
 
@@ -245,7 +247,7 @@ class _ViewBuilder:
                 # It was sent; what it used was never recorded.
                 call.state, call.cost = state, Cost(0, has_unknown=True)
 
-    def _add(self, call: Call) -> None:
+    def _add(self, call: CallView) -> None:
         self.story.usage += call.usage
         self.story.cost += call.cost
 
@@ -257,7 +259,7 @@ class _ViewBuilder:
         rounds[-1].touched = self._seq
         return rounds[-1]
 
-    def _plan_call(self, round_index: int, attempt: int) -> Call:
+    def _plan_call(self, round_index: int, attempt: int) -> CallView:
         calls = self._round(round_index).calls
         return next(call for call in reversed(calls) if call.number == attempt)
 
@@ -268,7 +270,7 @@ class _ViewBuilder:
         return round_.steps[index]
 
 
-def _note(step: StepStory, call: Call) -> str:
+def _note(step: StepStory, call: CallView) -> str:
     """Return why a call was made beside or after others of its step."""
     if step.running_calls:
         return RIVAL

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from apps.playground.run_view import Call, RunStory
+from apps.playground.run_view import CallView, RunStory
 
 MIN_SPAN_MS = 100
 MIN_BAR_PERCENT = 0.6
@@ -21,7 +21,7 @@ MAX_TICKS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class TimelineBar:
     """One call as a bar."""
 
     label: str
@@ -50,7 +50,7 @@ class Tick:
 class Timeline:
     """All bars of a run, in the order they started."""
 
-    bars: tuple[Bar, ...]
+    bars: tuple[TimelineBar, ...]
     ticks: tuple[Tick, ...]
     span_ms: int
 
@@ -69,7 +69,7 @@ def lay_out(story: RunStory, now: datetime) -> Timeline:
     return Timeline(tuple(bars), _ticks(span), span)
 
 
-def _calls(story: RunStory) -> list[tuple[Call, str, str]]:
+def _calls(story: RunStory) -> list[tuple[CallView, str, str]]:
     rows = [
         (call, "Conductor", f"plan-{round_.index}")
         for round_ in story.rounds
@@ -84,15 +84,15 @@ def _calls(story: RunStory) -> list[tuple[Call, str, str]]:
 
 
 def _bar(
-    story: RunStory, span: int, call: Call, end: datetime, label: str, anchor: str
-) -> Bar:
+    story: RunStory, span: int, call: CallView, end: datetime, label: str, anchor: str
+) -> TimelineBar:
     start_ms = _between(story.created_at or end, call.started_at)
     length = call.latency_ms
     if length is None:
         length = max(_between(call.started_at, end), 0)
     start = min(100 * start_ms / span, 100 - MIN_BAR_PERCENT)
     first = call.first_token_ms
-    return Bar(
+    return TimelineBar(
         label=label,
         anchor=anchor,
         kind="step" if call.worker else "conductor",

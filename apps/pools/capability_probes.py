@@ -30,7 +30,7 @@ TOOL = "note_number"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProbeAnswer:
     """A complete answer."""
 
     text: str
@@ -52,7 +52,7 @@ class Probe:
     """A question, and how to tell by the answer that a model has an ability."""
 
     request: ChatRequest
-    shows: Callable[[Answer], bool]
+    shows: Callable[[ProbeAnswer], bool]
 
 
 async def abilities_shown(
@@ -68,7 +68,9 @@ async def abilities_shown(
     return {name: shown for name, shown in found if shown is not None}
 
 
-async def ask(client: ChatClient, endpoint: Endpoint, request: ChatRequest) -> Answer:
+async def ask(
+    client: ChatClient, endpoint: Endpoint, request: ChatRequest
+) -> ProbeAnswer:
     """Return a model's whole answer, streamed as runs stream it. Raises: LlmError."""
     deltas: list[Delta] = []
     finish, model = "", ""
@@ -79,7 +81,7 @@ async def ask(client: ChatClient, endpoint: Endpoint, request: ChatRequest) -> A
             else:
                 deltas.append(item)
     pieces = [piece for delta in deltas for piece in delta.tool_calls]
-    return Answer(
+    return ProbeAnswer(
         text="".join(delta.text for delta in deltas),
         tool_names=tuple(piece.name for piece in pieces if piece.name),
         arguments="".join(piece.arguments for piece in pieces),
@@ -113,11 +115,11 @@ def _png() -> str:
     return "data:image/png;base64," + base64.b64encode(image).decode()
 
 
-def _counts_one_image(answer: Answer) -> bool:
+def _counts_one_image(answer: ProbeAnswer) -> bool:
     return bool(re.search(r"\b(?:1|one)\b", answer.text, re.IGNORECASE))
 
 
-def _calls_the_tool(answer: Answer) -> bool:
+def _calls_the_tool(answer: ProbeAnswer) -> bool:
     try:
         arguments = json.loads(answer.arguments)
     except ValueError:
@@ -125,7 +127,7 @@ def _calls_the_tool(answer: Answer) -> bool:
     return answer.tool_names == (TOOL,) and arguments == {"number": 42}
 
 
-def _goes_on(answer: Answer) -> bool:
+def _goes_on(answer: ProbeAnswer) -> bool:
     return answer.text.lstrip().startswith("DELTA")
 
 

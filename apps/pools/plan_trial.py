@@ -12,16 +12,16 @@ from apps.engine.errors import PlanRejected
 from apps.engine.plan import validate
 from apps.engine.ports import (
     CallParams,
+    ConductorReply,
     Messages,
     PlanRequest,
     Pool,
     PoolWorker,
-    Reply,
     Task,
 )
 from apps.llm.chat import ChatClient
 from apps.llm.types import ChatRequest, Endpoint
-from apps.pools.capability_probes import Answer, ask
+from apps.pools.capability_probes import ProbeAnswer, ask
 from apps.pools.planning import conductor_planner
 from apps.pools.types import ConductorSnapshot
 
@@ -35,7 +35,7 @@ WORKERS = ("first", "second", "third")
 class PlanTrial:
     """What a model wrote when it was asked for a plan."""
 
-    answer: Answer
+    answer: ProbeAnswer
     steps: int | None
     """Of its plan. None: it wrote none that can be used."""
     fault: str = ""
@@ -51,9 +51,9 @@ async def plan_try(
 
     `endpoint` is the conductor's, with the patience of the caller.
     """
-    answers: list[Answer] = []
+    answers: list[ProbeAnswer] = []
 
-    async def ask_model(messages: Messages, params: CallParams) -> Reply:
+    async def ask_model(messages: Messages, params: CallParams) -> ConductorReply:
         request = ChatRequest(
             messages=messages,
             max_tokens=params.max_tokens,
@@ -61,7 +61,7 @@ async def plan_try(
             response_format=params.response_format,
         )
         answers.append(await ask(client, endpoint, request))
-        return Reply(answers[-1].text, answers[-1].finish_reason)
+        return ConductorReply(answers[-1].text, answers[-1].finish_reason)
 
     pool = Pool(
         tuple(PoolWorker(name) for name in WORKERS),

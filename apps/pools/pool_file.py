@@ -31,9 +31,9 @@ from apps.pools.param_fields import Budget, Effort, ExtraBody, ExtraParams
 from apps.pools.value_types import (
     MICROS,
     BaseUrl,
+    InputPart,
     ModelName,
     Name,
-    Part,
     Prose,
     Seconds,
     Tokens,
@@ -67,7 +67,7 @@ TIER_LIMITS: dict[TierName, dict[str, int]] = {
 # --- parts ---------------------------------------------------------------------------
 
 
-class PriceDocument(Part):
+class PriceDocument(InputPart):
     """A price in US dollars per million tokens, from a day on."""
 
     valid_from: dt.date
@@ -85,7 +85,7 @@ class PriceDocument(Part):
         }
 
 
-class TimeoutsDocument(Part):
+class TimeoutsDocument(InputPart):
     """Overrides of the site's timeouts, in whole seconds."""
 
     connect_s: Seconds | None = None
@@ -96,7 +96,7 @@ class TimeoutsDocument(Part):
     total_s: Seconds | None = None
 
 
-class EndpointDocument(Part):
+class EndpointDocument(InputPart):
     """Where a model is served: common to workers and conductors."""
 
     name: Name
@@ -142,7 +142,7 @@ class ConductorDocument(EndpointDocument):
     temperature: Decimal | None = Field(default=None, ge=0, le=2, decimal_places=2)
 
 
-class TierDocument(Part):
+class TierDocument(InputPart):
     """What differs from a tier's usual limits."""
 
     planner: TierPlanner | None = None
@@ -175,7 +175,7 @@ class TierDocument(Part):
         }
 
 
-class PoolPart(Part):
+class PoolPart(InputPart):
     """The pool itself."""
 
     name: Name
@@ -187,7 +187,7 @@ class PoolPart(Part):
     """None: keep what it is; a team's first pool becomes its default."""
 
 
-class PoolDocument(Part):
+class PoolDocument(InputPart):
     """A complete pool file."""
 
     pool: PoolPart

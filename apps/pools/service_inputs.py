@@ -29,9 +29,9 @@ from apps.pools.pool_file import MAX_WORKERS, TierDocument, TimeoutsDocument
 from apps.pools.value_types import (
     MICROS,
     BaseUrl,
+    InputPart,
     ModelName,
     Name,
-    Part,
     Prose,
     Tokens,
     Usd,
@@ -45,7 +45,7 @@ MAX_FAULTS = 50
 EARLIEST, LATEST = dt.date(2000, 1, 1), dt.date(2100, 1, 1)
 """A price from any other day is a mistyped one."""
 
-InputT = TypeVar("InputT", bound=Part)
+InputT = TypeVar("InputT", bound=InputPart)
 
 
 def secret_complaint(secret: str) -> str:
@@ -85,7 +85,7 @@ WorkerIds = Annotated[
 ]
 
 
-class CredentialInput(Part):
+class CredentialInput(InputPart):
     """A new credential. Its base URL decides where it is sent, for good."""
 
     name: Label
@@ -93,7 +93,7 @@ class CredentialInput(Part):
     secret: Secret
 
 
-class CredentialChange(Part):
+class CredentialChange(InputPart):
     """What may change of a credential: never where it is sent."""
 
     name: Label
@@ -101,7 +101,7 @@ class CredentialChange(Part):
     """None: keep the present one."""
 
 
-class ListingInput(Part):
+class ListingInput(InputPart):
     """Whose models to list, and with which key."""
 
     base_url: BaseUrl
@@ -110,7 +110,7 @@ class ListingInput(Part):
     secret: Secret | None = None
 
 
-class PriceInput(Part):
+class PriceInput(InputPart):
     """A price in US dollars per million tokens."""
 
     valid_from: Annotated[dt.date, Field(ge=EARLIEST, le=LATEST)] | None = None
@@ -130,7 +130,7 @@ class PriceInput(Part):
         }
 
 
-class EndpointInput(Part):
+class EndpointInput(InputPart):
     """Where a model is served: common to workers and conductors."""
 
     name: Name
@@ -220,7 +220,7 @@ class ConductorInput(EndpointInput):
         }
 
 
-class PoolInput(Part):
+class PoolInput(InputPart):
     """A pool."""
 
     name: Name

@@ -94,7 +94,7 @@ Usd = Annotated[
 ]
 
 
-class Part(BaseModel):
+class InputPart(BaseModel):
     """A group of fields; unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)

@@ -8,10 +8,12 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
 
-from apps.rest.errors import INTERNAL_FAILURE, Failure
+from apps.rest.errors import INTERNAL_FAILURE, RestFailure
 
 ROOT = "/api/"
-BAD_REQUEST = Failure(400, "invalid_request_error", "the request is not well formed")
+BAD_REQUEST = RestFailure(
+    400, "invalid_request_error", "the request is not well formed"
+)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -28,5 +30,5 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return defaults.server_error(request)
 
 
-def _as_json(failure: Failure) -> JsonResponse:
+def _as_json(failure: RestFailure) -> JsonResponse:
     return JsonResponse(failure.body(), status=failure.status)

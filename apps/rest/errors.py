@@ -48,7 +48,7 @@ class CsrfFailed(NotAllowed):
     code = "csrf_failed"
 
 
-class UnsupportedBody(InvalidInput):
+class UnsupportedMediaType(InvalidInput):
     """The request body is declared to be something other than JSON."""
 
     code = "unsupported_media_type"
@@ -68,7 +68,7 @@ class _MethodNotAllowed(InvalidInput):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class RestFailure:
     """An error as a caller will see it."""
 
     status: int
@@ -102,7 +102,7 @@ class Failure:
         return headers
 
 
-INTERNAL_FAILURE = Failure(
+INTERNAL_FAILURE = RestFailure(
     500, "internal_error", "the server failed; the request id leads to the reason"
 )
 
@@ -129,11 +129,11 @@ def fields_of_detail(detail: Any) -> dict[str, list[str]]:
     return fields
 
 
-def _failure_of(exc: Exception) -> Failure:
+def _failure_of(exc: Exception) -> RestFailure:
     error = _own_error(exc)
     if error is None:
         return INTERNAL_FAILURE
-    return Failure(
+    return RestFailure(
         status=error.http_status,
         code=error.code,
         message=error.message,

@@ -100,7 +100,7 @@ def _ways_out(output: type[Output]) -> tuple[WayOut, ...]:
     )
 
 
-class Text(serializers.CharField):
+class TextField(serializers.CharField):
     """A text; numbers and truth values are none."""
 
     def to_internal_value(self, data: Any) -> str:
@@ -173,7 +173,7 @@ class Word(serializers.ChoiceField):
         return super().to_internal_value(data)
 
 
-class Dollars(Text):
+class Dollars(TextField):
     """An amount that comes in, as decimal text: money is never a binary fraction."""
 
     def __init__(self, **options: Any) -> None:

@@ -21,7 +21,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from apps.core.errors import InvalidInput, PayloadTooLarge
-from apps.rest.errors import UnsupportedBody
+from apps.rest.errors import UnsupportedMediaType
 
 MAX_DIGITS = 19
 """Whole numbers of 64 bits have no more."""
@@ -79,13 +79,15 @@ def read_object(request: Request) -> dict[str, Any]:
     """
     kind = request.META.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
     if kind not in ("", StrictJSONParser.media_type):
-        raise UnsupportedBody(
+        raise UnsupportedMediaType(
             f"the body is declared as {kind[:100]!r}; send JSON with the header "
             "'Content-Type: application/json'"
         )
     encoding = request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower()
     if encoding not in ("", "identity"):
-        raise UnsupportedBody(f"the body is encoded as {encoding[:100]!r}; send plain")
+        raise UnsupportedMediaType(
+            f"the body is encoded as {encoding[:100]!r}; send plain"
+        )
     return StrictJSONParser().parse(cast(IO[bytes], request._request))
 
 

@@ -91,7 +91,7 @@ urlpatterns: list[URLPattern] = [
     ),
     path("budgets/", budgets.Budgets.as_view(), name="budgets"),
     path("budgets/<uuid:budget_id>/", budgets.OneBudget.as_view(), name="budget"),
-    path("retention/", retention.Retention.as_view(), name="retention"),
+    path("retention/", retention.RetentionView.as_view(), name="retention"),
     path("holds/", retention.Holds.as_view(), name="holds"),
     path("holds/<uuid:hold_id>/", retention.OneHold.as_view(), name="hold"),
     path(
@@ -99,7 +99,7 @@ urlpatterns: list[URLPattern] = [
         retention.HoldRelease.as_view(),
         name="hold_release",
     ),
-    path("usage/", usage.Usage.as_view(), name="usage"),
+    path("usage/", usage.UsageView.as_view(), name="usage"),
     path("runs/", runs.Runs.as_view(), name="runs"),
     path("runs/estimate/", runs.RunEstimate.as_view(), name="run_estimate"),
     path("runs/<uuid:run_id>/", runs.OneRun.as_view(), name="run"),

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from apps.simulator import families
-from apps.simulator.briefing import Briefing, Earlier, Role
+from apps.simulator.briefing import Briefing, Earlier, StepRole
 from apps.simulator.chance import draw, pick
 from apps.simulator.families import programs
 from apps.simulator.families.solution import Claim, Family, Solution
@@ -24,7 +24,7 @@ SIGNATURE = "\n\n— simulated worker "
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SimulatedAnswer:
     """A worker's answer: the short form first, as a program would want it."""
 
     short: str
@@ -33,14 +33,14 @@ class Answer:
     """The whole answer in Markdown, without the signature."""
 
 
-def signed(answer: Answer, worker: SimulatedWorker) -> str:
+def signed(answer: SimulatedAnswer, worker: SimulatedWorker) -> str:
     """Return the text as it is sent, with the line that says who wrote it."""
     return f"{answer.text}{SIGNATURE}{worker.name}"
 
 
 def answer(
     worker: SimulatedWorker, briefing: Briefing, seed: int, begun: str = ""
-) -> Answer:
+) -> SimulatedAnswer:
     """Return what `worker` answers to `briefing`.
 
     An answer that has `begun` is finished with what it claims, right or wrong.
@@ -51,7 +51,7 @@ def answer(
     solved = _solved(briefing)
     if solved is None:
         return _unknown(briefing)
-    if briefing.role is Role.PLAN:
+    if briefing.role is StepRole.PLAN:
         return _outline(briefing, solved)
     own = _believed(worker, briefing, solved, seed)
     claims = (own, solved.right, *solved.slips) if begun else (own,)
@@ -65,14 +65,14 @@ def _solved(briefing: Briefing) -> Solution | None:
     return next((found for t in texts if (found := families.solve(t))), None)
 
 
-def _begins(whole: Answer, begun: str) -> bool:
+def _begins(whole: SimulatedAnswer, begun: str) -> bool:
     return f"{whole.text}{SIGNATURE}".startswith(begun.partition(SIGNATURE)[0])
 
 
-def _claimed(briefing: Briefing, solved: Solution, claim: Claim) -> Answer:
+def _claimed(briefing: Briefing, solved: Solution, claim: Claim) -> SimulatedAnswer:
     if solved.family is Family.CODE:
         return _program(briefing, solved, claim)
-    if briefing.role in (Role.CHECK, Role.COMBINE):
+    if briefing.role in (StepRole.CHECK, StepRole.COMBINE):
         return _settled(briefing.earlier, solved, claim)
     return _stated(claim)
 
@@ -86,9 +86,11 @@ def _believed(
     return pick(solved.slips, seed, "slip", *facts)
 
 
-def _stated(claim: Claim) -> Answer:
+def _stated(claim: Claim) -> SimulatedAnswer:
     text = f"**{claim.answer}**"
-    return Answer(claim.answer, f"{text}\n\n{claim.working}" if claim.working else text)
+    return SimulatedAnswer(
+        claim.answer, f"{text}\n\n{claim.working}" if claim.working else text
+    )
 
 
 # --- several questions in one ---------------------------------------------------------
@@ -96,8 +98,8 @@ def _stated(claim: Claim) -> Answer:
 
 def _several(
     worker: SimulatedWorker, briefing: Briefing, parts: tuple[str, ...], seed: int
-) -> Answer:
-    if briefing.role in (Role.CHECK, Role.COMBINE):
+) -> SimulatedAnswer:
+    if briefing.role in (StepRole.CHECK, StepRole.COMBINE):
         known = [found for e in briefing.earlier if (found := _short(e.response))]
         if len(known) == len(parts):
             return _listed(parts, known, "Each part was answered by an earlier step.")
@@ -105,13 +107,13 @@ def _several(
     return _listed(parts, answers, "")
 
 
-def _listed(parts: tuple[str, ...], answers: list[str], note: str) -> Answer:
+def _listed(parts: tuple[str, ...], answers: list[str], note: str) -> SimulatedAnswer:
     rows = [
         f"{number}. {part}\n\n   {_emphasised(short)}"
         for number, (part, short) in enumerate(zip(parts, answers, strict=True), 1)
     ]
     text = "\n".join(rows)
-    return Answer("; ".join(answers), f"{text}\n\n{note}" if note else text)
+    return SimulatedAnswer("; ".join(answers), f"{text}\n\n{note}" if note else text)
 
 
 def _emphasised(short: str) -> str:
@@ -130,7 +132,9 @@ def _short(response: str) -> str:
 # --- comparing earlier answers --------------------------------------------------------
 
 
-def _settled(earlier: tuple[Earlier, ...], solved: Solution, own: Claim) -> Answer:
+def _settled(
+    earlier: tuple[Earlier, ...], solved: Solution, own: Claim
+) -> SimulatedAnswer:
     said = [(step.agent, _short(step.response)) for step in earlier]
     votes = Counter(short for _, short in said if short)
     votes[own.answer] += 1
@@ -143,7 +147,7 @@ def _settled(earlier: tuple[Earlier, ...], solved: Solution, own: Claim) -> Answ
     known = {claim.answer: claim.working for claim in (solved.right, *solved.slips)}
     verdict = _verdict(len(votes), most)
     parts = (f"**{chosen}**", table, verdict, known.get(chosen, ""))
-    return Answer(chosen, "\n\n".join(part for part in parts if part))
+    return SimulatedAnswer(chosen, "\n\n".join(part for part in parts if part))
 
 
 def _verdict(distinct: int, most: int) -> str:
@@ -157,8 +161,8 @@ def _verdict(distinct: int, most: int) -> str:
 # --- code -----------------------------------------------------------------------------
 
 
-def _program(briefing: Briefing, solved: Solution, own: Claim) -> Answer:
-    if briefing.role not in (Role.CHECK, Role.COMBINE):
+def _program(briefing: Briefing, solved: Solution, own: Claim) -> SimulatedAnswer:
+    if briefing.role not in (StepRole.CHECK, StepRole.COMBINE):
         return _coded(own.answer, own.working)
     blocks = [code for e in briefing.earlier for code in FENCE.findall(e.response)]
     if not blocks:
@@ -176,14 +180,14 @@ def _flaw(briefing: Briefing) -> str:
     return program.flaw if program else "the code did not do what was asked"
 
 
-def _coded(code: str, notes: str) -> Answer:
-    return Answer(code, f"```python\n{code}\n```\n\n{notes}")
+def _coded(code: str, notes: str) -> SimulatedAnswer:
+    return SimulatedAnswer(code, f"```python\n{code}\n```\n\n{notes}")
 
 
 # --- planning, and what is beyond a simulated worker ----------------------------------
 
 
-def _outline(briefing: Briefing, solved: Solution) -> Answer:
+def _outline(briefing: Briefing, solved: Solution) -> SimulatedAnswer:
     program = programs.find(briefing.part) if solved.family is Family.CODE else None
     approach = (
         program.plan if program else "Take the question apart and solve each part."
@@ -194,10 +198,10 @@ def _outline(briefing: Briefing, solved: Solution) -> Answer:
         "2. Handle the smallest inputs on their own.\n"
         "3. Check the result against a few known cases."
     )
-    return Answer(approach, text)
+    return SimulatedAnswer(approach, text)
 
 
-def _unknown(briefing: Briefing) -> Answer:
+def _unknown(briefing: Briefing) -> SimulatedAnswer:
     honest = (
         "I can't really answer this: I am a simulated worker, made for demos and "
         "tests. I can do arithmetic, dates, units, text operations, a small table of "
@@ -206,10 +210,10 @@ def _unknown(briefing: Briefing) -> Answer:
     parts = [honest]
     if briefing.subtask:
         parts.append(_division_of_labour(briefing))
-    if briefing.role is not Role.PLAN:
+    if briefing.role is not StepRole.PLAN:
         examples = "\n".join(f"- {example}" for example in families.EXAMPLES)
         parts.append(f"Questions that work:\n\n{examples}")
-    return Answer("", "\n\n".join(parts))
+    return SimulatedAnswer("", "\n\n".join(parts))
 
 
 def _item(text: str) -> str:

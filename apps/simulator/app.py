@@ -10,13 +10,13 @@ from urllib.parse import parse_qsl
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from apps.simulator import embedding, models
-from apps.simulator.connection import BodyTooLarge, ClientGone, Connection
-from apps.simulator.exchange import Exchange
-from apps.simulator.faults import Faults
+from apps.simulator.connection import BodyTooLarge, Connection, ConnectionGone
+from apps.simulator.exchange import SimulatedExchange
+from apps.simulator.faults import FaultyModels
 from apps.simulator.problems import Kind, Problem
-from apps.simulator.request import BadRequest
+from apps.simulator.request import InvalidRequest
 from apps.simulator.surfaces import surface_of
-from apps.simulator.surfaces.base import Call, Place, Surface
+from apps.simulator.surfaces.base import ApiPath, SimulatedCall, Surface
 
 STATS_PATH = "/v1/stats"
 
@@ -39,7 +39,7 @@ class Simulator:
         self._speed = speed
         self._seed = seed
         self._api_key = api_key.encode()
-        self._faults = Faults()
+        self._faults = FaultyModels()
         self._names = (*models.NAMES, embedding.MODEL, *self._faults.names)
         self._requests: Counter[str] = Counter()
         self._in_flight = 0
@@ -58,7 +58,7 @@ class Simulator:
         try:
             with connection:
                 await self._route(connection)
-        except ClientGone:
+        except ConnectionGone:
             self._disconnected += 1
         finally:
             self._in_flight -= 1
@@ -84,7 +84,11 @@ class Simulator:
             await self._show_models(connection, surface, call, place)
 
     async def _show_models(
-        self, connection: Connection, surface: Surface, call: Call, place: Place
+        self,
+        connection: Connection,
+        surface: Surface,
+        call: SimulatedCall,
+        place: ApiPath,
     ) -> None:
         is_known = place.name in self._names or self._is_found(place.name)
         try:
@@ -95,14 +99,18 @@ class Simulator:
             else:
                 message = f"{call.method} {call.path} does not exist"
                 await _fail(connection, surface, Problem(Kind.NOT_FOUND, message))
-        except BadRequest as exc:
+        except InvalidRequest as exc:
             await _fail(connection, surface, _bad(exc))
 
     def _is_found(self, name: str) -> bool:
         return bool(self._faults.find(name) or models.find(name))
 
     async def _chat(
-        self, connection: Connection, surface: Surface, call: Call, place: Place
+        self,
+        connection: Connection,
+        surface: Surface,
+        call: SimulatedCall,
+        place: ApiPath,
     ) -> None:
         if call.method != "POST":
             problem = Problem(Kind.METHOD, "Only POST is allowed here.")
@@ -114,26 +122,28 @@ class Simulator:
         except BodyTooLarge:
             problem = Problem(Kind.TOO_LARGE, "The request body is too large.")
             await _fail(connection, surface, problem)
-        except BadRequest as exc:
+        except InvalidRequest as exc:
             await _fail(connection, surface, _bad(exc))
         else:
-            exchange = Exchange(connection, surface, asked, body, speed=self._speed)
+            exchange = SimulatedExchange(
+                connection, surface, asked, body, speed=self._speed
+            )
             await self._answer(exchange)
 
     async def _embed(
-        self, connection: Connection, surface: Surface, call: Call
+        self, connection: Connection, surface: Surface, call: SimulatedCall
     ) -> None:
         try:
             if call.method != "POST":
-                raise BadRequest("Only POST is allowed here.")
+                raise InvalidRequest("Only POST is allowed here.")
             answer = surface.embeddings(await connection.body())
-        except BadRequest as exc:
+        except InvalidRequest as exc:
             await _fail(connection, surface, _bad(exc))
         else:
             self._requests[embedding.MODEL] += 1
             await connection.respond_json(200, answer)
 
-    async def _answer(self, exchange: Exchange) -> None:
+    async def _answer(self, exchange: SimulatedExchange) -> None:
         name = exchange.request.model
         fault = self._faults.find(name)
         model = None if fault else models.find(name)
@@ -156,14 +166,14 @@ class Simulator:
         }
 
 
-def _call(scope: Scope) -> Call:
+def _call(scope: Scope) -> SimulatedCall:
     query = scope.get("query_string", b"").decode("latin-1")
     headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
     fields = dict(parse_qsl(query)) if query else {}
-    return Call(scope["method"], scope["path"], fields, headers)
+    return SimulatedCall(scope["method"], scope["path"], fields, headers)
 
 
-def _bad(exc: BadRequest) -> Problem:
+def _bad(exc: InvalidRequest) -> Problem:
     return Problem(Kind.BAD_REQUEST, exc.message, exc.param)
 
 

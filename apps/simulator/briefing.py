@@ -26,7 +26,7 @@ _TURN = re.compile(
 _PART = re.compile(r"this part:\s*«(?P<part>.*?)»", re.DOTALL)
 
 
-class Role(StrEnum):
+class StepRole(StrEnum):
     """What a step is for."""
 
     SOLVE = "solve"
@@ -58,15 +58,15 @@ class Briefing:
     earlier: tuple[Earlier, ...] = ()
 
     @property
-    def role(self) -> Role:
+    def role(self) -> StepRole:
         """Return what the subtask and the visible steps make of this worker."""
         if _PLAN.search(self.subtask) and not self.earlier:
-            return Role.PLAN
+            return StepRole.PLAN
         if not self.earlier:
-            return Role.SOLVE
+            return StepRole.SOLVE
         if _COMBINE.search(self.subtask):
-            return Role.COMBINE
-        return Role.CHECK if _CHECK.search(self.subtask) else Role.SOLVE
+            return StepRole.COMBINE
+        return StepRole.CHECK if _CHECK.search(self.subtask) else StepRole.SOLVE
 
     @property
     def part(self) -> str:

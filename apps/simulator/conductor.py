@@ -24,7 +24,7 @@ LONG_QUESTION = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SimulatedStep:
     """One step of a plan."""
 
     model: int
@@ -33,17 +33,19 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PlanDraft:
     """A plan in the conductor's own terms; no steps means "keep the answer"."""
 
     reasoning: str
-    steps: tuple[Step, ...]
+    steps: tuple[SimulatedStep, ...]
 
 
-def plan(task: ConductorTask, seed: int) -> Draft:
+def plan(task: ConductorTask, seed: int) -> PlanDraft:
     """Return the plan for `task`."""
     if task.rounds and not task.has_failed:
-        return Draft("The previous answer stands; another round would add nothing.", ())
+        return PlanDraft(
+            "The previous answer stands; another round would add nothing.", ()
+        )
     chooser = Chooser(_candidates(task), seed, task.question)
     draft = _callable(task, chooser, _shaped(task, chooser))
     if task.rejections:
@@ -52,7 +54,7 @@ def plan(task: ConductorTask, seed: int) -> Draft:
         opening = "The previous round failed, so this plan avoids who failed in it. "
     else:
         opening = ""
-    return Draft(opening + draft.reasoning, draft.steps)
+    return PlanDraft(opening + draft.reasoning, draft.steps)
 
 
 def _candidates(task: ConductorTask) -> tuple[ListedModel, ...]:
@@ -61,7 +63,7 @@ def _candidates(task: ConductorTask) -> tuple[ListedModel, ...]:
     return healthy or able or task.models
 
 
-def _callable(task: ConductorTask, chooser: Chooser, draft: Draft) -> Draft:
+def _callable(task: ConductorTask, chooser: Chooser, draft: PlanDraft) -> PlanDraft:
     """Give the last step to a model that can call the user's functions."""
     *before, last = draft.steps
     if not task.calling or last.model in task.calling:
@@ -70,10 +72,10 @@ def _callable(task: ConductorTask, chooser: Chooser, draft: Draft) -> Draft:
     model = chooser.best(Need.GENERAL, excluded=unable)
     note = f" Model {model} comes last, because it can call functions."
     steps = (*before, replace(last, model=model))
-    return Draft(draft.reasoning + note, steps)
+    return PlanDraft(draft.reasoning + note, steps)
 
 
-def _shaped(task: ConductorTask, chooser: Chooser) -> Draft:
+def _shaped(task: ConductorTask, chooser: Chooser) -> PlanDraft:
     question = last_turn(task.question)
     parts = families.split(question)
     if parts and len(parts) < task.max_steps:
@@ -89,39 +91,39 @@ def _shaped(task: ConductorTask, chooser: Chooser) -> Draft:
     return _single(Need.of(solved.family), chooser)
 
 
-def _single(need: Need, chooser: Chooser) -> Draft:
+def _single(need: Need, chooser: Chooser) -> PlanDraft:
     model = chooser.best(need)
-    return Draft(
+    return PlanDraft(
         f"This is one simple {need.noun}. Model {model} can answer it alone; more "
         "steps would only cost more.",
         (
-            Step(
+            SimulatedStep(
                 model, "Answer the question directly. State the answer first, in bold."
             ),
         ),
     )
 
 
-def _attempts(chooser: Chooser) -> Draft:
+def _attempts(chooser: Chooser) -> PlanDraft:
     first = chooser.best(Need.ARITHMETIC)
     judge = chooser.best(Need.STRONG, excluded=(first,))
     second = chooser.best(Need.ARITHMETIC, excluded=(first, judge))
-    return Draft(
+    return PlanDraft(
         "A calculation: single attempts slip now and then. Two models work it out "
         f"without seeing each other, {first} and {second}; then Model {judge} compares "
         "what they found and settles on the answer.",
         (
-            Step(
+            SimulatedStep(
                 first,
                 "Work out the answer on your own, step by step. State the result "
                 "first, in bold.",
             ),
-            Step(
+            SimulatedStep(
                 second,
                 "Solve the problem independently, by another route if there is one. "
                 "State the result first, in bold.",
             ),
-            Step(
+            SimulatedStep(
                 judge,
                 "Compare the earlier attempts, recompute where they differ, and state "
                 "the final answer first, in bold.",
@@ -131,20 +133,22 @@ def _attempts(chooser: Chooser) -> Draft:
     )
 
 
-def _program(chooser: Chooser) -> Draft:
+def _program(chooser: Chooser) -> PlanDraft:
     coder = chooser.best(Need.CODE)
     planner = chooser.best(Need.STRONG, excluded=(coder,))
     checker = chooser.best(Need.STRONG, excluded=(coder,))
-    return Draft(
+    return PlanDraft(
         f"Code is best planned, written and checked. Model {planner} outlines the "
         f"approach, Model {coder} writes the function, and Model {checker}, which did "
         "not write it, reviews it.",
         (
-            Step(
+            SimulatedStep(
                 planner, "Plan the function: approach, edge cases, how to try it out."
             ),
-            Step(coder, "Write the function as outlined, with a docstring.", "all"),
-            Step(
+            SimulatedStep(
+                coder, "Write the function as outlined, with a docstring.", "all"
+            ),
+            SimulatedStep(
                 checker,
                 "Check the function from the earlier step, correct any fault, and give "
                 "the complete code.",
@@ -154,18 +158,18 @@ def _program(chooser: Chooser) -> Draft:
     )
 
 
-def _several(parts: tuple[str, ...], chooser: Chooser) -> Draft:
+def _several(parts: tuple[str, ...], chooser: Chooser) -> PlanDraft:
     solved = [families.solve(part) for part in parts]
     steps = [
-        Step(
+        SimulatedStep(
             chooser.best(Need.of(found.family) if found else Need.GENERAL),
             f"Answer only this part: «{part}». State the answer first, in bold.",
         )
         for part, found in zip(parts, solved, strict=True)
     ]
     combine = "Combine the earlier answers, in order, into one final response."
-    steps.append(Step(chooser.best(Need.GENERAL), combine, "all"))
-    return Draft(
+    steps.append(SimulatedStep(chooser.best(Need.GENERAL), combine, "all"))
+    return PlanDraft(
         f"These are {len(parts)} questions in one, and none needs another's answer. "
         "Each goes to a model that suits it, side by side; the last step puts them "
         "together.",
@@ -173,19 +177,19 @@ def _several(parts: tuple[str, ...], chooser: Chooser) -> Draft:
     )
 
 
-def _open(chooser: Chooser) -> Draft:
+def _open(chooser: Chooser) -> PlanDraft:
     outliner = chooser.best(Need.STRONG)
     writer = chooser.best(Need.GENERAL, excluded=(outliner,))
     reviewer = chooser.best(Need.TEXT, excluded=(writer,))
-    return Draft(
+    return PlanDraft(
         f"An open question. Model {outliner} outlines what a good answer covers, Model "
         f"{writer} writes it, and Model {reviewer} reviews it and gives it its form.",
         (
-            Step(
+            SimulatedStep(
                 outliner, "Outline what a complete answer must cover, in short points."
             ),
-            Step(writer, "Write the answer along the outline.", "all"),
-            Step(
+            SimulatedStep(writer, "Write the answer along the outline.", "all"),
+            SimulatedStep(
                 reviewer, "Review the answer for gaps and give the final text.", "all"
             ),
         ),
@@ -195,7 +199,7 @@ def _open(chooser: Chooser) -> Draft:
 # --- the two ways to write a plan down ------------------------------------------------
 
 
-def as_lists(draft: Draft) -> str:
+def as_lists(draft: PlanDraft) -> str:
     """Return the reasoning and the three Python lists, in the paper's format."""
     models = [step.model for step in draft.steps]
     subtasks = [step.subtask for step in draft.steps]
@@ -206,7 +210,7 @@ def as_lists(draft: Draft) -> str:
     )
 
 
-def as_json(draft: Draft) -> str:
+def as_json(draft: PlanDraft) -> str:
     """Return the plan as the JSON object that structured output asks for."""
     steps = [
         {"subtask": step.subtask, "worker": step.model, "access": _access(step)}
@@ -215,5 +219,5 @@ def as_json(draft: Draft) -> str:
     return orjson.dumps({"reasoning": draft.reasoning, "steps": steps}).decode()
 
 
-def _access(step: Step) -> str | list[int]:
+def _access(step: SimulatedStep) -> str | list[int]:
     return step.access if isinstance(step.access, str) else list(step.access)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from apps.simulator.request import ChatRequest
+from apps.simulator.request import SimulatedRequest
 
 QUESTION = re.compile(
     r"^<question>[ \t]*\n(.*?)\n</question>", re.DOTALL | re.MULTILINE
@@ -70,7 +70,7 @@ class ConductorTask:
     """Models that alone can call the user's functions; empty: all or no matter."""
 
 
-def read(request: ChatRequest) -> ConductorTask:
+def read(request: SimulatedRequest) -> ConductorTask:
     """Return what `request` asks the conductor."""
     text = request.all_text
     questions = QUESTION.findall(text)

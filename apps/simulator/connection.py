@@ -16,7 +16,7 @@ EVENT_STREAM = b"text/event-stream; charset=utf-8"
 Headers = tuple[tuple[bytes, bytes], ...]
 
 
-class ClientGone(Exception):
+class ConnectionGone(Exception):
     """The client has closed the connection."""
 
 
@@ -52,7 +52,7 @@ class Connection:
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise ClientGone
+                raise ConnectionGone
             pieces.append(message.get("body", b""))
             size += len(pieces[-1])
             if size > MAX_BODY_BYTES:
@@ -94,12 +94,12 @@ class Connection:
     async def pause(self, seconds: float) -> None:
         """Wait so long. Raises: ClientGone, at once, if the client leaves."""
         if await self._is_gone(seconds):
-            raise ClientGone
+            raise ConnectionGone
 
     async def wait_until_gone(self) -> None:
         """Stay silent until the client leaves. Raises: ClientGone, always."""
         await self._is_gone(None)
-        raise ClientGone
+        raise ConnectionGone
 
     async def hang_up(self) -> None:
         """Close the connection in the middle of whatever it is doing.
@@ -118,7 +118,7 @@ class Connection:
         """
         transport = self._transport()
         if transport.is_closing():
-            raise ClientGone
+            raise ConnectionGone
         transport.write(data)
         return int(transport.get_write_buffer_size())
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apps.simulator.answers import SIGNATURE
-from apps.simulator.reply import Reply, cut
+from apps.simulator.reply import SimulatedReply, cut
 from apps.simulator.workers import BY_NAME
 
 
-def continued(whole: Reply, begun: str) -> Reply:
+def continued(whole: SimulatedReply, begun: str) -> SimulatedReply:
     """Return what is left of `whole` after `begun`.
 
     A beginning in other words is left as it is: its last line is ended, and the answer

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from apps.simulator.request import BadRequest
+from apps.simulator.request import InvalidRequest
 
 MODEL = "sim-embedding"
 DIMENSIONS = 64
@@ -53,7 +53,7 @@ def gemini_answer(body: bytes) -> dict[str, Any]:
     """Answer a request to `:batchEmbedContents`. Raises: BadRequest."""
     requests = _read(body).get("requests")
     if not isinstance(requests, list):
-        raise BadRequest("requests must be a list", "requests")
+        raise InvalidRequest("requests must be a list", "requests")
     texts = [
         "".join(part.get("text", "") for part in each.get("content", {})["parts"])
         for each in requests
@@ -67,19 +67,19 @@ def _read(body: bytes) -> dict[str, Any]:
     try:
         asked = orjson.loads(body)
     except orjson.JSONDecodeError:
-        raise BadRequest("the body is not JSON") from None
+        raise InvalidRequest("the body is not JSON") from None
     if not isinstance(asked, dict):
-        raise BadRequest("the body is no object")
+        raise InvalidRequest("the body is no object")
     return asked
 
 
 def _vectors(texts: Any, dimensions: Any, name: str) -> list[list[float]]:
     if not isinstance(texts, list) or not 0 < len(texts) <= MAX_TEXTS:
-        raise BadRequest(f"{name} must hold 1 to {MAX_TEXTS} texts", name)
+        raise InvalidRequest(f"{name} must hold 1 to {MAX_TEXTS} texts", name)
     if not all(isinstance(text, str) and text for text in texts):
-        raise BadRequest(f"{name} must hold texts that are not empty", name)
+        raise InvalidRequest(f"{name} must hold texts that are not empty", name)
     if type(dimensions) is not int or not 0 < dimensions <= MAX_DIMENSIONS:
-        raise BadRequest(f"dimensions must be 1 to {MAX_DIMENSIONS}", "dimensions")
+        raise InvalidRequest(f"dimensions must be 1 to {MAX_DIMENSIONS}", "dimensions")
     return [_vector(text, dimensions) for text in texts]
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 
-from apps.simulator.exchange import Exchange
+from apps.simulator.exchange import SimulatedExchange
 from apps.simulator.faulty import breaking, hostile, refusals, shapes, waiting
 from apps.simulator.problems import Kind, Problem
 
@@ -29,7 +29,7 @@ CONTEXT_TOKENS = 8192
 NO_JSON = "Certainly! The answer is: {answer"
 WRONG_JSON = '["this is not what the schema asks for"]'
 
-Fault = Callable[[Exchange, int], Awaitable[None]]
+Fault = Callable[[SimulatedExchange, int], Awaitable[None]]
 """Takes the exchange and the seed."""
 
 RATE_LIMITED = Problem(Kind.RATE_LIMITED, "Rate limit reached.")
@@ -40,7 +40,7 @@ FLAKY = re.compile(r"flaky-(\d{1,3})")
 NARROW = re.compile(r"context-(\d{1,7})")
 
 
-class Faults:
+class FaultyModels:
     """The models with faults; each instance has a memory of its own."""
 
     def __init__(self) -> None:

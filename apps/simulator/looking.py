@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from apps.simulator.answers import Answer
+from apps.simulator.answers import SimulatedAnswer
 from apps.simulator.pictures import Picture
 
 ASKED = re.compile(
@@ -13,11 +13,11 @@ ASKED = re.compile(
 )
 
 
-def look(pictures: Sequence[Picture], question: str) -> Answer | None:
+def look(pictures: Sequence[Picture], question: str) -> SimulatedAnswer | None:
     """Return what there is to say; None if there are none or nobody asks."""
     if not pictures or not ASKED.search(question):
         return None
     count = len(pictures)
     short = "1 image" if count == 1 else f"{count} images"
     rows = (f"{n}. {picture.described}" for n, picture in enumerate(pictures, 1))
-    return Answer(short, f"**{short}**\n\n" + "\n".join(rows))
+    return SimulatedAnswer(short, f"**{short}**\n\n" + "\n".join(rows))

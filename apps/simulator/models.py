@@ -15,18 +15,18 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from apps.simulator import briefing, conductor, conductor_prompt, looking, tools
-from apps.simulator.answers import Answer, answer, signed
+from apps.simulator.answers import SimulatedAnswer, answer, signed
 from apps.simulator.briefing import Briefing
 from apps.simulator.chance import draw
-from apps.simulator.conductor import Draft, Step
+from apps.simulator.conductor import PlanDraft, SimulatedStep
 from apps.simulator.continuation import continued
 from apps.simulator.families.solution import Family
-from apps.simulator.reply import Reply, cut, reply
-from apps.simulator.request import ChatRequest
+from apps.simulator.reply import SimulatedReply, cut, reply
+from apps.simulator.request import SimulatedRequest
 from apps.simulator.structured import as_json
 from apps.simulator.workers import BY_NAME, WORKERS, SimulatedWorker
 
-Model = Callable[[ChatRequest, int], Reply]
+Model = Callable[[SimulatedRequest, int], SimulatedReply]
 """Takes the request and the seed."""
 
 CONDUCTOR_FIRST_TOKEN_S = 0.2
@@ -59,14 +59,14 @@ def find(name: str) -> Model | None:
         return lambda request, seed: work(worker, request, seed)
     if match := DELAY.fullmatch(name):
         seconds = min(int(match[1]), MAX_DELAY_MS) / 1000
-        return lambda _request, _seed: Reply(("ok",), first_token_s=seconds)
+        return lambda _request, _seed: SimulatedReply(("ok",), first_token_s=seconds)
     if match := TOKENS.fullmatch(name):
         count, rate = min(int(match[1]), MAX_TOKENS), float(match[2])
         return lambda _request, _seed: _counting(count, rate)
     return None
 
 
-def ask(model: Model, request: ChatRequest, seed: int) -> Reply:
+def ask(model: Model, request: SimulatedRequest, seed: int) -> SimulatedReply:
     """Return what `model` replies, from where the answer has begun."""
     whole = model(request, seed)
     if not request.begun or model is _forgetful:
@@ -74,12 +74,14 @@ def ask(model: Model, request: ChatRequest, seed: int) -> Reply:
     return continued(whole, request.begun)
 
 
-def answer_well(request: ChatRequest, seed: int) -> Reply:
+def answer_well(request: SimulatedRequest, seed: int) -> SimulatedReply:
     """Return what a model with a fault replies where it has none."""
     return ask(_perfect, request, seed)
 
 
-def work(worker: SimulatedWorker, request: ChatRequest, seed: int) -> Reply:
+def work(
+    worker: SimulatedWorker, request: SimulatedRequest, seed: int
+) -> SimulatedReply:
     """Return what a simulated worker replies."""
     text = request.last_user_text
     told = briefing.read(text)
@@ -87,7 +89,7 @@ def work(worker: SimulatedWorker, request: ChatRequest, seed: int) -> Reply:
     calls = tools.wanted(request, _asked(told), answered.short)
     shown = "" if calls else _shown(worker, answered, request)
     jitter = 0.8 + 0.4 * draw(seed, "first token", worker.name, text)
-    return Reply(
+    return SimulatedReply(
         cut(shown),
         first_token_s=worker.first_token_ms / 1000 * jitter,
         tokens_per_s=worker.tokens_per_s,
@@ -101,13 +103,15 @@ def _asked(told: Briefing) -> str:
 
 
 def _answered(
-    worker: SimulatedWorker, told: Briefing, request: ChatRequest, seed: int
-) -> Answer:
+    worker: SimulatedWorker, told: Briefing, request: SimulatedRequest, seed: int
+) -> SimulatedAnswer:
     found = tools.from_results(request) or looking.look(request.pictures, _asked(told))
     return found or answer(worker, told, seed, request.begun)
 
 
-def _shown(worker: SimulatedWorker, answered: Answer, request: ChatRequest) -> str:
+def _shown(
+    worker: SimulatedWorker, answered: SimulatedAnswer, request: SimulatedRequest
+) -> str:
     if request.format == "text":
         return signed(answered, worker)
     source = f"simulated worker {worker.name}"
@@ -117,18 +121,18 @@ def _shown(worker: SimulatedWorker, answered: Answer, request: ChatRequest) -> s
 # --- conductors -----------------------------------------------------------------------
 
 
-def _conduct(request: ChatRequest, seed: int) -> Reply:
+def _conduct(request: SimulatedRequest, seed: int) -> SimulatedReply:
     task = conductor_prompt.read(request)
     return _written(conductor.plan(task, seed), request)
 
 
-def _written(draft: Draft, request: ChatRequest) -> Reply:
+def _written(draft: PlanDraft, request: SimulatedRequest) -> SimulatedReply:
     is_json = request.format == "json_schema"
     write = conductor.as_json if is_json else conductor.as_lists
     return _planned(write(draft))
 
 
-def _planned(text: str) -> Reply:
+def _planned(text: str) -> SimulatedReply:
     return reply(
         text,
         first_token_s=CONDUCTOR_FIRST_TOKEN_S,
@@ -136,37 +140,40 @@ def _planned(text: str) -> Reply:
     )
 
 
-def _prose(_request: ChatRequest, _seed: int) -> Reply:
+def _prose(_request: SimulatedRequest, _seed: int) -> SimulatedReply:
     return _planned(
         "This is an interesting question. Several models could look at it from "
         "different sides, and in the end one would bring their views together."
     )
 
 
-def _forward(request: ChatRequest, _seed: int) -> Reply:
-    steps = (Step(0, "Use what comes later.", (1,)), Step(0, "Answer the question."))
-    return _written(Draft("The first step reads the second one.", steps), request)
+def _forward(request: SimulatedRequest, _seed: int) -> SimulatedReply:
+    steps = (
+        SimulatedStep(0, "Use what comes later.", (1,)),
+        SimulatedStep(0, "Answer the question."),
+    )
+    return _written(PlanDraft("The first step reads the second one.", steps), request)
 
 
-def _unknown_model(request: ChatRequest, _seed: int) -> Reply:
+def _unknown_model(request: SimulatedRequest, _seed: int) -> SimulatedReply:
     listed = conductor_prompt.read(request).models
     beyond = max(model.id for model in listed) + 90
-    steps = (Step(beyond, "Answer the question."),)
-    return _written(Draft("A model that is not in the list.", steps), request)
+    steps = (SimulatedStep(beyond, "Answer the question."),)
+    return _written(PlanDraft("A model that is not in the list.", steps), request)
 
 
-def _long(request: ChatRequest, _seed: int) -> Reply:
-    steps = tuple(Step(0, f"Part {n}.") for n in range(LONG_PLAN_STEPS))
-    return _written(Draft("Many small steps.", steps), request)
+def _long(request: SimulatedRequest, _seed: int) -> SimulatedReply:
+    steps = tuple(SimulatedStep(0, f"Part {n}.") for n in range(LONG_PLAN_STEPS))
+    return _written(PlanDraft("Many small steps.", steps), request)
 
 
-def _once_bad(request: ChatRequest, seed: int) -> Reply:
+def _once_bad(request: SimulatedRequest, seed: int) -> SimulatedReply:
     if conductor_prompt.read(request).rejections:
         return _conduct(request, seed)
     return _planned("model_id = [0, \nsubtasks = Answer\naccess_list = none of them")
 
 
-def _scripted_conductor(request: ChatRequest, _seed: int) -> Reply:
+def _scripted_conductor(request: SimulatedRequest, _seed: int) -> SimulatedReply:
     """Return the plan block in the question; the nth of several on the nth attempt."""
     task = conductor_prompt.read(request)
     blocks = SCRIPTED_PLAN.findall(task.question)
@@ -178,7 +185,7 @@ def _scripted_conductor(request: ChatRequest, _seed: int) -> Reply:
 # --- exact workers --------------------------------------------------------------------
 
 
-def _spelled_out(request: ChatRequest) -> Reply | None:
+def _spelled_out(request: SimulatedRequest) -> SimulatedReply | None:
     """Return what the subtask or question spells out, `[[say …]]`, `[[call …]]`."""
     text = request.last_user_text
     text = briefing.read(text).subtask or text
@@ -192,47 +199,47 @@ def _spelled_out(request: ChatRequest) -> Reply | None:
     return replace(spoken, calls=calls, finish_reason="tool_calls") if calls else spoken
 
 
-def _scripted(request: ChatRequest, _seed: int) -> Reply:
+def _scripted(request: SimulatedRequest, _seed: int) -> SimulatedReply:
     return _spelled_out(request) or reply("There is nothing to say in the subtask.")
 
 
-def _perfect(request: ChatRequest, seed: int) -> Reply:
+def _perfect(request: SimulatedRequest, seed: int) -> SimulatedReply:
     """Return what is spelled out, else what is right, under the model's own name."""
     worker = replace(PERFECT, name=request.model)
     return _spelled_out(request) or work(worker, request, seed)
 
 
-def _thinker(request: ChatRequest, seed: int) -> Reply:
+def _thinker(request: SimulatedRequest, seed: int) -> SimulatedReply:
     thoughts = cut("Let me see. The question is short, so a short answer will do.")
     return replace(_perfect(request, seed), reasoning=thoughts, cached_share=0.5)
 
 
-def _forgetful(request: ChatRequest, seed: int) -> Reply:
+def _forgetful(request: SimulatedRequest, seed: int) -> SimulatedReply:
     return _perfect(replace(request, begun=""), seed)
 
 
-def _refuser(_request: ChatRequest, _seed: int) -> Reply:
-    return Reply((), refusal=cut("I'm sorry, I cannot help with that."))
+def _refuser(_request: SimulatedRequest, _seed: int) -> SimulatedReply:
+    return SimulatedReply((), refusal=cut("I'm sorry, I cannot help with that."))
 
 
-def _filtered(_request: ChatRequest, _seed: int) -> Reply:
+def _filtered(_request: SimulatedRequest, _seed: int) -> SimulatedReply:
     return replace(reply("I was about to say"), finish_reason="filtered")
 
 
-def _echo(request: ChatRequest, _seed: int) -> Reply:
+def _echo(request: SimulatedRequest, _seed: int) -> SimulatedReply:
     return reply(request.last_user_text)
 
 
-_INSTANT = Reply(("ok",))
+_INSTANT = SimulatedReply(("ok",))
 
 
-def _instant(_request: ChatRequest, _seed: int) -> Reply:
+def _instant(_request: SimulatedRequest, _seed: int) -> SimulatedReply:
     return _INSTANT
 
 
-def _counting(count: int, rate: float) -> Reply:
+def _counting(count: int, rate: float) -> SimulatedReply:
     pieces = tuple(f"{n} " for n in range(count))
-    return Reply(pieces, tokens_per_s=rate)
+    return SimulatedReply(pieces, tokens_per_s=rate)
 
 
 FIXED: dict[str, Model] = {

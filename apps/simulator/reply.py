@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from apps.simulator.request import ChatMessage, ChatRequest, ToolCall
+from apps.simulator.request import ChatMessage, SimulatedRequest, SimulatedToolCall
 
 CHARACTERS_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 4
@@ -20,21 +20,21 @@ FinishReason = Literal["stop", "length", "tool_calls", "filtered"]
 """Why an answer ended; `filtered` if the provider held the rest back."""
 
 
-class Part(NamedTuple):
+class TokenPart(NamedTuple):
     """One token on its way. A tuple, because there is one of it for every token."""
 
     kind: Literal["reasoning", "text", "refusal", "call"]
     text: str
     call_index: int = 0
     """Of a call: its place among the answer's calls."""
-    call: ToolCall | None = None
+    call: SimulatedToolCall | None = None
     """The whole call, with each of its parts."""
     is_first: bool = False
     is_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class SimulatedReply:
     """What a model says and how fast. One piece is one token."""
 
     pieces: tuple[str, ...]
@@ -45,7 +45,7 @@ class Reply:
     finish_reason: FinishReason = "stop"
     reasoning: tuple[str, ...] = ()
     """Thinking that is shown before the answer."""
-    calls: tuple[ToolCall, ...] = ()
+    calls: tuple[SimulatedToolCall, ...] = ()
     refusal: tuple[str, ...] = ()
     """What the model says instead of an answer."""
     stop_word: str = ""
@@ -64,20 +64,20 @@ class Reply:
         calls = sum(1 + len(cut(call.arguments)) for call in self.calls)
         return len(self.reasoning) + len(self.pieces) + len(self.refusal) + calls
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[TokenPart]:
         """Yield every token in the order it is sent."""
-        yield from (Part("reasoning", piece) for piece in self.reasoning)
-        yield from (Part("text", piece) for piece in self.pieces)
-        yield from (Part("refusal", piece) for piece in self.refusal)
+        yield from (TokenPart("reasoning", piece) for piece in self.reasoning)
+        yield from (TokenPart("text", piece) for piece in self.pieces)
+        yield from (TokenPart("refusal", piece) for piece in self.refusal)
         for index, call in enumerate(self.calls):
             pieces = ("", *cut(call.arguments))
             end = len(pieces) - 1
             for at, piece in enumerate(pieces):
-                yield Part("call", piece, index, call, at == 0, at == end)
+                yield TokenPart("call", piece, index, call, at == 0, at == end)
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class SimulatedUsage:
     """Tokens of one exchange."""
 
     prompt: int
@@ -93,17 +93,19 @@ def cut(text: str) -> tuple[str, ...]:
     return tuple(PIECE.findall(text))
 
 
-def reply(text: str, *, first_token_s: float = 0.0, tokens_per_s: float = 0.0) -> Reply:
+def reply(
+    text: str, *, first_token_s: float = 0.0, tokens_per_s: float = 0.0
+) -> SimulatedReply:
     """Return `text` as a reply."""
-    return Reply(cut(text), first_token_s, tokens_per_s)
+    return SimulatedReply(cut(text), first_token_s, tokens_per_s)
 
 
-def first(whole: Reply, count: int) -> Reply:
+def first(whole: SimulatedReply, count: int) -> SimulatedReply:
     """Return the reply as far as its first `count` tokens."""
     reasoning = whole.reasoning[:count]
     pieces = whole.pieces[: max(count - len(whole.reasoning), 0)]
     left = count - len(whole.reasoning) - len(whole.pieces)
-    calls: list[ToolCall] = []
+    calls: list[SimulatedToolCall] = []
     for call in whole.calls:
         if left <= 0:
             break
@@ -113,7 +115,7 @@ def first(whole: Reply, count: int) -> Reply:
     return replace(whole, reasoning=reasoning, pieces=pieces, calls=tuple(calls))
 
 
-def within_limits(whole: Reply, request: ChatRequest) -> Reply:
+def within_limits(whole: SimulatedReply, request: SimulatedRequest) -> SimulatedReply:
     """Return the reply cut at the request's stop words and token limit."""
     if request.stop:
         text = whole.text
@@ -126,14 +128,14 @@ def within_limits(whole: Reply, request: ChatRequest) -> Reply:
     return whole
 
 
-def usage_of(request: ChatRequest, sent: Reply) -> Usage:
+def usage_of(request: SimulatedRequest, sent: SimulatedReply) -> SimulatedUsage:
     """Return what the exchange counts as."""
     prompt = count_prompt_tokens(request)
     cached = int(prompt * sent.cached_share)
-    return Usage(prompt, sent.token_count, cached, len(sent.reasoning))
+    return SimulatedUsage(prompt, sent.token_count, cached, len(sent.reasoning))
 
 
-def count_prompt_tokens(request: ChatRequest) -> int:
+def count_prompt_tokens(request: SimulatedRequest) -> int:
     """Count the input tokens of `request`."""
     texts = [*map(_written, request.messages), *([request.begun] * bool(request.begun))]
     pictures = TOKENS_PER_PICTURE * len(request.pictures)

@@ -12,7 +12,7 @@ Format = Literal["text", "json_object", "json_schema"]
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-class BadRequest(ValueError):
+class InvalidRequest(ValueError):
     """The body is no chat request."""
 
     def __init__(self, message: str, param: str | None = None) -> None:
@@ -23,7 +23,7 @@ class BadRequest(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class SimulatedToolCall:
     """A call of a tool: asked for in an earlier message, or by the answer."""
 
     name: str
@@ -50,13 +50,13 @@ class ChatMessage:
     role: str
     text: str
     pictures: tuple[Picture, ...] = ()
-    calls: tuple[ToolCall, ...] = ()
+    calls: tuple[SimulatedToolCall, ...] = ()
     answers: str = ""
     """Of a tool's result: the id of the call it answers."""
 
 
 @dataclass(frozen=True, slots=True)
-class ChatRequest:
+class SimulatedRequest:
     """What the simulator heeds of a chat request."""
 
     model: str
@@ -114,20 +114,26 @@ def check_calls(messages: Sequence[ChatMessage]) -> None:
     Raises: BadRequest.
     """
     if not messages:
-        raise BadRequest("there is no message with content", "messages")
+        raise InvalidRequest("there is no message with content", "messages")
     waiting: set[str] = set()
     for index, message in enumerate(messages):
         place = f"messages[{index}]"
         if message.role == "tool":
             if message.answers not in waiting:
-                raise BadRequest("a tool result must follow the call it answers", place)
+                raise InvalidRequest(
+                    "a tool result must follow the call it answers", place
+                )
             waiting.discard(message.answers)
             continue
         if waiting:
-            raise BadRequest("every tool call must be followed by its result", place)
+            raise InvalidRequest(
+                "every tool call must be followed by its result", place
+            )
         waiting = {call.id for call in message.calls}
     if waiting:
-        raise BadRequest("every tool call must be followed by its result", "messages")
+        raise InvalidRequest(
+            "every tool call must be followed by its result", "messages"
+        )
 
 
 def check_choice(tools: Sequence[Tool], choice: str) -> None:
@@ -135,6 +141,6 @@ def check_choice(tools: Sequence[Tool], choice: str) -> None:
     if choice in ("auto", "none"):
         return
     if not tools:
-        raise BadRequest("tool_choice needs tools", "tool_choice")
+        raise InvalidRequest("tool_choice needs tools", "tool_choice")
     if choice != "required" and choice[1:] not in {tool.name for tool in tools}:
-        raise BadRequest(f"there is no tool {choice[1:]!r}", "tool_choice")
+        raise InvalidRequest(f"there is no tool {choice[1:]!r}", "tool_choice")

@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 
 from apps.simulator import structured
-from apps.simulator.answers import Answer
-from apps.simulator.request import ChatRequest, Tool, ToolCall
+from apps.simulator.answers import SimulatedAnswer
+from apps.simulator.request import SimulatedRequest, SimulatedToolCall, Tool
 
 SCRIPTED = re.compile(r"\[\[call ([\w.-]+) (\{.*?\})\]\]", re.DOTALL)
 NAME_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -37,14 +37,16 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 SUM = re.compile(r"\(*-?\d[\d\s.+*/()^%-]*[+*/^%-][\d\s.+*/()^%-]*\d\)*")
 
 
-def scripted(text: str) -> tuple[ToolCall, ...]:
+def scripted(text: str) -> tuple[SimulatedToolCall, ...]:
     """Return the calls that `text` spells out."""
     return tuple(
-        ToolCall(name, arguments) for name, arguments in SCRIPTED.findall(text)
+        SimulatedToolCall(name, arguments) for name, arguments in SCRIPTED.findall(text)
     )
 
 
-def wanted(request: ChatRequest, text: str, answer: str) -> tuple[ToolCall, ...]:
+def wanted(
+    request: SimulatedRequest, text: str, answer: str
+) -> tuple[SimulatedToolCall, ...]:
     """Return what a worker calls before it answers `text`; nothing if it need not.
 
     `answer` is what it would say itself, empty if it does not know: a tool it must call
@@ -68,20 +70,20 @@ def wanted(request: ChatRequest, text: str, answer: str) -> tuple[ToolCall, ...]
     return calls if request.is_parallel else calls[:1]
 
 
-def from_results(request: ChatRequest) -> Answer | None:
+def from_results(request: SimulatedRequest) -> SimulatedAnswer | None:
     """Return the answer that the results at the end give; None without any."""
     results = request.results
     if not results:
         return None
     if len(results) == 1:
         name, text = results[0]
-        return Answer(text, f"**{text}**\n\nThat is what `{name}` returned.")
+        return SimulatedAnswer(text, f"**{text}**\n\nThat is what `{name}` returned.")
     rows = "\n".join(f"- `{name}`: **{text}**" for name, text in results)
     short = "; ".join(text for _, text in results)
-    return Answer(short, f"The tools returned:\n\n{rows}")
+    return SimulatedAnswer(short, f"The tools returned:\n\n{rows}")
 
 
-def _offered(request: ChatRequest) -> tuple[Tool, ...]:
+def _offered(request: SimulatedRequest) -> tuple[Tool, ...]:
     if not request.tool_choice.startswith("="):
         return request.tools
     return tuple(t for t in request.tools if t.name == request.tool_choice[1:])
@@ -95,7 +97,7 @@ def _is_meant(tool: Tool, text: str) -> bool:
     return bool(words) and all(re.search(rf"\b{word}", lowered) for word in words)
 
 
-def _calls(tool: Tool, text: str) -> tuple[ToolCall, ...]:
+def _calls(tool: Tool, text: str) -> tuple[SimulatedToolCall, ...]:
     """Return one call, or one for each place that is named."""
     places = _places(text)
     needed = _needed(tool.parameters)
@@ -104,7 +106,7 @@ def _calls(tool: Tool, text: str) -> tuple[ToolCall, ...]:
     return (_call(tool, text, places),)
 
 
-def _call(tool: Tool, text: str, places: tuple[str, ...]) -> ToolCall:
+def _call(tool: Tool, text: str, places: tuple[str, ...]) -> SimulatedToolCall:
     arguments: dict[str, Any] = {}
     required = dict(_needed(tool.parameters))
     for name, schema in _properties(tool.parameters).items():
@@ -113,13 +115,13 @@ def _call(tool: Tool, text: str, places: tuple[str, ...]) -> ToolCall:
             value = structured.value_of(schema, text)
         if value is not None:
             arguments[name] = value
-    return ToolCall(tool.name, orjson.dumps(arguments).decode())
+    return SimulatedToolCall(tool.name, orjson.dumps(arguments).decode())
 
 
-def _forced(tool: Tool, text: str, answer: str) -> ToolCall:
+def _forced(tool: Tool, text: str, answer: str) -> SimulatedToolCall:
     if not answer:
         return _call(tool, text, _places(text))
-    return ToolCall(tool.name, structured.as_json(answer, "", tool.parameters))
+    return SimulatedToolCall(tool.name, structured.as_json(answer, "", tool.parameters))
 
 
 def _evidence(

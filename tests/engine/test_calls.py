@@ -12,7 +12,7 @@ from apps.engine.limits import Limits
 from apps.engine.messages import estimate_input
 from apps.engine.meter import Meter
 from apps.engine.ports import Call, CallEnd, CallParams, Delta, ToolCallDelta
-from apps.engine.testing import Answer, ScriptedCaller, run_virtual
+from apps.engine.testing import ScriptedAnswer, ScriptedCaller, run_virtual
 from apps.engine.usage import Price, Usage
 
 TOOL = {"type": "function", "function": {"name": "add"}}
@@ -25,7 +25,7 @@ def called(
     deltas: Iterable[Delta], end: CallEnd | CallFailed | None, call=CALL, **limits
 ):
     """Return the attempt, or what it raised, and the deltas that were passed on."""
-    answer = Answer(tuple(deltas), end)
+    answer = ScriptedAnswer(tuple(deltas), end)
     shown: list[Delta] = []
 
     async def announce() -> None:

@@ -13,7 +13,7 @@ from apps.engine.limits import Limits
 from apps.engine.plan import Plan
 from apps.engine.ports import CONDUCTOR, Call, CallEnd, Delta, Pool, PoolWorker, Task
 from apps.engine.testing import (
-    Answer,
+    ScriptedAnswer,
     ScriptedCaller,
     ScriptedPlanner,
     make_plan,
@@ -93,15 +93,15 @@ def outcome(place: Place, fault: CallFault) -> Outcome:
     return Outcome(end, _called(place, events), ports.progress.answer, events)
 
 
-def _answers(place: Place, fault: CallFault) -> Callable[[Call, int], Answer]:
+def _answers(place: Place, fault: CallFault) -> Callable[[Call, int], ScriptedAnswer]:
     half = Delta(RIGHT[: len(RIGHT) // 2])
 
-    def answer(call: Call, number: int) -> Answer:
+    def answer(call: Call, number: int) -> ScriptedAnswer:
         if call.worker == place.worker:
             failed = CallFailed(fault, f"{fault} for a test")
-            return Answer((half,) if place.is_sent else (), failed)
+            return ScriptedAnswer((half,) if place.is_sent else (), failed)
         begun = str(call.messages[-1]["content"]) if call.is_continued else ""
-        return Answer((Delta(place.next_says[len(begun) :]),), CallEnd())
+        return ScriptedAnswer((Delta(place.next_says[len(begun) :]),), CallEnd())
 
     return answer
 

@@ -16,7 +16,7 @@ from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import CallEnd, CallParams, Pool, PoolWorker, Task
 from apps.engine.replay import replay
 from apps.engine.testing import (
-    Answer,
+    ScriptedAnswer,
     ScriptedCaller,
     ScriptedPlanner,
     make_plan,
@@ -30,10 +30,10 @@ ASKING_ON = replace(POOL, retries_refusals=True)
 DIRECT = Plan((PlannedStep("q", "a"),))
 FILTERED = CallEnd(finish_reason="content_filter")
 BLOCKED = CallFailed(CallFault.CONTENT_FILTERED, "the prompt was blocked")
-REFUSALS: dict[str, Answer] = {
-    "an end without a word": Answer((), FILTERED),
+REFUSALS: dict[str, ScriptedAnswer] = {
+    "an end without a word": ScriptedAnswer((), FILTERED),
     "an end after a part": spoken("I was about", " to", end=FILTERED),
-    "an error": Answer((), BLOCKED),
+    "an error": ScriptedAnswer((), BLOCKED),
     "an error after a part": spoken("I was about", " to", end=BLOCKED),
 }
 BOTH = pytest.mark.parametrize("is_live", [True, False])
@@ -83,7 +83,7 @@ def test_D8_another_worker_is_asked_where_the_pool_says_so(refusal):
 
 @BOTH
 def test_D8_the_refusal_of_a_whole_answer_is_on_record_with_its_reason(is_live):
-    _, ports = refused(Answer((), BLOCKED), POOL, is_live=is_live)
+    _, ports = refused(ScriptedAnswer((), BLOCKED), POOL, is_live=is_live)
     [failed] = [e for e in ports.recorder.events if isinstance(e, ev.StepFailed)]
     assert (failed.fault, failed.message) == (
         "content_filtered",

@@ -26,7 +26,7 @@ from apps.engine.ports import (
 from apps.engine.replay import replay
 from apps.engine.rescue import UNMISTAKABLE, Continued, Retold
 from apps.engine.testing import (
-    Answer,
+    ScriptedAnswer,
     ScriptedCaller,
     ScriptedPlanner,
     calling,
@@ -146,7 +146,7 @@ def test_D3_a_stream_that_stalls_is_left_for_the_next_worker_at_once(is_live):
 def test_a_stream_without_its_end_marker_is_gone_on_with():
     def answer(call, number):
         if call.worker == "a":
-            return Answer((Delta("One, two"),), None)
+            return ScriptedAnswer((Delta("One, two"),), None)
         return spoken("")  # there is nothing to add
 
     end, ports = live(answer, pool_of("a", "b", prefill="b"))
@@ -242,7 +242,9 @@ def test_what_goes_on_may_not_be_longer_than_the_caller_allows():
 
 def test_once_a_piece_of_a_tool_call_is_out_nobody_takes_over():
     piece = calling(("look_up", "{}")).deltas[0]
-    answers = by_worker(a=Answer((Delta("Hm. "), piece), CUT), b=spoken("Hm. Never"))
+    answers = by_worker(
+        a=ScriptedAnswer((Delta("Hm. "), piece), CUT), b=spoken("Hm. Never")
+    )
     params = CallParams(tools=(TOOL,))
     end, ports = live(answers, pool_of("a", "b", prefill="b"), params=params)
     assert (end.code, len(ports.caller.calls)) == ("stream_interrupted", 1)
@@ -310,7 +312,7 @@ def worlds(draw):
             if begun and visible.startswith(begun):
                 whole = visible[len(begun) :]
             pieces[key] = pieces_of(draw, whole[:cut])
-        return Answer(pieces[key], CUT if cut is not None else CallEnd())
+        return ScriptedAnswer(pieces[key], CUT if cut is not None else CallEnd())
 
     return answer, opinions, prefill, cuts
 

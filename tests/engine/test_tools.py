@@ -24,7 +24,7 @@ from apps.engine.ports import (
     ToolCallDelta,
 )
 from apps.engine.testing import (
-    Answer,
+    ScriptedAnswer,
     ScriptedCaller,
     ScriptedPlanner,
     calling,
@@ -149,7 +149,7 @@ def test_calls_nobody_offered_and_no_text_are_an_empty_answer():
 
 def test_a_call_without_a_name_is_a_bad_response():
     piece = ToolCallDelta(0, "x", arguments="{}")
-    answer = Answer((Delta(tool_calls=(piece,)),), CallEnd())
+    answer = ScriptedAnswer((Delta(tool_calls=(piece,)),), CallEnd())
     task = Task(TASK.prompt, TASK.params)
     end, ports = run(answer=answer, task=task, limits=Limits(max_replans=0))
     assert end.action == "run.failed"
@@ -161,11 +161,11 @@ def test_a_call_without_a_name_is_a_bad_response():
     [
         (CALLS, "stop", "tool_calls"),
         (CALLS, "length", "length"),
-        (Answer((Delta("text"),)), "tool_calls", "stop"),
+        (ScriptedAnswer((Delta("text"),)), "tool_calls", "stop"),
     ],
 )
 def test_the_finish_reason_agrees_with_the_calls(answer, said, reason):
-    end, _ = run(answer=Answer(answer.deltas, CallEnd(finish_reason=said)))
+    end, _ = run(answer=ScriptedAnswer(answer.deltas, CallEnd(finish_reason=said)))
     assert end.finish_reason == reason
 
 
@@ -173,7 +173,7 @@ def test_the_finish_reason_agrees_with_the_calls(answer, said, reason):
 
 
 def test_without_the_providers_usage_calls_and_tools_are_estimated():
-    answer = Answer(CALLS.deltas, CallFailed(CallFault.INCOMPLETE, "cut off"))
+    answer = ScriptedAnswer(CALLS.deltas, CallFailed(CallFault.INCOMPLETE, "cut off"))
     task = Task(TASK.prompt, TASK.params)
     _, ports = run(answer=answer, task=task, limits=Limits(max_replans=0))
     usage = of(ports, ev.StepAttemptFailed)[0].usage
@@ -226,5 +226,5 @@ def test_no_calls_are_kept_as_nothing():
 
 
 def test_usage_of_a_provider_counts_as_it_is():
-    answer = Answer(CALLS.deltas, CallEnd(Usage(5, 7), "tool_calls"))
+    answer = ScriptedAnswer(CALLS.deltas, CallEnd(Usage(5, 7), "tool_calls"))
     assert run(answer=answer)[0].usage == Usage(5, 7)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.gateway.app import Endpoint
+from apps.gateway.app import PathHandler
 from apps.gateway.exchange import Exchange
 
 
@@ -26,7 +26,7 @@ async def test_request_that_is_cancelled_is_told_to_come_back() -> None:
         sent.append(message)
 
     scope = {"type": "http", "method": "GET", "path": "/v1/x", "headers": []}
-    request = asyncio.create_task(Endpoint({"GET": wait})(scope, receive, send))
+    request = asyncio.create_task(PathHandler({"GET": wait})(scope, receive, send))
     await is_waiting.wait()
     request.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -14,8 +14,8 @@ from apps.llm.errors import BadRequest, Incomplete, LlmError, Unauthorized
 from apps.llm.http_common import USER_AGENT
 from apps.llm.testing import (
     DONE_EVENT,
+    BodyFraming,
     FakeProvider,
-    Framing,
     Script,
     answer_script,
     chunk_event,
@@ -196,8 +196,8 @@ async def test_identity_encoding_is_no_compression(client, question):
         (events_script(), "incomplete"),
         (events_script(DONE_EVENT), "incomplete"),
         (events_script(chunk_event({}, "stop")), "incomplete"),
-        (Script((b"SSH-2.0-x\r\n\r\n",), framing=Framing.NONE), "bad_response"),
-        (Script((b"",), framing=Framing.NONE), "incomplete"),
+        (Script((b"SSH-2.0-x\r\n\r\n",), framing=BodyFraming.NONE), "bad_response"),
+        (Script((b"",), framing=BodyFraming.NONE), "incomplete"),
     ],
 )
 async def test_fault_of_the_provider_has_its_name(client, question, script, fault):
@@ -261,7 +261,7 @@ async def test_body_that_announces_too_much_is_not_read(transport, question):
     """T1: what is announced is believed, so that nothing of it is waited for."""
     never = asyncio.Event()
     headers = (("content-type", "application/json"), ("content-length", "8000001"))
-    script = Script((b"{", never), headers=headers, framing=Framing.UNTIL_CLOSE)
+    script = Script((b"{", never), headers=headers, framing=BodyFraming.UNTIL_CLOSE)
     async with FakeProvider(script) as provider:
         with pytest.raises(LlmError, match="more than 8000000 bytes"):
             await ChatClient(transport).complete(endpoint_of(provider), question)
@@ -301,7 +301,7 @@ async def test_header_with_impossible_characters_is_a_bad_request(client, questi
     [
         refusal_script(401, f"Incorrect key {KEY}"),
         events_script(event({"error": {"message": f"key {KEY}"}})),
-        Script((f"HTTP/1.1 {KEY}\r\n\r\n".encode(),), framing=Framing.NONE),
+        Script((f"HTTP/1.1 {KEY}\r\n\r\n".encode(),), framing=BodyFraming.NONE),
         Script((f"<p>{KEY}".encode(),), headers=HTML),
         Script((), headers=(("content-type", f"html {KEY}"),)),
     ],
@@ -326,7 +326,7 @@ MARKER_ENDS = RECORDED.index(b"data: [DONE]")
 
 
 async def cut_stream(
-    client: ChatClient, question: ChatRequest, framing: Framing, at: int
+    client: ChatClient, question: ChatRequest, framing: BodyFraming, at: int
 ) -> bool:
     """Say whether the recorded stream, cut at byte `at`, is accepted as complete."""
     script = events_script(RECORDED[:at], framing=framing, is_cut=True)
@@ -337,7 +337,7 @@ async def cut_stream(
     return isinstance(items[-1], Finish)
 
 
-@pytest.mark.parametrize("framing", [Framing.CHUNKED, Framing.UNTIL_CLOSE])
+@pytest.mark.parametrize("framing", [BodyFraming.CHUNKED, BodyFraming.UNTIL_CLOSE])
 async def test_cut_stream_is_complete_only_after_its_end_marker(
     client, question, framing
 ):
@@ -351,7 +351,9 @@ async def test_stream_without_usage_needs_all_of_done(client, question):
     stream = chunk_event({"content": "Hi"}, "stop") + DONE_EVENT
     faults = [
         await fault_of(
-            client, question, events_script(stream[:at], framing=Framing.UNTIL_CLOSE)
+            client,
+            question,
+            events_script(stream[:at], framing=BodyFraming.UNTIL_CLOSE),
         )
         for at in range(len(stream) - len(b"\n\n"))
     ]

@@ -12,10 +12,10 @@ from apps.llm.errors import BadRequest
 from apps.llm.protocols.conversation import (
     BEGINNING,
     Image,
-    Text,
     ToolResult,
     ToolUse,
     Turn,
+    WrittenText,
     read_conversation,
 )
 
@@ -47,31 +47,31 @@ def test_system_messages_are_gathered():
         ]
     )
     assert conversation.system == "Be brief.\n\nBe kind."
-    assert conversation.turns == (Turn("user", (Text("Hi"),)),)
+    assert conversation.turns == (Turn("user", (WrittenText("Hi"),)),)
 
 
 def test_system_message_alone_is_asked_by_the_user():
     conversation = read_conversation([message("system", "Say hi")])
     assert conversation.system == ""
-    assert conversation.turns == (Turn("user", (Text("Say hi"),)),)
+    assert conversation.turns == (Turn("user", (WrittenText("Say hi"),)),)
 
 
 def test_messages_of_one_side_are_one_turn():
     assert turns(
         message("user", "a"), message("system", "s"), message("user", "b")
-    ) == (Turn("user", (Text("a"), Text("b"))),)
+    ) == (Turn("user", (WrittenText("a"), WrittenText("b"))),)
 
 
 def test_first_turn_is_always_the_users():
     first, second = turns(message("assistant", "Hello"))
-    assert first == Turn("user", (Text(BEGINNING),))
-    assert second == Turn("assistant", (Text("Hello"),))
+    assert first == Turn("user", (WrittenText(BEGINNING),))
+    assert second == Turn("assistant", (WrittenText("Hello"),))
 
 
 @pytest.mark.parametrize("nothing", ["", None, [], [{"type": "text", "text": ""}]])
 def test_nothing_is_no_part(nothing: Any):
     assert turns(message("user", nothing), message("user", "a")) == (
-        Turn("user", (Text("a"),)),
+        Turn("user", (WrittenText("a"),)),
     )
 
 
@@ -82,9 +82,9 @@ def test_results_come_first_and_in_the_order_of_the_calls():
     )
     assert [part.id for part in calls.parts if isinstance(part, ToolUse)] == ["x", "y"]
     assert results.parts == (
-        ToolResult("x", (Text("ok"),)),
-        ToolResult("y", (Text("ok"),)),
-        Text("b"),
+        ToolResult("x", (WrittenText("ok"),)),
+        ToolResult("y", (WrittenText("ok"),)),
+        WrittenText("b"),
     )
 
 
@@ -148,7 +148,7 @@ def test_turns_alternate_and_lose_no_word(said: list[tuple[str, str]]):
         part.text
         for turn in conversation.turns
         for part in turn.parts
-        if isinstance(part, Text)
+        if isinstance(part, WrittenText)
     ]
     kept = "".join([conversation.system, *texts]).replace(BEGINNING, "")
     spoken = sum(len(text) for _, text in said)

@@ -17,10 +17,10 @@ from apps.llm.protocols import tool_calls
 from apps.llm.protocols.registry import PROTOCOLS
 from apps.llm.testing import (
     DIALECTS,
-    Answer,
-    Dialect,
+    AnswerProtocol,
+    BodyFraming,
     FakeProvider,
-    Framing,
+    ModelAnswer,
     Script,
     events_script,
     json_script,
@@ -60,7 +60,7 @@ def protocol(request: pytest.FixtureRequest) -> Protocol:
 
 
 @pytest.fixture
-def dialect(protocol: Protocol) -> Dialect:
+def dialect(protocol: Protocol) -> AnswerProtocol:
     return DIALECTS[protocol]
 
 
@@ -128,21 +128,21 @@ def test_every_protocol_is_spoken_and_scripted():
 
 
 async def test_streamed_text_comes_as_it_is(stage, dialect, question):
-    answer = Answer(("Hel", "lo 🙂\n"), reasoning="Well.")
+    answer = ModelAnswer(("Hel", "lo 🙂\n"), reasoning="Well.")
     items = await stage.stream(stream_of(dialect, answer), question)
     finish = Finish("stop", "fake-1", TokenUsage(7, 2))
     assert joined(items) == [Delta("Hello 🙂\n", "Well."), finish]
 
 
 async def test_whole_answer_comes_at_once(stage, dialect, question):
-    answer = Answer(("Hi",), reasoning="Well.", calls=CALLS)
+    answer = ModelAnswer(("Hi",), reasoning="Well.", calls=CALLS)
     delta, finish = await stage.complete(dialect.answer_script(answer), question)
     assert delta == Delta("Hi", "Well.", CALLS)
     assert finish == Finish("tool_calls", "fake-1", TokenUsage(7, 2))
 
 
 async def test_streamed_calls_come_in_pieces(stage, dialect, question):
-    answer = Answer((), calls=CALLS, finish_reason="tool_calls")
+    answer = ModelAnswer((), calls=CALLS, finish_reason="tool_calls")
     items = await stage.stream(stream_of(dialect, answer), question)
     assert assembled(items) == list(CALLS)
     assert items[-1].finish_reason == "tool_calls"
@@ -152,7 +152,7 @@ async def test_streamed_calls_come_in_pieces(stage, dialect, question):
 async def test_reason_of_the_end_has_one_word_everywhere(
     stage, dialect, question, reason
 ):
-    answer = Answer(finish_reason=reason)
+    answer = ModelAnswer(finish_reason=reason)
     items = await stage.stream(stream_of(dialect, answer), question)
     _, finish = await stage.complete(dialect.answer_script(answer), question)
     assert items[-1].finish_reason == finish.finish_reason == reason
@@ -161,14 +161,14 @@ async def test_reason_of_the_end_has_one_word_everywhere(
 async def test_usage_is_told_in_full(stage, dialect, protocol, question):
     reasoned = 0 if protocol == "anthropic" else 5  # counted, but not told apart
     usage = TokenUsage(20, 10, 8, reasoned)
-    answer = Answer(usage=usage)
+    answer = ModelAnswer(usage=usage)
     items = await stage.stream(stream_of(dialect, answer), question)
     _, finish = await stage.complete(dialect.answer_script(answer), question)
     assert items[-1].usage == finish.usage == usage
 
 
 async def test_missing_usage_is_unknown(stage, dialect, question):
-    answer = Answer(usage=None)
+    answer = ModelAnswer(usage=None)
     items = await stage.stream(stream_of(dialect, answer), question)
     _, finish = await stage.complete(dialect.answer_script(answer), question)
     assert items[-1].usage is finish.usage is None
@@ -178,22 +178,22 @@ async def test_missing_usage_is_unknown(stage, dialect, question):
 
 
 async def test_stream_without_its_end_is_incomplete(stage, dialect, question):
-    script = stream_of(dialect, Answer(usage=None), is_cut=True)
+    script = stream_of(dialect, ModelAnswer(usage=None), is_cut=True)
     assert await stage.fault(script, question) == "incomplete"
 
 
 async def test_stream_that_ends_early_but_properly_is_incomplete(
     stage, dialect, question
 ):
-    events = dialect.events(Answer(usage=None))[:-1]
+    events = dialect.events(ModelAnswer(usage=None))[:-1]
     assert await stage.fault(events_script(*events), question) == "incomplete"
 
 
-@pytest.mark.parametrize("framing", [Framing.CHUNKED, Framing.UNTIL_CLOSE])
+@pytest.mark.parametrize("framing", [BodyFraming.CHUNKED, BodyFraming.UNTIL_CLOSE])
 async def test_stream_cut_at_any_byte_is_never_complete(
     stage, dialect, question, framing
 ):
-    whole = b"".join(dialect.events(Answer(("Hi",), calls=CALLS[:1], usage=None)))
+    whole = b"".join(dialect.events(ModelAnswer(("Hi",), calls=CALLS[:1], usage=None)))
     # Some servers end without the last empty line; JSON ends in its last brace.
     for at in range(len(whole) - len(b"\n\n")):
         script = events_script(whole[:at], framing=framing, is_cut=True)
@@ -201,7 +201,7 @@ async def test_stream_cut_at_any_byte_is_never_complete(
 
 
 async def test_error_inside_the_stream_has_its_name(stage, dialect, question):
-    events = dialect.events(Answer())
+    events = dialect.events(ModelAnswer())
     script = events_script(*events[:3], dialect.error_event(), *events[3:])
     assert await stage.fault(script, question) == "server_error"
 
@@ -253,21 +253,21 @@ async def test_nonsense_is_a_bad_response(stage, question, script):
 async def test_endless_arguments_are_refused(stage, dialect, question, monkeypatch):
     monkeypatch.setattr(tool_calls, "MAX_ARGUMENT_CHARACTERS", 20)
     call = ToolCallDelta(0, "c", "weather", '{"city":"' + "x" * 20 + '"}')
-    script = stream_of(dialect, Answer((), calls=[call]))
+    script = stream_of(dialect, ModelAnswer((), calls=[call]))
     with pytest.raises(LlmError, match="more than 20 characters of tool arguments"):
         await stage.stream(script, question)
 
 
 async def test_endless_calls_are_refused(stage, dialect, question, monkeypatch):
     monkeypatch.setattr(tool_calls, "MAX_TOOL_CALLS", 1)
-    script = stream_of(dialect, Answer((), calls=CALLS))
+    script = stream_of(dialect, ModelAnswer((), calls=CALLS))
     with pytest.raises(LlmError, match="more than 1 tool calls"):
         await stage.stream(script, question)
 
 
 async def test_call_without_a_name_is_a_bad_response(stage, dialect, question):
     call = ToolCallDelta(0, "c", "", "{}")
-    answer = Answer((), calls=[call])
+    answer = ModelAnswer((), calls=[call])
     assert await stage.fault(stream_of(dialect, answer), question) == "bad_response"
     with pytest.raises(LlmError, match="without a name"):
         await stage.complete(dialect.answer_script(answer), question)
@@ -275,7 +275,7 @@ async def test_call_without_a_name_is_a_bad_response(stage, dialect, question):
 
 async def test_call_without_an_id_gets_one(stage, dialect, question):
     calls = [replace(call, id="") for call in CALLS]
-    answer = Answer((), calls=calls)
+    answer = ModelAnswer((), calls=calls)
     items = await stage.stream(stream_of(dialect, answer), question)
     assert [call.id for call in assembled(items)] == ["call_0", "call_1"]
 
@@ -284,7 +284,7 @@ async def test_call_without_an_id_gets_one(stage, dialect, question):
 
 
 async def test_key_goes_into_a_header_and_nowhere_else(stage, dialect, question):
-    await stage.complete(dialect.answer_script(Answer()), question)
+    await stage.complete(dialect.answer_script(ModelAnswer()), question)
     (request,) = stage.provider.requests
     assert KEY in "".join(request.headers.values())
     assert KEY.encode() not in request.body
@@ -295,8 +295,8 @@ async def test_key_goes_into_a_header_and_nowhere_else(stage, dialect, question)
 async def test_own_headers_of_the_endpoint_are_sent(
     client, protocol, dialect, question, is_stream
 ):
-    stream = stream_of(dialect, Answer())
-    scripts = stream if is_stream else dialect.answer_script(Answer())
+    stream = stream_of(dialect, ModelAnswer())
+    scripts = stream if is_stream else dialect.answer_script(ModelAnswer())
     async with FakeProvider(scripts) as provider:
         extra = (("anthropic-version", "2099-01-01"), ("x-team", "t-1"))
         endpoint = Endpoint(
@@ -333,7 +333,7 @@ async def test_answer_goes_on_without_repeating_white_space(stage, dialect):
         ],
         is_continued=True,
     )
-    answer = Answer(("\n", "\n", "\nTwo", "."))
+    answer = ModelAnswer(("\n", "\n", "\nTwo", "."))
     items = await stage.stream(stream_of(dialect, answer), request)
     whole, _ = await stage.complete(dialect.answer_script(answer), request)
     assert "".join(item.text for item in items[:-1]) == whole.text == "\nTwo."
@@ -352,7 +352,7 @@ async def test_models_are_listed(transport: HttpTransport, protocol, dialect):
 async def test_cut_after_the_end_marker_does_no_harm(
     stage, protocol, dialect, question
 ):
-    script = replace(stream_of(dialect, Answer()), is_cut=True)
+    script = replace(stream_of(dialect, ModelAnswer()), is_cut=True)
     if protocol in MARKED:
         items = await stage.stream(script, question)
         assert isinstance(items[-1], Finish)

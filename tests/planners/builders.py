@@ -6,11 +6,11 @@ from apps.engine.errors import PlanFault, PlanRejected
 from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import (
     CallParams,
+    ConductorReply,
     Messages,
     PlanRequest,
     Pool,
     PoolWorker,
-    Reply,
     RoundOutcome,
     StepOutcome,
     Task,
@@ -67,13 +67,13 @@ class Conductor:
     """A scripted conductor model that remembers what it was asked."""
 
     def __init__(self, text: str, finish_reason: str = "stop") -> None:
-        self.reply = Reply(text, finish_reason)
+        self.reply = ConductorReply(text, finish_reason)
         self.calls: list[tuple[Messages, CallParams]] = []
 
-    async def ask(self, messages: Messages, params: CallParams) -> Reply:
+    async def ask(self, messages: Messages, params: CallParams) -> ConductorReply:
         self.calls.append((messages, params))
         return self.reply
 
 
-async def unasked(messages: Messages, params: CallParams) -> Reply:
+async def unasked(messages: Messages, params: CallParams) -> ConductorReply:
     raise AssertionError("this planner asks no model")

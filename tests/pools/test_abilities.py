@@ -9,7 +9,7 @@ import pytest
 from apps.llm.chat import ChatClient
 from apps.llm.http import open_transport
 from apps.llm.types import Endpoint, Timeouts
-from apps.pools.capability_probes import PROBES, Answer, abilities_shown
+from apps.pools.capability_probes import PROBES, ProbeAnswer, abilities_shown
 from apps.simulator import pictures
 
 CALL = '{"number": 42}'
@@ -17,8 +17,8 @@ CALL = '{"number": 42}'
 
 def answer(
     text: str = "", *, tools: tuple[str, ...] = (), arguments: str = ""
-) -> Answer:
-    return Answer(text, tools, arguments, "stop", "m")
+) -> ProbeAnswer:
+    return ProbeAnswer(text, tools, arguments, "stop", "m")
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,9 @@ def answer(
         ("accepts_prefill", answer(), False),
     ],
 )
-def test_answer_shows_an_ability_or_its_lack(ability: str, given: Answer, shown: bool):
+def test_answer_shows_an_ability_or_its_lack(
+    ability: str, given: ProbeAnswer, shown: bool
+):
     assert PROBES[ability].shows(given) is shown
 
 
@@ -69,9 +71,9 @@ async def test_other_faults_say_nothing(simulator_url: str, model: str):
 
 
 def test_model_that_thought_until_it_had_to_stop_says_nothing():
-    assert Answer("", (), "", "length", "m").is_blank
-    assert not Answer("1", (), "", "length", "m").is_blank
-    assert not Answer("", (), "", "stop", "m").is_blank
+    assert ProbeAnswer("", (), "", "length", "m").is_blank
+    assert not ProbeAnswer("1", (), "", "length", "m").is_blank
+    assert not ProbeAnswer("", (), "", "stop", "m").is_blank
 
 
 async def test_model_without_eyes_is_found_out(simulator_url: str):

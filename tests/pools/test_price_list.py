@@ -17,7 +17,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
-from apps.llm.testing import Framing, Script, json_script
+from apps.llm.testing import BodyFraming, Script, json_script
 from apps.llm.types import Timeouts
 from apps.pools import price_catalog_cache
 from apps.pools.models import PriceList
@@ -39,7 +39,8 @@ CANARY = "canary-of-a-list"
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 FAILED = RefreshOutcome.FAILED
 NOT_MODIFIED = Script(
-    (b"HTTP/1.1 304 Not Modified\r\nconnection: close\r\n\r\n",), framing=Framing.NONE
+    (b"HTTP/1.1 304 Not Modified\r\nconnection: close\r\n\r\n",),
+    framing=BodyFraming.NONE,
 )
 
 
@@ -214,7 +215,7 @@ HUGE = b" " * (price_list.MAX_BYTES // 4)
 BAD = {
     "html": served(f"<!doctype html><p>{CANARY}".encode()),
     "cut off": served(document_of()[:60], is_cut=True),
-    "cut off silently": served(document_of()[:60], framing=Framing.UNTIL_CLOSE),
+    "cut off silently": served(document_of()[:60], framing=BodyFraming.UNTIL_CLOSE),
     "too large": Script((HUGE, HUGE, HUGE, HUGE, document_of())),
     "empty": served(b""),
     "empty list": served(b"[]"),
@@ -228,7 +229,7 @@ BAD = {
     "redirected": Script(
         status=302, headers=[("location", "http://169.254.169.254/latest")]
     ),
-    "no http": Script((CANARY.encode(),), framing=Framing.NONE),
+    "no http": Script((CANARY.encode(),), framing=BodyFraming.NONE),
 }
 
 

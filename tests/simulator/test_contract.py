@@ -11,6 +11,7 @@ from apps.engine.context import worker_messages
 from apps.engine.plan import Plan
 from apps.engine.ports import (
     CallParams,
+    ConductorReply,
     ImagePart,
     Message,
     Messages,
@@ -18,7 +19,6 @@ from apps.engine.ports import (
     Pool,
     PoolWorker,
     Rejection,
-    Reply,
     RoundOutcome,
     StepOutcome,
     Task,
@@ -40,7 +40,7 @@ class Conductor:
         self._client = ask.client
         self._model = model
 
-    async def ask(self, messages: Messages, params: CallParams) -> Reply:
+    async def ask(self, messages: Messages, params: CallParams) -> ConductorReply:
         options = {
             "max_tokens": params.max_tokens,
             "response_format": params.response_format,
@@ -48,7 +48,7 @@ class Conductor:
         data = {"model": self._model, "messages": list(messages), **options}
         response = await self._client.post(CHAT, json=data)
         choice = response.json()["choices"][0]
-        return Reply(choice["message"]["content"], choice["finish_reason"])
+        return ConductorReply(choice["message"]["content"], choice["finish_reason"])
 
 
 @pytest.mark.parametrize("mode", ["lists", "json_schema"])

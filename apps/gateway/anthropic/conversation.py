@@ -24,7 +24,7 @@ from apps.gateway.anthropic.blocks import (
     read_parts,
 )
 from apps.gateway.json_fields import read_bool, read_object, read_text, type_error
-from apps.gateway.messages import Conversation, read_id, settle
+from apps.gateway.messages import ParsedMessages, read_id, settle
 
 Role = Literal["user", "assistant"]
 ROLES = ("user", "assistant", "system")
@@ -62,7 +62,7 @@ class _Turn:
 class ReadConversation:
     """The conversation of a request."""
 
-    conversation: Conversation
+    conversation: ParsedMessages
     answered: str
     """A tool call whose result is in the last turn; empty: there is none."""
     skipped: tuple[str, ...]

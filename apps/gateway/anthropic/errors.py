@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from apps.core.errors import InvalidInput
-from apps.gateway.errors import QUOTA, Failure
+from apps.gateway.errors import QUOTA, ApiFailure
 
 OVERLOADED = 529
 TYPES = {
@@ -41,7 +41,7 @@ class AnthropicErrors:
 
     request_id_header = b"request-id"
 
-    def status(self, failure: Failure) -> int:
+    def status(self, failure: ApiFailure) -> int:
         """Return the status of the answer."""
         if failure.status == 503:
             return OVERLOADED
@@ -49,7 +49,7 @@ class AnthropicErrors:
         is_spent = failure.code == QUOTA and failure.is_final
         return 402 if is_spent else failure.status
 
-    def document(self, failure: Failure, request_id: str) -> dict[str, Any]:
+    def document(self, failure: ApiFailure, request_id: str) -> dict[str, Any]:
         """Return the JSON body of the answer."""
         is_long = failure.code == "context_length_exceeded"
         error: dict[str, Any] = {
@@ -62,12 +62,12 @@ class AnthropicErrors:
             error["details"] = {"error_code": failure.code, "unsupported": ["thread"]}
         return {"type": "error", "error": error, "request_id": request_id}
 
-    def event(self, failure: Failure, request_id: str) -> bytes:
+    def event(self, failure: ApiFailure, request_id: str) -> bytes:
         """Return the last event of a stream that had begun."""
         data = orjson.dumps(self.document(failure, request_id))
         return b"event: error\ndata: " + data + b"\n\n"
 
-    def _type(self, failure: Failure) -> str:
+    def _type(self, failure: ApiFailure) -> str:
         status = self.status(failure)
         is_ours = status >= 500
         return TYPES.get(status, "api_error" if is_ours else "invalid_request_error")

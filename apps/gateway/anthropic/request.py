@@ -28,7 +28,7 @@ from apps.gateway.json_fields import (
     read_number,
     type_error,
 )
-from apps.gateway.messages import Conversation
+from apps.gateway.messages import ParsedMessages
 from apps.gateway.params import ignored_names, read_stop
 from apps.gateway.run_starter import ChatTask
 
@@ -129,7 +129,7 @@ def count_input(raw: bytes, *, max_prompt_bytes: int) -> tuple[str, int]:
     return model, estimated_input(read.conversation, tools)
 
 
-def estimated_input(conversation: Conversation, tools: ToolWishes) -> int:
+def estimated_input(conversation: ParsedMessages, tools: ToolWishes) -> int:
     """Estimate the input tokens of a conversation and the tools offered with it."""
     asked = (
         estimate_input(conversation.messages)

@@ -22,7 +22,7 @@ from apps.gateway.anthropic.documents import (
 )
 from apps.gateway.anthropic.errors import ANTHROPIC_ERRORS
 from apps.gateway.chat_serializers import conductor_document, run_link
-from apps.gateway.errors import Failure
+from apps.gateway.errors import ApiFailure
 from apps.gateway.item_stream import ItemStreamEncoder
 from apps.gateway.output import COMPLETED
 from apps.runs.types import RunSummary
@@ -78,5 +78,5 @@ class MessageStreamEncoder(ItemStreamEncoder[StreamedBlock]):
         )
         return closing + write_event("message_stop")
 
-    def _fail(self, failure: Failure, summary: RunSummary | None) -> bytes:
+    def _fail(self, failure: ApiFailure, summary: RunSummary | None) -> bytes:
         return ANTHROPIC_ERRORS.event(failure, self._request_id)

@@ -22,7 +22,7 @@ from apps.gateway.chat_serializers import (
     finish_reason,
     run_link,
 )
-from apps.gateway.errors import Failure, failure_of_run
+from apps.gateway.errors import ApiFailure, failure_of_run
 from apps.gateway.output import COMPLETED, IN_PROGRESS, INCOMPLETE
 from apps.gateway.reasoning_progress import shorten
 from apps.gateway.responses.ids import (
@@ -116,7 +116,7 @@ def ended_document(
 
 
 def broken_document(
-    origin: Origin, failure: Failure, output: Sequence[Document]
+    origin: Origin, failure: ApiFailure, output: Sequence[Document]
 ) -> Document:
     """Return a response that failed for a reason which is not on record."""
     document = running_document(origin)
@@ -133,7 +133,7 @@ def status_of(summary: RunSummary) -> str:
     return CANCELLED if isinstance(end, RunCancelled) else FAILED
 
 
-def error_document(failure: Failure) -> Document:
+def error_document(failure: ApiFailure) -> Document:
     """Return why there is no answer."""
     return {"code": failure.code, "message": failure.message}
 

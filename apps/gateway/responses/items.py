@@ -96,7 +96,7 @@ class Reasoning(Item):
         ) + self._say("response.reasoning_summary_part.done", part=part)
 
 
-class Message(Item):
+class MessageItem(Item):
     """The answer's text."""
 
     delta_event = "response.output_text.delta"
@@ -125,7 +125,7 @@ class Message(Item):
         ) + self._say("response.content_part.done", part=text_part(self.text))
 
 
-class FunctionCall(Item):
+class FunctionCallItem(Item):
     """A wish to have one of the caller's functions called."""
 
     delta_event = "response.function_call_arguments.delta"
@@ -174,11 +174,11 @@ class ResponseItems:
 
     def text(self, place: int) -> Item:
         """Return an item for text of the answer."""
-        return Message(self._events, self._next_id(MESSAGE), place)
+        return MessageItem(self._events, self._next_id(MESSAGE), place)
 
     def call(self, place: int, number: int, name: str) -> Item:
         """Return an item for the `number`-th tool call, from 0 on."""
-        return FunctionCall(
+        return FunctionCallItem(
             self._events,
             item_id(CALL, self._run_id, number),
             place,

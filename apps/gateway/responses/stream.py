@@ -9,7 +9,7 @@ would take what came for the whole answer.
 from __future__ import annotations
 
 from apps.engine.events import RunCompleted
-from apps.gateway.errors import Failure
+from apps.gateway.errors import ApiFailure
 from apps.gateway.item_stream import ItemStreamEncoder
 from apps.gateway.responses.documents import (
     Origin,
@@ -59,7 +59,7 @@ class ResponseStreamEncoder(ItemStreamEncoder[Item]):
         event = TERMINAL[document["status"]]
         return self._events.write(event, {"response": document})
 
-    def _fail(self, failure: Failure, summary: RunSummary | None) -> bytes:
+    def _fail(self, failure: ApiFailure, summary: RunSummary | None) -> bytes:
         if summary is None:
             document = broken_document(self._origin, failure, self._documents())
         else:

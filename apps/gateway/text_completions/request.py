@@ -11,7 +11,7 @@ from typing import Any
 
 from apps.core.errors import InvalidInput
 from apps.engine.ports import Message
-from apps.gateway.chat_request import ChatRequest, read_model
+from apps.gateway.chat_request import CompletionRequest, read_model
 from apps.gateway.conductor_options import read_wishes
 from apps.gateway.json_body import parse_object
 from apps.gateway.json_fields import read_bool, read_object, type_error
@@ -42,7 +42,7 @@ CHAT_ONLY = ("max_completion_tokens", "response_format", "tools", "tool_choice")
 """Fields of chat completions that this form has never had."""
 
 
-def parse_text_completion(raw: bytes, *, max_prompt_bytes: int) -> ChatRequest:
+def parse_text_completion(raw: bytes, *, max_prompt_bytes: int) -> CompletionRequest:
     """Return the request in `raw`. Raises: InvalidInput naming the field at fault."""
     body = parse_object(raw)
     _refuse_unsupported(body)
@@ -61,7 +61,7 @@ def parse_text_completion(raw: bytes, *, max_prompt_bytes: int) -> ChatRequest:
         ignored=ignored_names(body, USED_FIELDS),
     )
     wants_usage = read_bool(options, "include_usage", at="stream_options.")
-    return ChatRequest(asked=asked, wants_usage=wants_usage)
+    return CompletionRequest(asked=asked, wants_usage=wants_usage)
 
 
 def _read_prompt(body: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ BEGINNING = "(The conversation begins with the answer.)"
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class WrittenText:
     """What somebody wrote; never empty."""
 
     text: str
@@ -54,10 +54,10 @@ class ToolResult:
     """What a call brought."""
 
     call_id: str
-    parts: tuple[Text | Image, ...]
+    parts: tuple[WrittenText | Image, ...]
 
 
-Part = Text | Image | ToolUse | ToolResult
+Part = WrittenText | Image | ToolUse | ToolResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Turn:
 class Conversation:
     """A whole conversation."""
 
-    system_parts: tuple[Text, ...]
+    system_parts: tuple[WrittenText, ...]
     """What system messages say, wherever they stood."""
     turns: tuple[Turn, ...]
 
@@ -90,13 +90,13 @@ class Conversation:
 
 def read_conversation(messages: Sequence[Mapping[str, Any]]) -> Conversation:
     """Return `messages` as turns. Raises: BadRequest naming what cannot be read."""
-    system: list[Text] = []
+    system: list[WrittenText] = []
     turns: list[tuple[Literal["user", "assistant"], list[Part]]] = []
     for place, message in enumerate(messages):
         role = message.get("role")
         parts = _parts(f"messages[{place}]", message)
         if role in ("system", "developer"):
-            system += [part for part in parts if isinstance(part, Text)]
+            system += [part for part in parts if isinstance(part, WrittenText)]
             continue
         side: Literal["user", "assistant"] = (
             "assistant" if role == "assistant" else "user"
@@ -107,9 +107,9 @@ def read_conversation(messages: Sequence[Mapping[str, Any]]) -> Conversation:
             turns.append((side, parts))
     if not turns and system:  # chat completions allow it; elsewhere somebody must ask
         text = "\n\n".join(part.text for part in system)
-        return Conversation((), (Turn("user", (Text(text),)),))
+        return Conversation((), (Turn("user", (WrittenText(text),)),))
     if turns and turns[0][0] == "assistant":
-        turns.insert(0, ("user", [Text(BEGINNING)]))
+        turns.insert(0, ("user", [WrittenText(BEGINNING)]))
     return Conversation(tuple(system), _ordered(turns))
 
 
@@ -136,21 +136,21 @@ def _parts(place: str, message: Mapping[str, Any]) -> list[Part]:
     return [*content, *map(_tool_use, objects_in(message.get("tool_calls")))]
 
 
-def _content(place: str, content: Any) -> list[Text | Image]:
+def _content(place: str, content: Any) -> list[WrittenText | Image]:
     if not content:
         return []
     if isinstance(content, str):
-        return [Text(content)]
+        return [WrittenText(content)]
     if not isinstance(content, list):
         raise BadRequest(f"{place} is neither a text nor a list of parts")
     parts = [_part(f"{place}[{i}]", part) for i, part in enumerate(content)]
-    return [part for part in parts if not isinstance(part, Text) or part.text]
+    return [part for part in parts if not isinstance(part, WrittenText) or part.text]
 
 
-def _part(place: str, part: Any) -> Text | Image:
+def _part(place: str, part: Any) -> WrittenText | Image:
     kind = part.get("type") if isinstance(part, Mapping) else None
     if kind == "text":
-        return Text(str(part.get("text", "")), part.get("cache_control"))
+        return WrittenText(str(part.get("text", "")), part.get("cache_control"))
     if kind == "image_url":
         return _image(place, part)
     raise BadRequest(f"{place} is neither a text nor an image")

@@ -18,7 +18,7 @@ through arguments."""
 NO_ARGUMENTS = "{}"
 
 
-class ToolCall:
+class PartialToolCall:
     """One call as far as it has come."""
 
     __slots__ = ("arguments", "has_loose_ids", "id", "index", "name")
@@ -58,20 +58,20 @@ class ToolCalls:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._size = 0
-        self.calls: list[ToolCall] = []
+        self.calls: list[PartialToolCall] = []
 
-    def open(self) -> ToolCall:
+    def open(self) -> PartialToolCall:
         """Return a new call. Raises: BadResponse if there are too many."""
         if len(self.calls) == MAX_TOOL_CALLS:
             raise BadResponse(
                 f"{self._endpoint.name!r}: more than {MAX_TOOL_CALLS} tool calls"
             )
-        call = ToolCall(len(self.calls))
+        call = PartialToolCall(len(self.calls))
         self.calls.append(call)
         return call
 
     def add(
-        self, call: ToolCall, id_: str = "", name: str = "", arguments: str = ""
+        self, call: PartialToolCall, id_: str = "", name: str = "", arguments: str = ""
     ) -> ToolCallDelta:
         """Return the piece of `call` that says what is new.
 

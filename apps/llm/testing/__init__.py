@@ -1,11 +1,11 @@
 """A scripted provider on loopback, for tests of everything that calls a model.
 
-`FakeProvider` is the server. What it says is a list of scripts: made by hand, or of an
-`Answer` by one of the `DIALECTS`, one per protocol. The functions without a dialect
-speak chat completions.
+`FakeProvider` is the server. What it says is a list of scripts: made by hand, or of a
+`ModelAnswer` by one of the `DIALECTS`, one per protocol. The functions without a
+dialect speak chat completions.
 """
 
-from apps.llm.testing.answers import Answer, Dialect, stream_of
+from apps.llm.testing.answers import AnswerProtocol, ModelAnswer, stream_of
 from apps.llm.testing.dialects import DIALECTS
 from apps.llm.testing.openai import (
     DONE_EVENT,
@@ -16,8 +16,8 @@ from apps.llm.testing.openai import (
     usage_event,
 )
 from apps.llm.testing.server import (
+    BodyFraming,
     FakeProvider,
-    Framing,
     Recorded,
     Script,
     event,
@@ -28,10 +28,10 @@ from apps.llm.testing.server import (
 __all__ = [
     "DIALECTS",
     "DONE_EVENT",
-    "Answer",
-    "Dialect",
+    "AnswerProtocol",
+    "BodyFraming",
     "FakeProvider",
-    "Framing",
+    "ModelAnswer",
     "Recorded",
     "Script",
     "answer_script",

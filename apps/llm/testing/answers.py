@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from apps.llm.testing.server import Framing, Script, events_script
+from apps.llm.testing.server import BodyFraming, Script, events_script
 from apps.llm.types import TokenUsage, ToolCallDelta
 
 USAGE = TokenUsage(7, 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """One answer of a model."""
 
     texts: Sequence[str] = ("Hello", " world")
@@ -32,14 +32,14 @@ class Answer:
         return "".join(self.texts)
 
 
-class Dialect(Protocol):
+class AnswerProtocol(Protocol):
     """Says the same in one protocol."""
 
-    def answer_script(self, answer: Answer) -> Script:
+    def answer_script(self, answer: ModelAnswer) -> Script:
         """Return the answer in one piece."""
         ...
 
-    def events(self, answer: Answer) -> list[bytes]:
+    def events(self, answer: ModelAnswer) -> list[bytes]:
         """Return the events of the streamed answer, one by one."""
         ...
 
@@ -57,10 +57,10 @@ class Dialect(Protocol):
 
 
 def stream_of(
-    dialect: Dialect,
-    answer: Answer,
+    dialect: AnswerProtocol,
+    answer: ModelAnswer,
     *,
-    framing: Framing = Framing.CHUNKED,
+    framing: BodyFraming = BodyFraming.CHUNKED,
     is_cut: bool = False,
 ) -> Script:
     """Return the streamed answer; `is_cut`: without its last event and its end."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from apps.llm.testing.answers import Answer
+from apps.llm.testing.answers import ModelAnswer
 from apps.llm.testing.server import Script, event, json_script
 from apps.llm.types import TokenUsage, ToolCallDelta
 
@@ -33,7 +33,7 @@ ERROR_TYPES: Mapping[int, str] = {
 class AnthropicDialect:
     """See `apps.llm.testing.answers.Dialect`."""
 
-    def answer_script(self, answer: Answer) -> Script:
+    def answer_script(self, answer: ModelAnswer) -> Script:
         """Return the answer in one piece."""
         content: list[dict[str, Any]] = []
         if answer.reasoning:
@@ -51,7 +51,7 @@ class AnthropicDialect:
             message["usage"] = _usage(answer.usage)
         return json_script(message)
 
-    def events(self, answer: Answer) -> list[bytes]:
+    def events(self, answer: ModelAnswer) -> list[bytes]:
         """Return the events: `message_start`, the blocks, `message_stop`."""
         head: dict[str, Any] = {**_head(answer), "content": [], "stop_reason": None}
         if answer.usage:
@@ -91,7 +91,7 @@ class AnthropicDialect:
         return json_script({"data": rows, "has_more": False})
 
 
-def _head(answer: Answer) -> dict[str, Any]:
+def _head(answer: ModelAnswer) -> dict[str, Any]:
     return {
         "id": "msg_1",
         "type": "message",
@@ -100,7 +100,7 @@ def _head(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _blocks(answer: Answer) -> list[tuple[dict[str, Any], list[dict[str, str]]]]:
+def _blocks(answer: ModelAnswer) -> list[tuple[dict[str, Any], list[dict[str, str]]]]:
     """Return every block's beginning and its deltas."""
     blocks: list[tuple[dict[str, Any], list[dict[str, str]]]] = []
     if answer.reasoning:

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from apps.llm.testing.answers import Answer
+from apps.llm.testing.answers import ModelAnswer
 from apps.llm.testing.server import Script, event, json_script
 from apps.llm.types import TokenUsage, ToolCallDelta
 
@@ -31,14 +31,14 @@ STATUSES: Mapping[int, str] = {
 class GeminiDialect:
     """See `apps.llm.testing.answers.Dialect`."""
 
-    def answer_script(self, answer: Answer) -> Script:
+    def answer_script(self, answer: ModelAnswer) -> Script:
         """Return the answer in one piece."""
         parts = _thoughts(answer)
         parts += [{"text": answer.text}] if answer.text else []
         parts += [_call(call) for call in answer.calls]
         return json_script(_chunk(answer, parts, is_last=True))
 
-    def events(self, answer: Answer) -> list[bytes]:
+    def events(self, answer: ModelAnswer) -> list[bytes]:
         """Return the chunks; the last one has the reason and the usage."""
         parts = _thoughts(answer)
         parts += [{"text": text} for text in answer.texts]
@@ -68,7 +68,7 @@ class GeminiDialect:
         return json_script({"models": [*rows, embedder]})
 
 
-def _thoughts(answer: Answer) -> list[dict[str, Any]]:
+def _thoughts(answer: ModelAnswer) -> list[dict[str, Any]]:
     return [{"text": answer.reasoning, "thought": True}] if answer.reasoning else []
 
 
@@ -78,7 +78,7 @@ def _call(call: ToolCallDelta) -> dict[str, Any]:
 
 
 def _chunk(
-    answer: Answer, parts: list[dict[str, Any]], *, is_last: bool
+    answer: ModelAnswer, parts: list[dict[str, Any]], *, is_last: bool
 ) -> dict[str, Any]:
     content = {"role": "model", "parts": parts}
     candidate: dict[str, Any] = {"index": 0, "content": content}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from apps.llm.testing.answers import Answer, stream_of
+from apps.llm.testing.answers import ModelAnswer, stream_of
 from apps.llm.testing.server import Script, event, json_script
 from apps.llm.types import TokenUsage, ToolCallDelta
 
@@ -15,7 +15,7 @@ DONE_EVENT = b"data: [DONE]\n\n"
 class OpenAiDialect:
     """See `apps.llm.testing.answers.Dialect`."""
 
-    def answer_script(self, answer: Answer) -> Script:
+    def answer_script(self, answer: ModelAnswer) -> Script:
         """Return the answer in one piece."""
         message: dict[str, Any] = {"role": "assistant", "content": answer.text}
         if answer.reasoning:
@@ -32,7 +32,7 @@ class OpenAiDialect:
             body["usage"] = _usage(answer.usage)
         return json_script(body)
 
-    def events(self, answer: Answer) -> list[bytes]:
+    def events(self, answer: ModelAnswer) -> list[bytes]:
         """Return the chunks: every call in two, its name and its arguments."""
         model = answer.model
         deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
@@ -73,7 +73,7 @@ def stream_script(
     texts: Iterable[str] = ("Hello", " world"), *, usage: tuple[int, int] = (7, 2)
 ) -> Script:
     """Return a proper streamed answer with one chunk per text."""
-    answer = Answer(tuple(texts), usage=TokenUsage(*usage))
+    answer = ModelAnswer(tuple(texts), usage=TokenUsage(*usage))
     return stream_of(OpenAiDialect(), answer)
 
 
@@ -81,7 +81,7 @@ def answer_script(
     text: str = "Hello world", *, usage: tuple[int, int] = (7, 2)
 ) -> Script:
     """Return a proper answer in one piece."""
-    return OpenAiDialect().answer_script(Answer((text,), usage=TokenUsage(*usage)))
+    return OpenAiDialect().answer_script(ModelAnswer((text,), usage=TokenUsage(*usage)))
 
 
 def refusal_script(

@@ -20,7 +20,7 @@ import orjson
 SCRIPT_HAS_ENDED = {"message": "the script has ended", "type": "fake"}
 
 
-class Framing(Enum):
+class BodyFraming(Enum):
     """How the client learns where a body ends."""
 
     CHUNKED = "chunked"
@@ -39,7 +39,7 @@ class Script:
     """Sent one by one; an Event means silence until it is set."""
     status: int = 200
     headers: Sequence[tuple[str, str]] = (("content-type", "application/json"),)
-    framing: Framing = Framing.CHUNKED
+    framing: BodyFraming = BodyFraming.CHUNKED
     before_head: asyncio.Event | None = None
     """Nothing at all is sent until it is set."""
     is_cut: bool = False
@@ -139,7 +139,7 @@ class FakeProvider:
                 request.client_closed.set()
                 return b""
             sending.result()
-            is_last = script.is_cut or script.framing is not Framing.CHUNKED
+            is_last = script.is_cut or script.framing is not BodyFraming.CHUNKED
             return b"" if is_last else await listening
         finally:
             sending.cancel()
@@ -156,7 +156,7 @@ class FakeProvider:
 
 def events_script(
     *parts: bytes | asyncio.Event,
-    framing: Framing = Framing.CHUNKED,
+    framing: BodyFraming = BodyFraming.CHUNKED,
     is_cut: bool = False,
 ) -> Script:
     """Return an event stream of raw `parts`."""
@@ -200,7 +200,7 @@ async def _read_byte(reader: asyncio.StreamReader) -> bytes:
 async def _send(script: Script, writer: asyncio.StreamWriter) -> None:
     if script.before_head is not None:
         await script.before_head.wait()
-    if script.framing is not Framing.NONE:
+    if script.framing is not BodyFraming.NONE:
         writer.write(_head(script))
     for part in script.parts:
         if isinstance(part, asyncio.Event):
@@ -208,7 +208,7 @@ async def _send(script: Script, writer: asyncio.StreamWriter) -> None:
         elif part:
             writer.write(_frame(script, part))
             await writer.drain()
-    if script.framing is Framing.CHUNKED and not script.is_cut:
+    if script.framing is BodyFraming.CHUNKED and not script.is_cut:
         writer.write(b"0\r\n\r\n")
     await writer.drain()
 
@@ -216,12 +216,12 @@ async def _send(script: Script, writer: asyncio.StreamWriter) -> None:
 def _head(script: Script) -> bytes:
     lines = [f"HTTP/1.1 {script.status} Scripted"]
     lines += [f"{name}: {value}" for name, value in script.headers]
-    is_chunked = script.framing is Framing.CHUNKED
+    is_chunked = script.framing is BodyFraming.CHUNKED
     lines.append("transfer-encoding: chunked" if is_chunked else "connection: close")
     return "\r\n".join((*lines, "", "")).encode("latin-1")
 
 
 def _frame(script: Script, part: bytes) -> bytes:
-    if script.framing is not Framing.CHUNKED:
+    if script.framing is not BodyFraming.CHUNKED:
         return part
     return b"%x\r\n%b\r\n" % (len(part), part)

@@ -19,7 +19,7 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.llm.errors import BadResponse, LlmError, Redirected
-from apps.llm.http import Get, HeaderPairs, Reply, open_transport
+from apps.llm.http import Get, HeaderPairs, HttpReply, open_transport
 from apps.llm.http_common import USER_AGENT
 from apps.llm.types import Timeouts
 from apps.pools.errors import PriceListInvalid
@@ -94,7 +94,7 @@ async def _fetch(etag: str) -> _Fetched | None:
         return _Fetched(await reply.read_body(MAX_BYTES), _etag_of(reply))
 
 
-def _expect_list(reply: Reply) -> None:
+def _expect_list(reply: HttpReply) -> None:
     """Raise LlmError unless a body is about to come that could be a list."""
     if 300 <= reply.status < 400:
         raise Redirected(f"{NAME!r}: answered {reply.status}, which is not followed")
@@ -104,7 +104,7 @@ def _expect_list(reply: Reply) -> None:
         raise BadResponse(f"{NAME!r}: compressed, which was not asked for")
 
 
-def _etag_of(reply: Reply) -> str:
+def _etag_of(reply: HttpReply) -> str:
     etag = reply.headers.get("etag", "")
     fits = len(etag) <= MAX_ETAG and etag.isascii() and etag.isprintable()
     return etag if fits else ""

@@ -23,7 +23,7 @@ from apps.pools.services import (
     conductor_test,
     conductor_update,
 )
-from apps.rest.fields import Flag, Text, Whole, Word
+from apps.rest.fields import Flag, TextField, Whole, Word
 from apps.rest.operation_permissions import MANAGE_POOLS, READ_POOLS
 from apps.rest.pagination import page_by_place
 from apps.rest.resources.endpoints import (
@@ -76,7 +76,7 @@ class ConductorInput(EndpointInput):
         allow_null=True,
         help_text="Input and output together. Null: unknown.",
     )
-    temperature = Text(
+    temperature = TextField(
         required=False,
         allow_null=True,
         max_length=8,

@@ -16,7 +16,7 @@ from apps.pools.services import (
     credential_delete,
     credential_update,
 )
-from apps.rest.fields import Input, Output, Text, Time
+from apps.rest.fields import Input, Output, TextField, Time
 from apps.rest.operation_permissions import MANAGE_POOLS, READ_POOLS
 from apps.rest.schema import HIDDEN, operation
 from apps.rest.views import RestView
@@ -35,14 +35,14 @@ EXAMPLE: dict[str, Any] = {
 class CredentialChangeInput(Input):
     """What may change of a credential: never where it is sent."""
 
-    name = Text(max_length=100)
-    secret = Text(max_length=4000, help_text="The provider's key. Write-only.")
+    name = TextField(max_length=100)
+    secret = TextField(max_length=4000, help_text="The provider's key. Write-only.")
 
 
 class CredentialInput(CredentialChangeInput):
     """A new credential. Its base URL decides where it is sent, for good."""
 
-    base_url = Text(max_length=500)
+    base_url = TextField(max_length=500)
 
 
 class CredentialOutput(Output):

@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from apps.pools.models import Conductor, MaxTokensField, Protocol, Worker
 from apps.pools.selectors import list_price, list_price_values
-from apps.rest.fields import Dollars, Id, Input, Output, Text, Time, Whole, Word
+from apps.rest.fields import Dollars, Id, Input, Output, TextField, Time, Whole, Word
 
 MAX_SECONDS = 86_400
 MAX_TOKENS = 100_000_000
@@ -93,8 +93,8 @@ class PriceInput(Input):
 class EndpointInput(Input):
     """Where a model is served."""
 
-    name = Text(max_length=64, help_text="Letters, digits, '.', '_' and '-'.")
-    base_url = Text(
+    name = TextField(max_length=64, help_text="Letters, digits, '.', '_' and '-'.")
+    base_url = TextField(
         max_length=500,
         help_text="With the version path, without what the protocol appends: "
         "`/chat/completions`, `/messages` or `/models/…`.",
@@ -104,7 +104,7 @@ class EndpointInput(Input):
         required=False,
         help_text="What the server there speaks. Default: openai.",
     )
-    model = Text(max_length=200, help_text="As the server calls it.")
+    model = TextField(max_length=200, help_text="As the server calls it.")
     credential_id = Id(required=False, allow_null=True)
     max_tokens_field = Word(
         choices=MaxTokensField.choices,

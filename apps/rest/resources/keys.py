@@ -37,7 +37,7 @@ from apps.accounts.services import (
 from apps.budgets.selectors import budget_list, standings_forget
 from apps.core.errors import NotAllowed
 from apps.rest.asker import Asker
-from apps.rest.fields import Flag, Input, Output, Text, Time, Whole, Word
+from apps.rest.fields import Flag, Input, Output, TextField, Time, Whole, Word
 from apps.rest.operation_permissions import MANAGE_KEYS, READ_KEYS
 from apps.rest.schema import HIDDEN, operation
 from apps.rest.views import RestView
@@ -73,7 +73,7 @@ SENT = {"name": "Build server", "scopes": ["runs:create", "runs:read"]}
 class KeySettingsInput(Input):
     """What can be changed about a key."""
 
-    name = Text(max_length=100)
+    name = TextField(max_length=100)
     scopes = serializers.ListField(
         child=Word(choices=[(each.value, each.label) for each in OFFERED_SCOPES]),
         allow_empty=False,
@@ -87,7 +87,7 @@ class KeySettingsInput(Input):
         help_text="Empty: all.",
     )
     allowed_workers = serializers.ListField(
-        child=Text(max_length=64),
+        child=TextField(max_length=64),
         max_length=MAX_NAMES,
         default=[],
         help_text="Names. Empty: all.",

@@ -39,7 +39,7 @@ from apps.rest.fields import (
     Input,
     Output,
     Query,
-    Text,
+    TextField,
     Time,
     Whole,
     Word,
@@ -132,7 +132,7 @@ class TiersInput(Input):
 class PoolInput(Input):
     """A pool."""
 
-    name = Text(max_length=64, help_text="Letters, digits, '.', '_' and '-'.")
+    name = TextField(max_length=64, help_text="Letters, digits, '.', '_' and '-'.")
     is_default = Flag(required=False, help_text="Used when a caller names no pool.")
     conductor_id = Id(required=False, allow_null=True)
     worker_ids = serializers.ListField(

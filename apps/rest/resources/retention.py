@@ -14,7 +14,7 @@ from apps.governance.models import REASON_LENGTH
 from apps.governance.selectors import access_hold, hold_list, retention_status
 from apps.governance.services import hold_place, hold_release, retention_set
 from apps.governance.types import MAX_DAYS, MIN_DAYS
-from apps.rest.fields import Id, Input, Output, Text, Time, Whole
+from apps.rest.fields import Id, Input, Output, TextField, Time, Whole
 from apps.rest.operation_permissions import MANAGE_HOLDS, MANAGE_TEAM, READ_RETENTION
 from apps.rest.schema import operation
 from apps.rest.views import RestView
@@ -77,7 +77,7 @@ class HoldInput(Input):
     run_id = Id(
         required=False, allow_null=True, help_text="Null: everything of the team."
     )
-    reason = Text(max_length=REASON_LENGTH)
+    reason = TextField(max_length=REASON_LENGTH)
 
 
 class HoldOutput(Output):
@@ -98,7 +98,7 @@ class HoldOutput(Output):
         return hold.released_by or None
 
 
-class Retention(RestView):
+class RetentionView(RestView):
     """How long the team's texts are kept."""
 
     tag = TAG

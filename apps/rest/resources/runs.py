@@ -26,7 +26,7 @@ from apps.rest.fields import (
     Input,
     Number,
     Output,
-    Text,
+    TextField,
     Time,
     Whole,
 )
@@ -85,7 +85,7 @@ class NarrowingInput(Input):
     """What the run may use less of than its pool has; never more."""
 
     workers = serializers.ListField(
-        child=Text(max_length=64),
+        child=TextField(max_length=64),
         max_length=MAX_WORKERS,
         required=False,
         help_text="Names of those it may use. Empty: all.",
@@ -98,12 +98,12 @@ class NarrowingInput(Input):
 class EstimateInput(Input):
     """A run that might be started."""
 
-    model = Text(
+    model = TextField(
         max_length=200,
         help_text="`conductor-mini`, `conductor-ultra`, `<pool>/mini`, `<pool>/ultra`, "
         "`worker/<name>` or `<pool>/worker/<name>`.",
     )
-    prompt = Text(trim_whitespace=False, help_text="What is to be done.")
+    prompt = TextField(trim_whitespace=False, help_text="What is to be done.")
 
 
 class RunInput(EstimateInput):
@@ -120,7 +120,7 @@ class RunInput(EstimateInput):
     top_p = Number(required=False, min_value=0, max_value=1)
     seed = Whole(required=False)
     stop = serializers.ListField(
-        child=Text(max_length=200, trim_whitespace=False),
+        child=TextField(max_length=200, trim_whitespace=False),
         required=False,
         max_length=MAX_STOPS,
     )

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from apps.accounts.models import MAX_REQUESTS_PER_MINUTE, MAX_TOKENS_PER_MINUTE
 from apps.accounts.services import team_delete, team_update
-from apps.rest.fields import Input, Output, Query, Text, Time, Whole
+from apps.rest.fields import Input, Output, Query, TextField, Time, Whole
 from apps.rest.operation_permissions import MANAGE_TEAM, READ_TEAM, SET_RATES
 from apps.rest.schema import operation
 from apps.rest.views import RestView
@@ -29,7 +29,7 @@ EXAMPLE: dict[str, Any] = {
 class TeamInput(Input):
     """What can be changed about a team."""
 
-    name = Text(max_length=100)
+    name = TextField(max_length=100)
     requests_per_minute = Whole(
         min_value=1,
         max_value=MAX_REQUESTS_PER_MINUTE,

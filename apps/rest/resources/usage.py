@@ -86,7 +86,7 @@ class UsageOutput(Output):
     rows = UsageRowOutput(many=True)
 
 
-class Usage(RestView):
+class UsageView(RestView):
     """The usage of the team."""
 
     tag = "Budgets"

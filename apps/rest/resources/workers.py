@@ -31,7 +31,7 @@ from apps.pools.services import (
     worker_update,
 )
 from apps.pools.types import HealthState, WorkerHealth
-from apps.rest.fields import Flag, Id, Input, Output, Text, Whole, Word
+from apps.rest.fields import Flag, Id, Input, Output, TextField, Whole, Word
 from apps.rest.operation_permissions import MANAGE_POOLS, READ_POOLS
 from apps.rest.pagination import page_by_place
 from apps.rest.resources.endpoints import (
@@ -77,7 +77,7 @@ class WorkerInput(EndpointInput):
         help_text="`embedding`: it makes embeddings of texts and is in no plan; for "
         "the protocols `openai` and `gemini`. Default: `chat`.",
     )
-    description = Text(
+    description = TextField(
         required=False,
         allow_blank=True,
         max_length=4000,
@@ -125,7 +125,7 @@ class WorkerInput(EndpointInput):
         "here: it is shown, recorded and kept.",
     )
     tags = serializers.ListField(
-        child=Text(max_length=64),
+        child=TextField(max_length=64),
         max_length=20,
         required=False,
         help_text="Notes for people's lists. Not enforced: no run is held to them.",
@@ -136,10 +136,10 @@ class WorkerInput(EndpointInput):
 class ModelsInput(Input):
     """Whose models to list, and with which key."""
 
-    base_url = Text(max_length=500)
+    base_url = TextField(max_length=500)
     protocol = Word(choices=Protocol.choices, required=False)
     credential_id = Id(required=False, allow_null=True)
-    secret = Text(
+    secret = TextField(
         max_length=4000,
         required=False,
         allow_null=True,

@@ -5,35 +5,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apps.simulator import models
-from apps.simulator.exchange import Exchange
+from apps.simulator.exchange import SimulatedExchange
 from apps.simulator.problems import Kind, Problem
-from apps.simulator.reply import Reply, first
+from apps.simulator.reply import SimulatedReply, first
 
 IDLE_AFTER = 3
 """Tokens before `fault-idle` falls silent and `fault-error-event` fails."""
 OVERLOADED = Problem(Kind.OVERLOADED, "The server is overloaded.")
 
 
-async def cut(exchange: Exchange, seed: int) -> None:
+async def cut(exchange: SimulatedExchange, seed: int) -> None:
     """Close the connection half-way."""
     await _begin(exchange, models.answer_well(exchange.request, seed))
     await exchange.connection.hang_up()
 
 
-async def cut_plan(exchange: Exchange, seed: int) -> None:
+async def cut_plan(exchange: SimulatedExchange, seed: int) -> None:
     """Close the connection half-way through a plan."""
     whole = models.ask(models.FIXED["sim-conductor"], exchange.request, seed)
     await _begin(exchange, whole)
     await exchange.connection.hang_up()
 
 
-async def cut_quietly(exchange: Exchange, seed: int) -> None:
+async def cut_quietly(exchange: SimulatedExchange, seed: int) -> None:
     """End half-way as if all were well."""
     await _end_quietly(exchange, models.answer_well(exchange.request, seed))
 
 
 async def _end_quietly(
-    exchange: Exchange, whole: Reply, count: int | None = None
+    exchange: SimulatedExchange, whole: SimulatedReply, count: int | None = None
 ) -> None:
     """End early as if all were well: only the end marker is missing."""
     if exchange.request.is_streamed:
@@ -44,7 +44,9 @@ async def _end_quietly(
         await exchange.connection.respond(200, body[: len(body) // 2])
 
 
-async def _begin(exchange: Exchange, whole: Reply, count: int | None = None) -> None:
+async def _begin(
+    exchange: SimulatedExchange, whole: SimulatedReply, count: int | None = None
+) -> None:
     """Send the first tokens, half of them without `count`.
 
     Unstreamed, half of a body announced as whole.
@@ -61,28 +63,32 @@ async def _begin(exchange: Exchange, whole: Reply, count: int | None = None) -> 
     await exchange.connection.write(body[: len(body) // 2])
 
 
-async def idle(exchange: Exchange, seed: int) -> None:
+async def idle(exchange: SimulatedExchange, seed: int) -> None:
     """Fall silent after a few tokens."""
     await _begin(exchange, models.answer_well(exchange.request, seed), IDLE_AFTER)
     await exchange.connection.wait_until_gone()
 
 
-async def error_event(exchange: Exchange, seed: int) -> None:
+async def error_event(exchange: SimulatedExchange, seed: int) -> None:
     """Bring an error after a few tokens, under status 200."""
     await _fail_after(exchange, models.answer_well(exchange.request, seed), IDLE_AFTER)
 
 
-async def _fail_after(exchange: Exchange, whole: Reply, count: int) -> None:
+async def _fail_after(
+    exchange: SimulatedExchange, whole: SimulatedReply, count: int
+) -> None:
     problem = Problem(Kind.SERVER, "The model crashed.")
     await _say_error(exchange, problem, first(whole, count))
 
 
-async def overloaded_event(exchange: Exchange, _seed: int) -> None:
+async def overloaded_event(exchange: SimulatedExchange, _seed: int) -> None:
     """Bring an error instead of the first token, under status 200."""
-    await _say_error(exchange, OVERLOADED, Reply(()))
+    await _say_error(exchange, OVERLOADED, SimulatedReply(()))
 
 
-async def _say_error(exchange: Exchange, problem: Problem, before: Reply) -> None:
+async def _say_error(
+    exchange: SimulatedExchange, problem: Problem, before: SimulatedReply
+) -> None:
     """Send an error under status 200, in a stream after some tokens."""
     if not exchange.request.is_streamed:
         failure = exchange.surface.failure(problem)
@@ -100,7 +106,7 @@ class After:
     way: str
     count: int
 
-    async def __call__(self, exchange: Exchange, seed: int) -> None:
+    async def __call__(self, exchange: SimulatedExchange, seed: int) -> None:
         whole = models.answer_well(exchange.request, seed)
         match self.way:
             case "cut-quiet":

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 from apps.simulator import models
-from apps.simulator.exchange import Exchange
+from apps.simulator.exchange import SimulatedExchange
 from apps.simulator.problems import Kind, Problem
 from apps.simulator.reply import count_prompt_tokens
 
@@ -20,7 +20,7 @@ class Refusal:
 
     problem: Problem
 
-    async def __call__(self, exchange: Exchange, seed: int) -> None:
+    async def __call__(self, exchange: SimulatedExchange, seed: int) -> None:
         await exchange.refuse(self.problem)
 
 
@@ -32,7 +32,7 @@ class Flaky:
         self._times = times
         self._seen: dict[bytes, int] = {}
 
-    async def __call__(self, exchange: Exchange, seed: int) -> None:
+    async def __call__(self, exchange: SimulatedExchange, seed: int) -> None:
         digest = hashlib.blake2b(repr(exchange.request.messages).encode()).digest()
         count = self._seen.get(digest, 0)
         if count >= self._times:
@@ -44,7 +44,7 @@ class Flaky:
         await exchange.refuse(self._problem)
 
 
-async def refuse(exchange: Exchange, _seed: int) -> None:
+async def refuse(exchange: SimulatedExchange, _seed: int) -> None:
     """Close the connection without an answer."""
     await exchange.connection.hang_up()
 
@@ -56,7 +56,7 @@ class Narrow:
     most_tokens: int
     is_always: bool = False
 
-    async def __call__(self, exchange: Exchange, seed: int) -> None:
+    async def __call__(self, exchange: SimulatedExchange, seed: int) -> None:
         found = count_prompt_tokens(exchange.request)
         if found <= self.most_tokens and not self.is_always:
             await exchange.answer(models.answer_well(exchange.request, seed))
@@ -69,20 +69,20 @@ class Narrow:
         )
 
 
-async def no_prefill(exchange: Exchange, seed: int) -> None:
+async def no_prefill(exchange: SimulatedExchange, seed: int) -> None:
     """Refuse the beginning of an answer."""
     if not await _refuses_prefill(exchange):
         await exchange.answer(models.answer_well(exchange.request, seed))
 
 
-async def conductor_no_prefill(exchange: Exchange, seed: int) -> None:
+async def conductor_no_prefill(exchange: SimulatedExchange, seed: int) -> None:
     """Refuse the beginning of a plan."""
     if not await _refuses_prefill(exchange):
         plan = models.FIXED["sim-conductor"]
         await exchange.answer(models.ask(plan, exchange.request, seed))
 
 
-async def _refuses_prefill(exchange: Exchange) -> bool:
+async def _refuses_prefill(exchange: SimulatedExchange) -> bool:
     asked = exchange.request
     if not asked.begun and asked.messages[-1].role != "assistant":
         return False
@@ -91,7 +91,7 @@ async def _refuses_prefill(exchange: Exchange) -> bool:
     return True
 
 
-async def text_only(exchange: Exchange, seed: int) -> None:
+async def text_only(exchange: SimulatedExchange, seed: int) -> None:
     """Refuse images and tools."""
     asked = exchange.request
     if asked.pictures or asked.tools:

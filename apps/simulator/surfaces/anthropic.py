@@ -11,14 +11,14 @@ from typing import Any
 import orjson
 
 from apps.simulator.problems import RETRY_AFTER_S, Kind, Problem
-from apps.simulator.reply import Part, Reply, Usage
-from apps.simulator.request import BadRequest, ChatRequest, ToolCall
+from apps.simulator.reply import SimulatedReply, SimulatedUsage, TokenPart
+from apps.simulator.request import InvalidRequest, SimulatedRequest, SimulatedToolCall
 from apps.simulator.surfaces import anthropic_request
 from apps.simulator.surfaces.base import (
-    Call,
-    Failure,
-    Framing,
-    Place,
+    AnswerFraming,
+    ApiPath,
+    SimulatedCall,
+    SimulatedFailure,
     call_id,
     event,
     page_size,
@@ -59,53 +59,57 @@ PING = event({"type": "ping"}, "ping")
 class AnthropicSurface:
     """`/v1/messages`, and `/v1/models` for who names a version of this API."""
 
-    def is_meant(self, call: Call) -> bool:
+    def is_meant(self, call: SimulatedCall) -> bool:
         """Say whether the call is one of this protocol's own."""
         is_own_path = call.path == f"{BASE_PATH}/messages"
         return is_own_path or VERSION_HEADER in call.headers
 
-    def place(self, call: Call) -> Place:
+    def place(self, call: SimulatedCall) -> ApiPath:
         """Return what the address stands for."""
         prefix = f"{BASE_PATH}/models"
         if call.path == f"{BASE_PATH}/messages":
-            return Place("chat")
+            return ApiPath("chat")
         if call.path == prefix:
-            return Place("models")
+            return ApiPath("models")
         if call.path.startswith(f"{prefix}/"):
-            return Place("model", call.path.removeprefix(f"{prefix}/"))
-        return Place("unknown")
+            return ApiPath("model", call.path.removeprefix(f"{prefix}/"))
+        return ApiPath("unknown")
 
-    def key(self, call: Call) -> str:
+    def key(self, call: SimulatedCall) -> str:
         """Return the key of its own header."""
         return call.headers.get("x-api-key", "")
 
-    def read(self, call: Call, place: Place, body: bytes) -> ChatRequest:
+    def read(
+        self, call: SimulatedCall, place: ApiPath, body: bytes
+    ) -> SimulatedRequest:
         """Return the request in `body`. Raises: BadRequest."""
         if VERSION_HEADER not in call.headers:
-            raise BadRequest("header is required", VERSION_HEADER)
+            raise InvalidRequest("header is required", VERSION_HEADER)
         return anthropic_request.read(body)
 
     def embeddings(self, body: bytes) -> dict[str, Any]:
         """Refuse: this protocol has none. Raises: BadRequest."""
-        raise BadRequest("There are no embeddings here.")
+        raise InvalidRequest("There are no embeddings here.")
 
-    def framing(self, request: ChatRequest, model: str, digest: str) -> Framing:
+    def framing(
+        self, request: SimulatedRequest, model: str, digest: str
+    ) -> AnswerFraming:
         """Return the framing of one message."""
         return _Framing(digest, model)
 
-    def failure(self, problem: Problem) -> Failure:
+    def failure(self, problem: Problem) -> SimulatedFailure:
         """Return the problem as an HTTP answer."""
         status, _ = ERRORS[problem.kind]
         is_limit = problem.kind is Kind.RATE_LIMITED
         headers = ((b"retry-after", str(RETRY_AFTER_S).encode()),) if is_limit else ()
-        return Failure(status, error(problem), headers)
+        return SimulatedFailure(status, error(problem), headers)
 
-    def models(self, names: Sequence[str], call: Call) -> dict[str, Any]:
+    def models(self, names: Sequence[str], call: SimulatedCall) -> dict[str, Any]:
         """Return the page of the list that `limit` and `after_id` ask for."""
         limit = page_size(call, "limit", PAGE, MAX_PAGE)
         after = call.query.get("after_id", "")
         if after and after not in names:
-            raise BadRequest("no such model", "after_id")
+            raise InvalidRequest("no such model", "after_id")
         start = list(names).index(after) + 1 if after else 0
         shown = names[start : start + limit]
         return {
@@ -148,7 +152,7 @@ class _Framing:
         self._open = ""
         """What the open block is for; a new call always opens one."""
 
-    def opening(self, counted: Usage | None) -> bytes:
+    def opening(self, counted: SimulatedUsage | None) -> bytes:
         """Return `message_start`, with the input's usage, and a ping."""
         message = self._message([], None)
         if counted is not None:
@@ -156,7 +160,7 @@ class _Framing:
         start = {"type": "message_start", "message": message}
         return event(start, "message_start") + PING
 
-    def frame(self, part: Part) -> bytes:
+    def frame(self, part: TokenPart) -> bytes:
         """Return one token, after the events that close and open blocks."""
         wanted = f"call {part.call_index}" if part.kind == "call" else part.kind
         before = b"" if wanted == self._open else self._switch(wanted, part)
@@ -169,7 +173,7 @@ class _Framing:
                 delta = {"type": "text_delta", "text": part.text}
         return before + self._delta(delta)
 
-    def closing(self, sent: Reply, counted: Usage | None) -> bytes:
+    def closing(self, sent: SimulatedReply, counted: SimulatedUsage | None) -> bytes:
         """Return the end of the last block, the reason, the usage, `message_stop`."""
         reason, word = _reason(sent)
         about: dict[str, Any] = {
@@ -181,7 +185,7 @@ class _Framing:
         ends = event(about, "message_delta")
         return self._close() + ends + event({"type": "message_stop"}, "message_stop")
 
-    def whole(self, sent: Reply, counted: Usage | None) -> bytes:
+    def whole(self, sent: SimulatedReply, counted: SimulatedUsage | None) -> bytes:
         """Return the body of an answer that is not streamed."""
         blocks: list[dict[str, Any]] = []
         if sent.reasoning:
@@ -207,7 +211,7 @@ class _Framing:
         broken = b'event: content_block_delta\ndata: {"type": "content_block_de\n\n'
         return broken + event({"type": "message_stop"}, "message_stop")
 
-    def _switch(self, wanted: str, part: Part) -> bytes:
+    def _switch(self, wanted: str, part: TokenPart) -> bytes:
         before = self._close()
         self._block += 1
         self._open = wanted
@@ -234,12 +238,12 @@ class _Framing:
         about = {"type": "content_block_delta", "index": self._block, "delta": delta}
         return event(about, "content_block_delta")
 
-    def _call(self, index: int, call: ToolCall) -> dict[str, Any]:
+    def _call(self, index: int, call: SimulatedToolCall) -> dict[str, Any]:
         identity = call_id("toolu_", self._digest, index)
         return {"type": "tool_use", "id": identity, "name": call.name, "input": {}}
 
     def _message(
-        self, blocks: list[dict[str, Any]], sent: Reply | None
+        self, blocks: list[dict[str, Any]], sent: SimulatedReply | None
     ) -> dict[str, Any]:
         reason, word = _reason(sent) if sent else (None, None)
         return {
@@ -253,7 +257,7 @@ class _Framing:
         }
 
 
-def _reason(sent: Reply) -> tuple[str, str | None]:
+def _reason(sent: SimulatedReply) -> tuple[str, str | None]:
     if sent.refusal:
         return "refusal", None
     if sent.stop_word and sent.finish_reason == "stop":
@@ -261,7 +265,7 @@ def _reason(sent: Reply) -> tuple[str, str | None]:
     return REASONS[sent.finish_reason], None
 
 
-def _arguments(call: ToolCall) -> dict[str, Any]:
+def _arguments(call: SimulatedToolCall) -> dict[str, Any]:
     """Return the arguments; a call that was cut off has none yet."""
     try:
         value = orjson.loads(call.arguments)
@@ -270,7 +274,7 @@ def _arguments(call: ToolCall) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def usage(counted: Usage) -> dict[str, Any]:
+def usage(counted: SimulatedUsage) -> dict[str, Any]:
     """Return a usage object: input without what came from the cache."""
     return {
         "input_tokens": counted.prompt - counted.cached,

@@ -13,11 +13,11 @@ import orjson
 
 from apps.simulator.pictures import Picture
 from apps.simulator.request import (
-    BadRequest,
     ChatMessage,
-    ChatRequest,
+    InvalidRequest,
+    SimulatedRequest,
+    SimulatedToolCall,
     Tool,
-    ToolCall,
     check_calls,
     check_choice,
 )
@@ -27,13 +27,13 @@ ID = re.compile(r"[a-zA-Z0-9_-]+")
 CHOICES = {"auto": "auto", "none": "none", "any": "required"}
 
 
-def read(body: bytes) -> ChatRequest:
+def read(body: bytes) -> SimulatedRequest:
     """Return the request in `body`. Raises: BadRequest."""
     data = fields.load(body)
     model = fields.model_name(data)
     max_tokens = fields.whole_number(data.get("max_tokens"), "max_tokens")
     if max_tokens is None:
-        raise BadRequest("Field required", "max_tokens")
+        raise InvalidRequest("Field required", "max_tokens")
     _check_temperature(data.get("temperature"))
     messages = (*_system(data.get("system")), *_messages(data.get("messages")))
     check_calls(messages)
@@ -42,7 +42,7 @@ def read(body: bytes) -> ChatRequest:
     choice = _choice(data.get("tool_choice"))
     check_choice(tools, choice)
     schema = _schema(data)
-    return ChatRequest(
+    return SimulatedRequest(
         model=model,
         messages=messages[:-1] if begun else messages,
         begun=begun,
@@ -64,7 +64,7 @@ def _list(data: dict[str, Any], name: str) -> list[Any]:
 
 def _check_temperature(value: Any) -> None:
     if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
-        raise BadRequest("range: 0..1", "temperature")
+        raise InvalidRequest("range: 0..1", "temperature")
 
 
 def _system(value: Any) -> tuple[ChatMessage, ...]:
@@ -86,7 +86,7 @@ class _Turn:
 
     texts: list[str] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
-    calls: list[ToolCall] = field(default_factory=list)
+    calls: list[SimulatedToolCall] = field(default_factory=list)
     results: list[ChatMessage] = field(default_factory=list)
 
 
@@ -97,13 +97,15 @@ def _messages(value: Any) -> tuple[ChatMessage, ...]:
         place = f"messages.{number}"
         role = item.get("role")
         if role not in ("user", "assistant"):
-            raise BadRequest("Input should be 'user' or 'assistant'", f"{place}.role")
+            raise InvalidRequest(
+                "Input should be 'user' or 'assistant'", f"{place}.role"
+            )
         is_last = number == len(items) - 1
         turn = _turn(item.get("content"), role, place)
         messages += turn.results
         is_empty = not (turn.texts or turn.pictures or turn.calls or turn.results)
         if is_empty and not (is_last and role == "assistant"):
-            raise BadRequest("all messages must have non-empty content", place)
+            raise InvalidRequest("all messages must have non-empty content", place)
         if turn.texts or turn.pictures or turn.calls:
             text = "\n".join(turn.texts)
             pictures, calls = tuple(turn.pictures), tuple(turn.calls)
@@ -129,20 +131,20 @@ def _read_block(turn: _Turn, block: dict[str, Any], role: str, place: str) -> No
             turn.pictures.append(_picture(block.get("source"), place))
         case "tool_result", "user":
             if turn.texts or turn.pictures:
-                raise BadRequest("tool_result blocks must come first", place)
+                raise InvalidRequest("tool_result blocks must come first", place)
             turn.results.append(_result(block, place))
         case "tool_use", "assistant":
             turn.calls.append(_call(block, place))
         case (("thinking" | "redacted_thinking"), "assistant"):
             pass  # a model's own thoughts come back; they change nothing here
         case _:
-            raise BadRequest(f"no such block of a {role}", f"{place}.type")
+            raise InvalidRequest(f"no such block of a {role}", f"{place}.type")
 
 
 def _text(block: dict[str, Any], place: str) -> str:
     text = fields.text(block.get("text"), f"{place}.text")
     if not text.strip():
-        raise BadRequest("text content blocks must be non-empty", place)
+        raise InvalidRequest("text content blocks must be non-empty", place)
     return text
 
 
@@ -152,7 +154,7 @@ def _picture(source: Any, place: str) -> Picture:
             return fields.picture_in(media_type, data, f"{place}.source")
         case {"type": "url", "url": url}:
             return fields.picture_at(url, f"{place}.source.url")
-    raise BadRequest("expected a base64 or url source", f"{place}.source")
+    raise InvalidRequest("expected a base64 or url source", f"{place}.source")
 
 
 def _result(block: dict[str, Any], place: str) -> ChatMessage:
@@ -162,14 +164,16 @@ def _result(block: dict[str, Any], place: str) -> ChatMessage:
     return ChatMessage("tool", text, tuple(inner.pictures), answers=answers)
 
 
-def _call(block: dict[str, Any], place: str) -> ToolCall:
+def _call(block: dict[str, Any], place: str) -> SimulatedToolCall:
     name = fields.text(block.get("name"), f"{place}.name")
     identity = fields.text(block.get("id"), f"{place}.id")
     if not ID.fullmatch(identity):
-        raise BadRequest(f"String should match pattern {ID.pattern!r}", f"{place}.id")
+        raise InvalidRequest(
+            f"String should match pattern {ID.pattern!r}", f"{place}.id"
+        )
     if not isinstance(block.get("input"), dict):
-        raise BadRequest("Input should be a valid dictionary", f"{place}.input")
-    return ToolCall(name, orjson.dumps(block["input"]).decode(), identity)
+        raise InvalidRequest("Input should be a valid dictionary", f"{place}.input")
+    return SimulatedToolCall(name, orjson.dumps(block["input"]).decode(), identity)
 
 
 def _begun(messages: tuple[ChatMessage, ...]) -> str:
@@ -178,7 +182,7 @@ def _begun(messages: tuple[ChatMessage, ...]) -> str:
         return ""
     text = messages[-1].text
     if text != text.rstrip():
-        raise BadRequest(
+        raise InvalidRequest(
             "final assistant content cannot end with trailing whitespace", "messages"
         )
     return text
@@ -190,11 +194,11 @@ def _begun(messages: tuple[ChatMessage, ...]) -> str:
 def _tool(value: dict[str, Any], number: int) -> Tool:
     place = f"tools.{number}"
     if value.get("type", "custom") != "custom":
-        raise BadRequest("only custom tools exist here", f"{place}.type")
+        raise InvalidRequest("only custom tools exist here", f"{place}.type")
     if not isinstance(value.get("input_schema"), dict):
-        raise BadRequest("Field required", f"{place}.input_schema")
+        raise InvalidRequest("Field required", f"{place}.input_schema")
     if value["input_schema"].get("type") != "object":
-        raise BadRequest("Input should be 'object'", f"{place}.input_schema.type")
+        raise InvalidRequest("Input should be 'object'", f"{place}.input_schema.type")
     return fields.tool(value, "input_schema", place)
 
 
@@ -206,7 +210,7 @@ def _choice(value: Any) -> str:
             return f"={name}"
         case {"type": str(kind)} if kind in CHOICES:
             return CHOICES[kind]
-    raise BadRequest("expected auto, any, none or a tool", "tool_choice")
+    raise InvalidRequest("expected auto, any, none or a tool", "tool_choice")
 
 
 def _is_parallel(choice: Any) -> bool:
@@ -223,4 +227,4 @@ def _schema(data: dict[str, Any]) -> dict[str, Any] | None:
             return schema
         case None:
             return None
-    raise BadRequest("expected a json_schema format", "output_config.format")
+    raise InvalidRequest("expected a json_schema format", "output_config.format")

@@ -9,14 +9,14 @@ from typing import Any, Literal, Protocol
 import orjson
 
 from apps.simulator.problems import Problem
-from apps.simulator.reply import Part, Reply, Usage
-from apps.simulator.request import BadRequest, ChatRequest
+from apps.simulator.reply import SimulatedReply, SimulatedUsage, TokenPart
+from apps.simulator.request import InvalidRequest, SimulatedRequest
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SimulatedCall:
     """One HTTP request before its body is read."""
 
     method: str
@@ -27,7 +27,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ApiPath:
     """What an address stands for."""
 
     kind: Literal["chat", "embeddings", "models", "model", "unknown"]
@@ -36,7 +36,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class SimulatedFailure:
     """An error as it goes out."""
 
     status: int
@@ -44,19 +44,19 @@ class Failure:
     headers: Headers = ()
 
 
-class Framing(Protocol):
+class AnswerFraming(Protocol):
     """Builds the bytes of one answer. Frames are asked for in their order."""
 
-    def opening(self, counted: Usage | None) -> bytes:
+    def opening(self, counted: SimulatedUsage | None) -> bytes:
         """Return what comes before the first token."""
 
-    def frame(self, part: Part) -> bytes:
+    def frame(self, part: TokenPart) -> bytes:
         """Return one token; nothing if the protocol sends it later."""
 
-    def closing(self, sent: Reply, counted: Usage | None) -> bytes:
+    def closing(self, sent: SimulatedReply, counted: SimulatedUsage | None) -> bytes:
         """Return what comes after the last token, the end marker included."""
 
-    def whole(self, sent: Reply, counted: Usage | None) -> bytes:
+    def whole(self, sent: SimulatedReply, counted: SimulatedUsage | None) -> bytes:
         """Return the body of an answer that is not streamed."""
 
     def error_event(self, problem: Problem) -> bytes:
@@ -69,25 +69,29 @@ class Framing(Protocol):
 class Surface(Protocol):
     """One wire protocol."""
 
-    def is_meant(self, call: Call) -> bool:
+    def is_meant(self, call: SimulatedCall) -> bool:
         """Say whether the call is one of this protocol's own."""
 
-    def place(self, call: Call) -> Place:
+    def place(self, call: SimulatedCall) -> ApiPath:
         """Return what the address stands for."""
 
-    def key(self, call: Call) -> str:
+    def key(self, call: SimulatedCall) -> str:
         """Return the key the client shows, or nothing."""
 
-    def read(self, call: Call, place: Place, body: bytes) -> ChatRequest:
+    def read(
+        self, call: SimulatedCall, place: ApiPath, body: bytes
+    ) -> SimulatedRequest:
         """Return the request in `body`. Raises: BadRequest."""
 
-    def framing(self, request: ChatRequest, model: str, digest: str) -> Framing:
+    def framing(
+        self, request: SimulatedRequest, model: str, digest: str
+    ) -> AnswerFraming:
         """Return the framing of one answer, told under the name `model`."""
 
-    def failure(self, problem: Problem) -> Failure:
+    def failure(self, problem: Problem) -> SimulatedFailure:
         """Return the problem as an HTTP answer."""
 
-    def models(self, names: Sequence[str], call: Call) -> dict[str, Any]:
+    def models(self, names: Sequence[str], call: SimulatedCall) -> dict[str, Any]:
         """Return a page of the list of models. Raises: BadRequest."""
 
     def embeddings(self, body: bytes) -> dict[str, Any]:
@@ -108,9 +112,9 @@ def call_id(prefix: str, digest: str, index: int) -> str:
     return f"{prefix}{digest[:16]}{index:02d}"
 
 
-def page_size(call: Call, name: str, usual: int, most: int) -> int:
+def page_size(call: SimulatedCall, name: str, usual: int, most: int) -> int:
     """Return how many items a page of a list has. Raises: BadRequest."""
     text = call.query.get(name, str(usual))
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= most:
-        raise BadRequest(f"{name} must be from 1 to {most}", name)
+        raise InvalidRequest(f"{name} must be from 1 to {most}", name)
     return int(text)

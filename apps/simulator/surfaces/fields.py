@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from apps.simulator.pictures import BadPicture, Picture, from_base64, from_url
-from apps.simulator.request import BadRequest, Tool
+from apps.simulator.request import InvalidRequest, Tool
 
 
 def load(body: bytes) -> dict[str, Any]:
@@ -15,9 +15,9 @@ def load(body: bytes) -> dict[str, Any]:
     try:
         data = orjson.loads(body)
     except orjson.JSONDecodeError as exc:
-        raise BadRequest("the body is not valid JSON") from exc
+        raise InvalidRequest("the body is not valid JSON") from exc
     if not isinstance(data, dict):
-        raise BadRequest("the body must be a JSON object")
+        raise InvalidRequest("the body must be a JSON object")
     return data
 
 
@@ -25,7 +25,7 @@ def model_name(data: dict[str, Any]) -> str:
     """Return the field `model`. Raises: BadRequest."""
     name = data.get("model")
     if not isinstance(name, str) or not name:
-        raise BadRequest("you must name a model", "model")
+        raise InvalidRequest("you must name a model", "model")
     return name
 
 
@@ -33,9 +33,9 @@ def objects(value: Any, param: str, *, may_be_empty: bool = True) -> list[Any]:
     """Return a list of JSON objects; None counts as empty. Raises: BadRequest."""
     items = [] if value is None else value
     if not isinstance(items, list) or not all(isinstance(i, dict) for i in items):
-        raise BadRequest(f"{param} must be a list of objects", param)
+        raise InvalidRequest(f"{param} must be a list of objects", param)
     if not items and not may_be_empty:
-        raise BadRequest(f"{param} must be a list of at least one object", param)
+        raise InvalidRequest(f"{param} must be a list of at least one object", param)
     return items
 
 
@@ -44,7 +44,7 @@ def whole_number(value: Any, param: str) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise BadRequest(f"{param} must be a whole number from 1", param)
+        raise InvalidRequest(f"{param} must be a whole number from 1", param)
     return value
 
 
@@ -54,14 +54,14 @@ def texts(value: Any, param: str) -> tuple[str, ...]:
         return ()
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
-        raise BadRequest(f"{param} must be a string or a list of strings", param)
+        raise InvalidRequest(f"{param} must be a string or a list of strings", param)
     return tuple(text for text in values if text)
 
 
 def text(value: Any, param: str) -> str:
     """Return a text. Raises: BadRequest."""
     if not isinstance(value, str):
-        raise BadRequest(f"{param} must be a string", param)
+        raise InvalidRequest(f"{param} must be a string", param)
     return value
 
 
@@ -69,10 +69,12 @@ def tool(value: dict[str, Any], schema_field: str, param: str) -> Tool:
     """Return the tool in `value`. Raises: BadRequest."""
     name = value.get("name")
     if not isinstance(name, str) or not name:
-        raise BadRequest("a tool needs a name", f"{param}.name")
+        raise InvalidRequest("a tool needs a name", f"{param}.name")
     schema = value.get(schema_field)
     if schema is not None and not isinstance(schema, dict):
-        raise BadRequest("a tool's parameters are a schema", f"{param}.{schema_field}")
+        raise InvalidRequest(
+            "a tool's parameters are a schema", f"{param}.{schema_field}"
+        )
     return Tool(name, schema or {}, str(value.get("description") or ""))
 
 
@@ -81,7 +83,7 @@ def picture_at(url: Any, param: str) -> Picture:
     try:
         return from_url(text(url, param))
     except BadPicture as exc:
-        raise BadRequest(str(exc), param) from exc
+        raise InvalidRequest(str(exc), param) from exc
 
 
 def picture_in(media_type: Any, data: Any, param: str) -> Picture:
@@ -89,4 +91,4 @@ def picture_in(media_type: Any, data: Any, param: str) -> Picture:
     try:
         return from_base64(text(media_type, param), text(data, param))
     except BadPicture as exc:
-        raise BadRequest(str(exc), param) from exc
+        raise InvalidRequest(str(exc), param) from exc

@@ -14,14 +14,14 @@ import orjson
 
 from apps.simulator import embedding
 from apps.simulator.problems import RETRY_AFTER_S, Kind, Problem
-from apps.simulator.reply import Part, Reply, Usage
-from apps.simulator.request import BadRequest, ChatRequest, ToolCall
+from apps.simulator.reply import SimulatedReply, SimulatedUsage, TokenPart
+from apps.simulator.request import InvalidRequest, SimulatedRequest, SimulatedToolCall
 from apps.simulator.surfaces import gemini_request
 from apps.simulator.surfaces.base import (
-    Call,
-    Failure,
-    Framing,
-    Place,
+    AnswerFraming,
+    ApiPath,
+    SimulatedCall,
+    SimulatedFailure,
     event,
     page_size,
 )
@@ -72,56 +72,60 @@ BROKEN = b'data: {"candidates": [{"content": \r\n\r\n'
 class GeminiSurface:
     """`/v1beta/models` and the methods of each model; `/v1` is the same."""
 
-    def is_meant(self, call: Call) -> bool:
+    def is_meant(self, call: SimulatedCall) -> bool:
         """Say whether the call is one of this protocol's own."""
         is_own_path = call.path.startswith("/v1beta/") or call.path.endswith(
             (":generateContent", STREAM, EMBED)
         )
         return is_own_path or KEY_HEADER in call.headers
 
-    def place(self, call: Call) -> Place:
+    def place(self, call: SimulatedCall) -> ApiPath:
         """Return what the address stands for."""
         match = PATH.fullmatch(call.path)
         if match is None:
-            return Place("unknown")
+            return ApiPath("unknown")
         if match["verb"] == EMBED:
-            return Place("embeddings", match["name"])
+            return ApiPath("embeddings", match["name"])
         if match["verb"]:
-            return Place("chat", match["name"])
-        return Place("model", match["name"]) if match["name"] else Place("models")
+            return ApiPath("chat", match["name"])
+        return ApiPath("model", match["name"]) if match["name"] else ApiPath("models")
 
-    def key(self, call: Call) -> str:
+    def key(self, call: SimulatedCall) -> str:
         """Return the key of its own header or in the address."""
         return call.headers.get(KEY_HEADER, "") or call.query.get("key", "")
 
-    def read(self, call: Call, place: Place, body: bytes) -> ChatRequest:
+    def read(
+        self, call: SimulatedCall, place: ApiPath, body: bytes
+    ) -> SimulatedRequest:
         """Return the request in `body`. Raises: BadRequest."""
         is_streamed = call.path.endswith(STREAM)
         if is_streamed and call.query.get("alt") != "sse":
-            raise BadRequest("a stream comes only as events here", "alt")
+            raise InvalidRequest("a stream comes only as events here", "alt")
         return gemini_request.read(body, place.name, is_streamed=is_streamed)
 
     def embeddings(self, body: bytes) -> dict[str, Any]:
         """Return the vectors of the texts in `body`. Raises: BadRequest."""
         return embedding.gemini_answer(body)
 
-    def framing(self, request: ChatRequest, model: str, digest: str) -> Framing:
+    def framing(
+        self, request: SimulatedRequest, model: str, digest: str
+    ) -> AnswerFraming:
         """Return the framing of one answer."""
         return _Framing(digest, model)
 
-    def failure(self, problem: Problem) -> Failure:
+    def failure(self, problem: Problem) -> SimulatedFailure:
         """Return the problem as an HTTP answer."""
         code, _ = ERRORS[problem.kind]
         is_limit = problem.kind is Kind.RATE_LIMITED
         headers = ((b"retry-after", str(RETRY_AFTER_S).encode()),) if is_limit else ()
-        return Failure(code, error(problem), headers)
+        return SimulatedFailure(code, error(problem), headers)
 
-    def models(self, names: Sequence[str], call: Call) -> dict[str, Any]:
+    def models(self, names: Sequence[str], call: SimulatedCall) -> dict[str, Any]:
         """Return the page of the list that `pageSize` and `pageToken` ask for."""
         size = page_size(call, "pageSize", PAGE, MAX_PAGE)
         token = call.query.get("pageToken", "0")
         if not token.isascii() or not token.isdigit():
-            raise BadRequest("no such page", "pageToken")
+            raise InvalidRequest("no such page", "pageToken")
         end = int(token) + size
         page = {"models": [self.model(name) for name in names[int(token) : end]]}
         return page if end >= len(names) else {**page, "nextPageToken": str(end)}
@@ -165,15 +169,15 @@ class _Framing:
     def __init__(self, digest: str, model: str) -> None:
         self._digest = digest
         self._model = model
-        self._prompt: Usage | None = None
+        self._prompt: SimulatedUsage | None = None
         self._count = 0
 
-    def opening(self, counted: Usage | None) -> bytes:
+    def opening(self, counted: SimulatedUsage | None) -> bytes:
         """Return nothing: a stream begins with its first token."""
         self._prompt = counted
         return b""
 
-    def frame(self, part: Part) -> bytes:
+    def frame(self, part: TokenPart) -> bytes:
         """Return one token; a call is sent whole, in place of its last one."""
         self._count += 1
         match part.kind:
@@ -185,11 +189,11 @@ class _Framing:
                 return self._parts(_calls([part.call]))
         return b""
 
-    def closing(self, sent: Reply, counted: Usage | None) -> bytes:
+    def closing(self, sent: SimulatedReply, counted: SimulatedUsage | None) -> bytes:
         """Return the event with the reason and the whole usage."""
         return _event(self._response([{"text": ""}], sent, counted))
 
-    def whole(self, sent: Reply, counted: Usage | None) -> bytes:
+    def whole(self, sent: SimulatedReply, counted: SimulatedUsage | None) -> bytes:
         """Return the body of an answer that is not streamed."""
         parts: list[dict[str, Any]] = []
         if sent.reasoning:
@@ -205,16 +209,19 @@ class _Framing:
 
     def broken_event(self) -> bytes:
         """Return an event that is no JSON, and one that ends the answer."""
-        return BROKEN + self.closing(Reply(()), self._prompt)
+        return BROKEN + self.closing(SimulatedReply(()), self._prompt)
 
     def _parts(self, parts: list[dict[str, Any]]) -> bytes:
         if not parts:
             return b""
-        counted = self._prompt and Usage(self._prompt.prompt, self._count)
+        counted = self._prompt and SimulatedUsage(self._prompt.prompt, self._count)
         return _event(self._response(parts, None, counted))
 
     def _response(
-        self, parts: list[dict[str, Any]], sent: Reply | None, counted: Usage | None
+        self,
+        parts: list[dict[str, Any]],
+        sent: SimulatedReply | None,
+        counted: SimulatedUsage | None,
     ) -> dict[str, Any]:
         body: dict[str, Any]
         if sent is not None and sent.refusal:
@@ -236,7 +243,7 @@ def _event(data: dict[str, Any]) -> bytes:
     return event(data, end=b"\r\n")
 
 
-def _calls(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
+def _calls(calls: Sequence[SimulatedToolCall]) -> list[dict[str, Any]]:
     """Return the calls that are whole: one that was cut off never shows up."""
     parts: list[dict[str, Any]] = []
     for call in calls:
@@ -249,7 +256,7 @@ def _calls(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
     return parts
 
 
-def usage(counted: Usage) -> dict[str, Any]:
+def usage(counted: SimulatedUsage) -> dict[str, Any]:
     """Return a usage object: what was thought is counted apart from the answer."""
     told = {
         "promptTokenCount": counted.prompt,

@@ -14,12 +14,12 @@ import orjson
 
 from apps.simulator.pictures import Picture
 from apps.simulator.request import (
-    BadRequest,
     ChatMessage,
-    ChatRequest,
     Format,
+    InvalidRequest,
+    SimulatedRequest,
+    SimulatedToolCall,
     Tool,
-    ToolCall,
     check_calls,
     check_choice,
 )
@@ -45,7 +45,7 @@ SCHEMA_FIELDS = frozenset(
 MODES = {"AUTO": "auto", "VALIDATED": "auto", "ANY": "required", "NONE": "none"}
 
 
-def read(body: bytes, model: str, *, is_streamed: bool) -> ChatRequest:
+def read(body: bytes, model: str, *, is_streamed: bool) -> SimulatedRequest:
     """Return the request in `body`. Raises: BadRequest."""
     data = _camel(fields.load(body))
     _check_names(data, FIELDS, "")
@@ -58,7 +58,7 @@ def read(body: bytes, model: str, *, is_streamed: bool) -> ChatRequest:
     choice, tools = _tools(data)
     check_choice(tools, choice)
     wanted, schema = _format(config)
-    return ChatRequest(
+    return SimulatedRequest(
         model=model,
         messages=messages[:-1] if begun else messages,
         begun=begun,
@@ -82,7 +82,7 @@ def _object(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise BadRequest(f"{name} must be an object", name)
+        raise InvalidRequest(f"{name} must be an object", name)
     return value if name == "properties" else _camel(value)
 
 
@@ -94,7 +94,7 @@ def _camel(value: Mapping[str, Any]) -> dict[str, Any]:
 def _check_names(value: Mapping[str, Any], known: frozenset[str], place: str) -> None:
     for name in value:
         if name not in known:
-            raise BadRequest(f'Unknown name "{name}": Cannot find field.', place)
+            raise InvalidRequest(f'Unknown name "{name}": Cannot find field.', place)
 
 
 # --- contents -------------------------------------------------------------------------
@@ -112,20 +112,22 @@ class _Turn:
 
     texts: list[str] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
-    calls: list[ToolCall] = field(default_factory=list)
+    calls: list[SimulatedToolCall] = field(default_factory=list)
     results: list[ChatMessage] = field(default_factory=list)
-    waiting: list[ToolCall] = field(default_factory=list)
+    waiting: list[SimulatedToolCall] = field(default_factory=list)
     """Calls of the turn before that have no result yet."""
 
 
 def _messages(contents: list[Any]) -> tuple[ChatMessage, ...]:
     messages: list[ChatMessage] = []
-    waiting: list[ToolCall] = []
+    waiting: list[SimulatedToolCall] = []
     for number, content in enumerate(contents):
         place = f"contents[{number}]"
         role = content.get("role", "user")
         if role not in ("user", "model", "function"):
-            raise BadRequest("Please use a valid role: user, model.", f"{place}.role")
+            raise InvalidRequest(
+                "Please use a valid role: user, model.", f"{place}.role"
+            )
         turn = _Turn(waiting=waiting)
         parts = fields.objects(
             content.get("parts"), f"{place}.parts", may_be_empty=False
@@ -157,11 +159,11 @@ def _read_part(turn: _Turn, part: dict[str, Any], is_model: bool, place: str) ->
             given = call.get("id")
             identity = given if isinstance(given, str) else f"{place} {name}"
             arguments = orjson.dumps(call.get("args") or {}).decode()
-            turn.calls.append(ToolCall(name, arguments, identity))
+            turn.calls.append(SimulatedToolCall(name, arguments, identity))
         case {"functionResponse": {"name": str(), "response": dict()} as said}:
             turn.results.append(_result(turn, said, place))
         case _:
-            raise BadRequest("this part holds nothing a turn may have", place)
+            raise InvalidRequest("this part holds nothing a turn may have", place)
 
 
 def _result(turn: _Turn, said: dict[str, Any], place: str) -> ChatMessage:
@@ -169,7 +171,7 @@ def _result(turn: _Turn, said: dict[str, Any], place: str) -> ChatMessage:
     key = "id" if said.get("id") else "name"
     found = [call for call in turn.waiting if getattr(call, key) == said[key]]
     if not found:
-        raise BadRequest(
+        raise InvalidRequest(
             "the number of function response parts must equal the number of function "
             "call parts of the function call turn",
             place,
@@ -204,12 +206,12 @@ def _tools(data: dict[str, Any]) -> tuple[str, tuple[Tool, ...]]:
     config = _object(_object(data, "toolConfig"), "functionCallingConfig")
     mode = config.get("mode", "AUTO")
     if mode not in MODES:
-        raise BadRequest(f"Invalid value: {mode!r}", "tool_config.mode")
+        raise InvalidRequest(f"Invalid value: {mode!r}", "tool_config.mode")
     allowed = fields.texts(config.get("allowedFunctionNames"), "tool_config")
     if not allowed:
         return MODES[mode], tools
     if mode not in ("ANY", "VALIDATED"):
-        raise BadRequest("allowed names need mode ANY or VALIDATED", "tool_config")
+        raise InvalidRequest("allowed names need mode ANY or VALIDATED", "tool_config")
     for name in allowed:
         check_choice(tools, f"={name}")
     return MODES[mode], tuple(tool for tool in tools if tool.name in allowed)
@@ -230,10 +232,12 @@ def _format(config: dict[str, Any]) -> tuple[Format, dict[str, Any] | None]:
         schema = config.get("responseSchema")
         _check_schema(schema, f"{place}.response_schema")
     if schema is not None and not isinstance(schema, dict):
-        raise BadRequest("a schema is an object", f"{place}.response_json_schema")
+        raise InvalidRequest("a schema is an object", f"{place}.response_json_schema")
     if config.get("responseMimeType", "text/plain") != "application/json":
         if schema is not None:
-            raise BadRequest("needs application/json", f"{place}.response_mime_type")
+            raise InvalidRequest(
+                "needs application/json", f"{place}.response_mime_type"
+            )
         return "text", None
     return ("json_object", None) if schema is None else ("json_schema", schema)
 
@@ -243,7 +247,7 @@ def _check_schema(schema: Any, place: str) -> None:
     if schema is None:
         return
     if not isinstance(schema, dict):
-        raise BadRequest("a schema is an object", place)
+        raise InvalidRequest("a schema is an object", place)
     _check_names(_camel(schema), SCHEMA_FIELDS, place)
     for name, part in _object(schema, "properties").items():
         _check_schema(part, f"{place}.properties[{name}]")

@@ -13,10 +13,17 @@ import orjson
 
 from apps.simulator import embedding
 from apps.simulator.problems import RETRY_AFTER_S, Kind, Problem
-from apps.simulator.reply import Part, Reply, Usage
-from apps.simulator.request import ChatRequest, ToolCall
+from apps.simulator.reply import SimulatedReply, SimulatedUsage, TokenPart
+from apps.simulator.request import SimulatedRequest, SimulatedToolCall
 from apps.simulator.surfaces import openai_request
-from apps.simulator.surfaces.base import Call, Failure, Framing, Place, call_id, event
+from apps.simulator.surfaces.base import (
+    AnswerFraming,
+    ApiPath,
+    SimulatedCall,
+    SimulatedFailure,
+    call_id,
+    event,
+)
 
 BASE_PATH = "/v1"
 DONE = b"data: [DONE]\n\n"
@@ -48,29 +55,31 @@ HEADERS: dict[Kind, tuple[tuple[bytes, bytes], ...]] = {
 class OpenAISurface:
     """`/v1/chat/completions` and `/v1/models`."""
 
-    def is_meant(self, call: Call) -> bool:
+    def is_meant(self, call: SimulatedCall) -> bool:
         """Say yes: what no other protocol claims is this one's."""
         return True
 
-    def place(self, call: Call) -> Place:
+    def place(self, call: SimulatedCall) -> ApiPath:
         """Return what the address stands for."""
         prefix = f"{BASE_PATH}/models"
         if call.path == f"{BASE_PATH}/chat/completions":
-            return Place("chat")
+            return ApiPath("chat")
         if call.path == f"{BASE_PATH}/embeddings":
-            return Place("embeddings")
+            return ApiPath("embeddings")
         if call.path == prefix:
-            return Place("models")
+            return ApiPath("models")
         if call.path.startswith(f"{prefix}/"):
-            return Place("model", call.path.removeprefix(f"{prefix}/"))
-        return Place("unknown")
+            return ApiPath("model", call.path.removeprefix(f"{prefix}/"))
+        return ApiPath("unknown")
 
-    def key(self, call: Call) -> str:
+    def key(self, call: SimulatedCall) -> str:
         """Return the bearer token."""
         scheme, _, key = call.headers.get("authorization", "").partition(" ")
         return key if scheme == "Bearer" else ""
 
-    def read(self, call: Call, place: Place, body: bytes) -> ChatRequest:
+    def read(
+        self, call: SimulatedCall, place: ApiPath, body: bytes
+    ) -> SimulatedRequest:
         """Return the request in `body`. Raises: BadRequest."""
         return openai_request.read(body)
 
@@ -78,17 +87,19 @@ class OpenAISurface:
         """Return the vectors of the texts in `body`. Raises: BadRequest."""
         return embedding.openai_answer(body)
 
-    def framing(self, request: ChatRequest, model: str, digest: str) -> Framing:
+    def framing(
+        self, request: SimulatedRequest, model: str, digest: str
+    ) -> AnswerFraming:
         """Return the framing of one completion."""
         has_usage_key = request.is_streamed and request.includes_usage
         return _Framing(digest, model, has_usage_key=has_usage_key)
 
-    def failure(self, problem: Problem) -> Failure:
+    def failure(self, problem: Problem) -> SimulatedFailure:
         """Return the problem as an HTTP answer."""
         status, _, _ = ERRORS[problem.kind]
-        return Failure(status, error(problem), HEADERS.get(problem.kind, ()))
+        return SimulatedFailure(status, error(problem), HEADERS.get(problem.kind, ()))
 
-    def models(self, names: Sequence[str], call: Call) -> dict[str, Any]:
+    def models(self, names: Sequence[str], call: SimulatedCall) -> dict[str, Any]:
         """Return the list of models, which has one page."""
         return {"object": "list", "data": [self.model(name) for name in names]}
 
@@ -121,11 +132,11 @@ class _Framing:
         opening = self._chunk([{"index": 0, "delta": 0, "finish_reason": None}])
         self._before, self._after = orjson.dumps(opening).split(b'"delta":0')
 
-    def opening(self, counted: Usage | None) -> bytes:
+    def opening(self, counted: SimulatedUsage | None) -> bytes:
         """Return the chunk with the role."""
         return self._delta({"role": "assistant", "content": ""})
 
-    def frame(self, part: Part) -> bytes:
+    def frame(self, part: TokenPart) -> bytes:
         """Return the chunk of one token."""
         if part.kind == "text":
             return self._delta({"content": part.text})
@@ -141,7 +152,7 @@ class _Framing:
             piece["function"] = {"arguments": part.text}
         return self._delta({"tool_calls": [piece]})
 
-    def closing(self, sent: Reply, counted: Usage | None) -> bytes:
+    def closing(self, sent: SimulatedReply, counted: SimulatedUsage | None) -> bytes:
         """Return the chunk with the reason, the usage if asked for, and the marker."""
         reason = REASONS.get(sent.finish_reason, sent.finish_reason)
         choice = {"index": 0, "delta": {}, "finish_reason": reason}
@@ -150,7 +161,7 @@ class _Framing:
             end += event({**self._chunk([]), "usage": usage(counted)})
         return end + DONE
 
-    def whole(self, sent: Reply, counted: Usage | None) -> bytes:
+    def whole(self, sent: SimulatedReply, counted: SimulatedUsage | None) -> bytes:
         """Return the body of an answer that is not streamed."""
         message: dict[str, Any] = {"role": "assistant", "content": sent.text}
         message["refusal"] = "".join(sent.refusal) or None
@@ -181,7 +192,7 @@ class _Framing:
         """Return a chunk that is no JSON, and the end marker."""
         return BROKEN + DONE
 
-    def _call(self, index: int, call: ToolCall) -> dict[str, Any]:
+    def _call(self, index: int, call: SimulatedToolCall) -> dict[str, Any]:
         return {
             "id": call_id("call_", self._digest, index),
             "type": "function",
@@ -211,7 +222,7 @@ class _Framing:
         }
 
 
-def usage(counted: Usage) -> dict[str, Any]:
+def usage(counted: SimulatedUsage) -> dict[str, Any]:
     """Return a usage object whose total is the sum of its parts."""
     return {
         "prompt_tokens": counted.prompt,

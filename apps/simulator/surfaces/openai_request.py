@@ -9,12 +9,12 @@ from typing import Any
 
 from apps.simulator.pictures import Picture
 from apps.simulator.request import (
-    BadRequest,
     ChatMessage,
-    ChatRequest,
     Format,
+    InvalidRequest,
+    SimulatedRequest,
+    SimulatedToolCall,
     Tool,
-    ToolCall,
     check_calls,
     check_choice,
 )
@@ -29,7 +29,7 @@ ROLES = {
 }
 
 
-def read(body: bytes) -> ChatRequest:
+def read(body: bytes) -> SimulatedRequest:
     """Return the request in `body`. Raises: BadRequest."""
     data = fields.load(body)
     model = fields.model_name(data)
@@ -40,7 +40,7 @@ def read(body: bytes) -> ChatRequest:
     choice = _choice(data.get("tool_choice"))
     check_choice(tools, choice)
     options = data.get("stream_options")
-    return ChatRequest(
+    return SimulatedRequest(
         model=model,
         messages=messages,
         begun=begun,
@@ -59,20 +59,22 @@ def read(body: bytes) -> ChatRequest:
 
 def _messages(value: Any) -> tuple[ChatMessage, ...]:
     if not isinstance(value, list) or not value:
-        raise BadRequest("messages must be a list of at least one message", "messages")
+        raise InvalidRequest(
+            "messages must be a list of at least one message", "messages"
+        )
     return tuple(_message(item, f"messages[{n}]") for n, item in enumerate(value))
 
 
 def _message(item: Any, place: str) -> ChatMessage:
     role = ROLES.get(str(item.get("role"))) if isinstance(item, dict) else None
     if role is None:
-        raise BadRequest("each message needs a role", f"{place}.role")
+        raise InvalidRequest("each message needs a role", f"{place}.role")
     text, pictures = _content(item.get("content"), f"{place}.content")
     if pictures and role == "tool":
-        raise BadRequest("the result of a tool is text here", f"{place}.content")
+        raise InvalidRequest("the result of a tool is text here", f"{place}.content")
     calls = fields.objects(item.get("tool_calls"), f"{place}.tool_calls")
     if calls and role != "assistant":
-        raise BadRequest("only assistants call tools", f"{place}.tool_calls")
+        raise InvalidRequest("only assistants call tools", f"{place}.tool_calls")
     answers = item.get("tool_call_id") if role == "tool" else ""
     return ChatMessage(
         role,
@@ -89,7 +91,7 @@ def _content(value: Any, place: str) -> tuple[str, tuple[Picture, ...]]:
     if isinstance(value, str):
         return value, ()
     if not isinstance(value, list):
-        raise BadRequest("content must be a string or a list of parts", place)
+        raise InvalidRequest("content must be a string or a list of parts", place)
     texts: list[str] = []
     pictures: list[Picture] = []
     for number, part in enumerate(fields.objects(value, place)):
@@ -101,15 +103,15 @@ def _content(value: Any, place: str) -> tuple[str, tuple[Picture, ...]]:
             url = image.get("url") if isinstance(image, dict) else None
             pictures.append(fields.picture_at(url, f"{at}.image_url.url"))
         else:
-            raise BadRequest("a part is text or image_url here", f"{at}.type")
+            raise InvalidRequest("a part is text or image_url here", f"{at}.type")
     return "\n".join(texts), tuple(pictures)
 
 
-def _call(item: dict[str, Any], place: str) -> ToolCall:
+def _call(item: dict[str, Any], place: str) -> SimulatedToolCall:
     function = item.get("function")
     if not isinstance(function, dict):
-        raise BadRequest("a tool call names a function", f"{place}.function")
-    return ToolCall(
+        raise InvalidRequest("a tool call names a function", f"{place}.function")
+    return SimulatedToolCall(
         fields.text(function.get("name"), f"{place}.function.name"),
         fields.text(function.get("arguments"), f"{place}.function.arguments"),
         fields.text(item.get("id"), f"{place}.id"),
@@ -123,12 +125,12 @@ def _begun(
     if data.get("continue_final_message") is not True:
         return "", messages
     if data.get("add_generation_prompt") is not False:
-        raise BadRequest(
+        raise InvalidRequest(
             "continue_final_message needs add_generation_prompt to be false",
             "add_generation_prompt",
         )
     if messages[-1].role != "assistant" or not messages[-1].text:
-        raise BadRequest("there is no final assistant message", "messages")
+        raise InvalidRequest("there is no final assistant message", "messages")
     return messages[-1].text, messages[:-1]
 
 
@@ -138,7 +140,7 @@ def _tools(value: Any) -> tuple[Tool, ...]:
         place = f"tools[{number}]"
         function = item.get("function")
         if item.get("type") != "function" or not isinstance(function, dict):
-            raise BadRequest("a tool is a function here", f"{place}.type")
+            raise InvalidRequest("a tool is a function here", f"{place}.type")
         tools.append(fields.tool(function, "parameters", f"{place}.function"))
     return tuple(tools)
 

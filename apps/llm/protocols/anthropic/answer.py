@@ -22,7 +22,7 @@ from apps.llm.protocols.json_values import (
 from apps.llm.protocols.tool_calls import (
     MAX_TOOL_CALLS,
     NO_ARGUMENTS,
-    ToolCall,
+    PartialToolCall,
     ToolCalls,
     json_text,
 )
@@ -90,7 +90,7 @@ class AnthropicReader:
         self._stop_sequence = ""
         self._usage: dict[str, int] = {}
         self._tools = ToolCalls(endpoint)
-        self._calls: dict[int, tuple[ToolCall, str]] = {}  # by the block's index
+        self._calls: dict[int, tuple[PartialToolCall, str]] = {}  # by the block's index
         self._answers: dict[int, bool] = {}  # by the block's index: has it begun?
         self._handlers = {
             "message_start": self._start,

@@ -28,10 +28,10 @@ from apps.llm.protocols.conversation import (
     Conversation,
     Image,
     Part,
-    Text,
     ToolResult,
     ToolUse,
     Turn,
+    WrittenText,
     read_conversation,
 )
 from apps.llm.protocols.extra_params import (
@@ -198,7 +198,7 @@ def _system(
     if all(part.cache_control is None for part in parts):
         return with_instruction(conversation.system, wanted) or None
     words = with_instruction("", wanted)
-    return [_block(part) for part in (*parts, *([Text(words)] if words else ()))]
+    return [_block(part) for part in (*parts, *([WrittenText(words)] if words else ()))]
 
 
 def _must_call(tool_fields: Mapping[str, Any]) -> bool:
@@ -233,7 +233,7 @@ def _end_in_no_space(messages: list[dict[str, Any]]) -> None:
 
 def _block(part: Part) -> dict[str, Any]:
     match part:
-        case Text(text, mark):
+        case WrittenText(text, mark):
             return _marked({"type": "text", "text": text}, mark)
         case Image(media_type, data, url, mark):
             source = {"type": "base64", "media_type": media_type, "data": data}

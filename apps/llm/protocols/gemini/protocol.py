@@ -19,10 +19,10 @@ from apps.llm.protocols.conversation import (
     Conversation,
     Image,
     Part,
-    Text,
     ToolResult,
     ToolUse,
     Turn,
+    WrittenText,
     read_conversation,
 )
 from apps.llm.protocols.extra_params import (
@@ -187,7 +187,7 @@ def _sign(parts: list[dict[str, Any]]) -> None:
 
 def _part(part: Part, names: dict[str, str]) -> dict[str, Any]:
     match part:
-        case Text(text):
+        case WrittenText(text):
             return {"text": text}
         case Image():
             return _image(part)
@@ -196,7 +196,9 @@ def _part(part: Part, names: dict[str, str]) -> dict[str, Any]:
         case ToolResult(call_id, parts):
             if call_id not in names:
                 raise BadRequest("a tool's result without the call that it answers")
-            text = "\n".join(inner.text for inner in parts if isinstance(inner, Text))
+            text = "\n".join(
+                inner.text for inner in parts if isinstance(inner, WrittenText)
+            )
             result = {"id": call_id, "name": names[call_id]}
             return {"functionResponse": {**result, "response": {"output": text}}}
 

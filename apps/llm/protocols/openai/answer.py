@@ -17,7 +17,12 @@ from apps.llm.protocols.json_values import (
     text_in,
     usage_of,
 )
-from apps.llm.protocols.tool_calls import NO_ARGUMENTS, ToolCall, ToolCalls, json_text
+from apps.llm.protocols.tool_calls import (
+    NO_ARGUMENTS,
+    PartialToolCall,
+    ToolCalls,
+    json_text,
+)
 from apps.llm.types import Delta, Endpoint, Finish, TokenUsage, ToolCallDelta
 
 DONE = b"[DONE]"
@@ -73,7 +78,7 @@ class OpenAiReader:
         self._model = ""
         self._usage: TokenUsage | None = None
         self._tools: ToolCalls | None = None  # most answers have none
-        self._slots: dict[Any, ToolCall] = {}  # by the provider's index
+        self._slots: dict[Any, PartialToolCall] = {}  # by the provider's index
 
     def read(self, payload: bytes) -> Delta | Finish | None:
         """Return what one chunk says."""

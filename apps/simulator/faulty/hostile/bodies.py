@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, repeat
 
-from apps.simulator.exchange import Exchange
+from apps.simulator.exchange import SimulatedExchange
 from apps.simulator.faulty.hostile.sending import (
     MEGABYTE,
     PIECE_BYTES,
@@ -42,16 +42,16 @@ def _text(what: bytes, size: int) -> Sent:
     )
 
 
-def _cut(exchange: Exchange) -> Iterator[bytes]:
+def _cut(exchange: SimulatedExchange) -> Iterator[bytes]:
     yield b"".join(body_around(exchange, (b'"x"',)))[:-20]
 
 
-def _bytewise(exchange: Exchange) -> Iterator[bytes]:
+def _bytewise(exchange: SimulatedExchange) -> Iterator[bytes]:
     told = b"".join(body_around(exchange, (b'"x"',)))
     return (told[at : at + 1] for at in range(len(told)))
 
 
-def _many_choices(_exchange: Exchange) -> Iterator[bytes]:
+def _many_choices(_exchange: SimulatedExchange) -> Iterator[bytes]:
     yield b'{"choices":['
     yield from flood(b'{"message":{"content":"x"}},', 6 * MEGABYTE)
     yield b"{}]}"

@@ -8,7 +8,7 @@ from itertools import repeat
 import orjson
 
 from apps.simulator.connection import JSON
-from apps.simulator.exchange import Exchange
+from apps.simulator.exchange import SimulatedExchange
 from apps.simulator.faulty.hostile.sending import (
     MEGABYTE,
     PIECE_BYTES,
@@ -28,7 +28,7 @@ HARD = ("exceed", "exceeds context ", "context length ", "input token count ", "
 def _told(message: str, kind: Kind = Kind.BAD_REQUEST) -> Body:
     """Return an error in the protocol's own shape, with the status 200."""
 
-    def body(exchange: Exchange) -> Iterable[bytes]:
+    def body(exchange: SimulatedExchange) -> Iterable[bytes]:
         yield orjson.dumps(exchange.surface.failure(Problem(kind, message)).body)
 
     return body

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import orjson
 
 from apps.simulator.connection import EVENT_STREAM, JSON, Headers
-from apps.simulator.exchange import Exchange
-from apps.simulator.reply import Part, Reply, reply
-from apps.simulator.request import ToolCall
+from apps.simulator.exchange import SimulatedExchange
+from apps.simulator.reply import SimulatedReply, TokenPart, reply
+from apps.simulator.request import SimulatedToolCall
 
-Send = Callable[[Exchange, int], Awaitable[None]]
+Send = Callable[[SimulatedExchange, int], Awaitable[None]]
 """Takes the exchange and the seed, like every fault."""
-Body = Callable[[Exchange], Iterable[bytes]]
+Body = Callable[[SimulatedExchange], Iterable[bytes]]
 
 MEGABYTE = 1_000_000
 PIECE_BYTES = 65_536
@@ -22,7 +22,7 @@ SPACE_BYTES = 262_144
 """What may wait to be sent beside the server before a raw answer pauses."""
 TEXT = "hostile text"
 ARGUMENTS = '{"hostile":0}'
-CALL = ToolCall("go", ARGUMENTS)
+CALL = SimulatedToolCall("go", ARGUMENTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Sent:
     """Content type; empty: what was asked for."""
     headers: Headers = ()
 
-    async def __call__(self, exchange: Exchange, seed: int) -> None:
+    async def __call__(self, exchange: SimulatedExchange, seed: int) -> None:
         connection = exchange.connection
         usual = EVENT_STREAM if exchange.request.is_streamed else JSON
         await connection.start(self.status, self.kind or usual, *self.headers)
@@ -53,7 +53,7 @@ class Raw:
     stays: bool = False
     """True: the connection stays open when all is sent."""
 
-    async def __call__(self, exchange: Exchange, seed: int) -> None:
+    async def __call__(self, exchange: SimulatedExchange, seed: int) -> None:
         connection = exchange.connection
         for piece in self.pieces():
             while connection.write_raw(piece) > SPACE_BYTES:
@@ -77,41 +77,41 @@ def nested(depth: int) -> bytes:
     return b'{"a":' * depth + b"0" + b"}" * depth
 
 
-def body_around(exchange: Exchange, said: Iterable[bytes]) -> Iterator[bytes]:
+def body_around(exchange: SimulatedExchange, said: Iterable[bytes]) -> Iterator[bytes]:
     """Yield an answer that is not streamed; `said` is the JSON in place of its text."""
-    whole = exchange.whole_body(Reply((TEXT,)))
+    whole = exchange.whole_body(SimulatedReply((TEXT,)))
     before, _, after = whole.partition(orjson.dumps(TEXT))
     yield before
     yield from said
     yield after
 
 
-def body_with_call(exchange: Exchange, arguments: bytes) -> bytes:
+def body_with_call(exchange: SimulatedExchange, arguments: bytes) -> bytes:
     """Return an answer that calls a tool with `arguments`, JSON as it stands."""
-    called = Reply((), calls=(CALL,), finish_reason="tool_calls")
+    called = SimulatedReply((), calls=(CALL,), finish_reason="tool_calls")
     return _with_arguments(exchange.whole_body(called), arguments)
 
 
-def event_with(exchange: Exchange, said: bytes) -> bytes:
+def event_with(exchange: SimulatedExchange, said: bytes) -> bytes:
     """Return the event of one token; `said` is the JSON in place of its text."""
-    told = exchange.framing.frame(Part("text", TEXT))
+    told = exchange.framing.frame(TokenPart("text", TEXT))
     return told.replace(orjson.dumps(TEXT), said)
 
 
-def events_with_call(exchange: Exchange, arguments: bytes) -> bytes:
+def events_with_call(exchange: SimulatedExchange, arguments: bytes) -> bytes:
     """Return the events of a call with `arguments`, JSON as it stands."""
     frame = exchange.framing.frame
-    told = frame(Part("call", "", 0, CALL, is_first=True))
-    told += frame(Part("call", ARGUMENTS, 0, CALL, is_last=True))
+    told = frame(TokenPart("call", "", 0, CALL, is_first=True))
+    told += frame(TokenPart("call", ARGUMENTS, 0, CALL, is_last=True))
     return _with_arguments(told, arguments)
 
 
-def opening(exchange: Exchange) -> bytes:
+def opening(exchange: SimulatedExchange) -> bytes:
     """Return what a stream begins with."""
     return exchange.framing.opening(None)
 
 
-def closing(exchange: Exchange) -> bytes:
+def closing(exchange: SimulatedExchange) -> bytes:
     """Return the proper end of a stream."""
     return exchange.framing.closing(reply("done"), None)
 

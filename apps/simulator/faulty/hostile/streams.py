@@ -8,7 +8,7 @@ from itertools import chain, count
 import orjson
 
 from apps.simulator.connection import JSON
-from apps.simulator.exchange import Exchange
+from apps.simulator.exchange import SimulatedExchange
 from apps.simulator.faulty.hostile.sending import (
     CALL,
     MEGABYTE,
@@ -24,7 +24,7 @@ from apps.simulator.faulty.hostile.sending import (
     opening,
 )
 from apps.simulator.problems import Kind, Problem
-from apps.simulator.reply import Part
+from apps.simulator.reply import TokenPart
 
 DEPTH = 400
 """Deeper than JSON is written here, and not as deep as it is read."""
@@ -39,7 +39,7 @@ def _only(what: bytes, size: int = FLOOD) -> Sent:
 def _after(body: Body) -> Sent:
     """Begin properly, then go wrong, then end properly."""
 
-    def whole(exchange: Exchange) -> Iterator[bytes]:
+    def whole(exchange: SimulatedExchange) -> Iterator[bytes]:
         yield opening(exchange)
         yield from body(exchange)
         yield closing(exchange)
@@ -67,7 +67,7 @@ def _called(arguments: bytes) -> Sent:
 def _error(what: bytes, size: int) -> Sent:
     """Send an error whose message is `what`, again and again."""
 
-    def body(exchange: Exchange) -> Iterator[bytes]:
+    def body(exchange: SimulatedExchange) -> Iterator[bytes]:
         told = exchange.framing.error_event(Problem(Kind.SERVER, TEXT))
         before, _, after = told.partition(TEXT.encode())
         return chain((before,), flood(what, size), (after,))
@@ -78,29 +78,29 @@ def _error(what: bytes, size: int) -> Sent:
 def _tokens(text: str, size: int, kind: str = "text") -> Sent:
     """Send the same token until the answer has `size` characters."""
 
-    def body(exchange: Exchange) -> Iterable[bytes]:
-        part = Part("reasoning" if kind == "reasoning" else "text", text)
+    def body(exchange: SimulatedExchange) -> Iterable[bytes]:
+        part = TokenPart("reasoning" if kind == "reasoning" else "text", text)
         frame = exchange.framing.frame(part)
         return (frame, *flood(exchange.framing.frame(part), size * 16))
 
     return _after(body)
 
 
-def _calls(exchange: Exchange) -> Iterator[bytes]:
+def _calls(exchange: SimulatedExchange) -> Iterator[bytes]:
     for index in count():
         yield exchange.framing.frame(
-            Part("call", "", index, CALL, is_first=True, is_last=True)
+            TokenPart("call", "", index, CALL, is_first=True, is_last=True)
         )
 
 
-def _long_arguments(exchange: Exchange) -> Iterator[bytes]:
+def _long_arguments(exchange: SimulatedExchange) -> Iterator[bytes]:
     frame = exchange.framing.frame
-    yield frame(Part("call", "", 0, CALL, is_first=True))
-    part = Part("call", "x" * 1000, 0, CALL, is_last=True)
+    yield frame(TokenPart("call", "", 0, CALL, is_first=True))
+    part = TokenPart("call", "x" * 1000, 0, CALL, is_last=True)
     yield from (frame(part) for _ in range(20_000))
 
 
-def _bytewise(exchange: Exchange) -> Iterator[bytes]:
+def _bytewise(exchange: SimulatedExchange) -> Iterator[bytes]:
     told = b"".join((opening(exchange), event_with(exchange, b'"x"') * 20))
     yield from (told[at : at + 1] for at in range(len(told)))
     yield closing(exchange)
@@ -115,7 +115,7 @@ def _types(value: object) -> Sent:
     return _after(lambda _: said)
 
 
-def _odd_index(exchange: Exchange) -> Iterator[bytes]:
+def _odd_index(exchange: SimulatedExchange) -> Iterator[bytes]:
     block = {"type": "tool_use", "id": "a", "name": "go", "input": {}}
     odd: tuple[object, ...] = ([], {}, "0", None, -1, 1.5, 10**18)
     for index in odd:

@@ -1,0 +1,78 @@
+"""A name means one thing: class names stand once, public functions in two modules."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("apps", "conductor_site")
+SAME_CLASSES = {
+    # What Django finds by its name.
+    "Command": "one in each module of management commands",
+    # Inputs that REST describes and a service checks.
+    "ConductorInput": "REST and services",
+    "CredentialInput": "REST and services",
+    "EndpointInput": "REST and services",
+    "PoolInput": "REST and services",
+    "PriceInput": "REST and services",
+    "WorkerInput": "REST and services",
+    # The engine knows no Django: its own value beside the row.
+    "Pool": "engine and models",
+    "PoolWorker": "engine and models",
+    "Price": "engine and models",
+    # The engine knows no protocol: what it hears beside what was sent.
+    "Delta": "engine and llm",
+    "ToolCallDelta": "engine and llm",
+    # The faults of providers, always named as `errors.…`, and our own.
+    "NotFound": "llm and core",
+    "RateLimited": "llm and budgets",
+}
+"""Class names that stand in several modules, and where."""
+SAME_FUNCTIONS = {
+    "dollars": "money as forms and rows write it",
+    "encode": "each its own format",
+    "error": "protocols of the simulator",
+    "main": "programs",
+    "read": "requests of the simulator",
+    "read_answer": "protocols",
+    "read_tools": "protocols",
+    "solve": "families of the simulator's questions",
+    "usage": "protocols of the simulator",
+    "usage_document": "protocols of the gateway",
+}
+"""Public functions that stand in more than two modules, and what they are."""
+
+
+def test_class_names_stand_once() -> None:
+    found = _modules_of(lambda node: isinstance(node, ast.ClassDef))
+    several = {name for name, modules in found.items() if len(modules) > 1}
+    assert several == set(SAME_CLASSES), _places(found, several ^ set(SAME_CLASSES))
+
+
+def test_public_function_names_stand_in_two_modules_at_most() -> None:
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    found = _modules_of(lambda node: isinstance(node, functions))
+    many = {name for name, modules in found.items() if len(modules) > 2}
+    assert many == set(SAME_FUNCTIONS), _places(found, many ^ set(SAME_FUNCTIONS))
+
+
+def _modules_of(is_wanted: Callable[[ast.stmt], bool]) -> dict[str, list[str]]:
+    """Return the modules of each public name at a module's top level."""
+    found = defaultdict(list)
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if path.parent.name == "migrations":
+                continue
+            for node in ast.parse(path.read_text()).body:
+                name = getattr(node, "name", "_")
+                if is_wanted(node) and not name.startswith("_"):
+                    found[name].append(str(path.relative_to(ROOT)))
+    return found
+
+
+def _places(found: dict[str, list[str]], names: set[str]) -> str:
+    """Say where names stand that are listed and should not be, or the reverse."""
+    return "\n".join(f"{name}: {', '.join(found[name])}" for name in sorted(names))
