@@ -32,7 +32,7 @@ from django.utils.module_loading import import_string  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
 
 from apps.audit.checkpoint_thread import CheckpointThread  # noqa: E402
-from apps.audit.writer_process import open_scribe  # noqa: E402
+from apps.audit.writer_process import open_writer  # noqa: E402
 from apps.core.ids import new_id  # noqa: E402
 from apps.core.logs import log_context  # noqa: E402
 from apps.core.request_metrics import (  # noqa: E402
@@ -161,7 +161,7 @@ async def _lifespan(receive: Receive, send: Send) -> None:
         import_string(settings.RUN_WAKER)
         import_string(settings.TASK_APP)
     tune_interpreter()
-    await open_scribe()
+    await open_writer()
     executor = await open_executor()
     await executor.lease_keeper.sweep()
     batches.open()

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
 from apps.audit.checkpoint_thread import CheckpointThread
-from apps.audit.writer_process import fork_scribe, open_scribe
+from apps.audit.writer_process import fork_writer, open_writer
 from apps.runs.execution.executor import Executor, close_executor, open_executor
 from apps.runs.models import ProcessKind
 from conductor_site.bootstrap import faults_in_lines
@@ -24,7 +24,7 @@ from conductor_site.metrics import MetricsPort
 from conductor_site.runtime_tuning import tune_interpreter
 from conductor_site.shutdown_deadline import CLOSE_S, end_within
 
-__all__ = ["beat", "execute_runs", "fork_scribe"]
+__all__ = ["beat", "execute_runs", "fork_writer"]
 logger = logging.getLogger(__name__)
 STOPS = (signal.SIGTERM, signal.SIGINT)
 
@@ -38,7 +38,7 @@ async def execute_runs() -> None:
     port = MetricsPort()
     with faults_in_lines():
         await port.open()
-    await open_scribe()
+    await open_writer()
     executor = await open_executor(ProcessKind.WORKER)
     checkpoint_thread, maintenance = CheckpointThread(), MaintenanceThread(executor)
     end = _End(executor)

@@ -15,7 +15,7 @@ from types import FrameType
 import uvicorn
 from django.conf import settings
 
-from apps.audit.writer_process import fork_scribe
+from apps.audit.writer_process import fork_writer
 from apps.runs.execution.executor import close_executor
 from conductor_site.drain import LOOK_S, drain
 from conductor_site.shutdown_deadline import CLOSE_S, end_within
@@ -66,7 +66,7 @@ def serve(*, host: str, port: int, proxies: str) -> None:
     `proxies`: whose forwarded addresses are believed, separated by commas; `*`: those
     of whatever connects; empty: none.
     """
-    fork_scribe()
+    fork_writer()
     is_any = proxies.strip() == "*"
     config = uvicorn.Config(
         f"conductor_site.{'forwarded' if is_any else 'asgi'}:application",

@@ -34,7 +34,7 @@ def main() -> None:
     if args.beat:
         background.beat()
     else:
-        background.fork_scribe()
+        background.fork_writer()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(background.execute_runs())
 

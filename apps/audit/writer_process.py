@@ -6,8 +6,8 @@ back; a process of its own waits for nobody.
 
 Guarantees: those of `LedgerWriter`. What has been sent is written even if the serving
 process is killed; with SQLite a lock makes the next process wait for that. If the
-scribe dies, whoever waits hears LedgerUnavailable, and the serving process goes on with
-a thread of its own.
+writer process dies, waiting callers get LedgerUnavailable, and the serving process goes
+on with a thread of its own.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from apps.core.errors import ConductorError
 logger = logging.getLogger(__name__)
 
 READY_S = 15.0
-"""How long to wait for the scribe, and it for that of the process before."""
+"""How long to wait for the writer, and it for that of the process before."""
 LOCK_POLL_S = 0.02
 """How soon it sees that the process before has ended."""
 READ_BYTES = 1 << 18
@@ -62,14 +62,14 @@ READY = 0
 """The number of the message that says: I may write now."""
 
 _forked: tuple[int, socket.socket] | None = None
-"""Process id of the scribe and our end of the channel, until it is opened."""
+"""Process id of the writer and our end of the channel, until it is opened."""
 
 
-# --- the scribe ----------------------------------------------------------------------
+# --- the writer process ---------------------------------------------------------------
 
 
-def fork_scribe() -> None:
-    """Start the scribe. Call it before this process has threads or an event loop."""
+def fork_writer() -> None:
+    """Start the writer. Call it before this process has threads or an event loop."""
     global _forked
     ours, theirs = socket.socketpair()
     pid = os.fork()
@@ -87,7 +87,7 @@ def fork_scribe() -> None:
         serve(theirs)
         status = 0
     except Exception:  # the boundary of a process
-        logger.exception("ledger: the scribe failed")
+        logger.exception("ledger: the writer process failed")
     finally:
         os._exit(status)  # the rest of the program is the other process's
 
@@ -148,9 +148,9 @@ class _Inbox:
 
 
 def _alone(channel: socket.socket) -> Any:
-    """Wait until no scribe of a former process writes to this SQLite database.
+    """Wait until no writer of a former process writes to this SQLite database.
 
-    If the serving process gives up first, so does its scribe: it then finds nothing in
+    If the serving process gives up first, so does its writer: it then finds nothing in
     the channel but the end.
     """
     database = connections[DEFAULT_DB_ALIAS]
@@ -193,8 +193,8 @@ def _send(channel: socket.socket, answers: Iterable[Answer]) -> None:
 # --- the serving process -------------------------------------------------------------
 
 
-async def open_scribe() -> None:
-    """Let this process write with its scribe, if it has forked one.
+async def open_writer() -> None:
+    """Let this process write with its forked writer, if it has one.
 
     Raises: RuntimeError if another process serves the same database.
     """
@@ -203,16 +203,19 @@ async def open_scribe() -> None:
     if forked is None:
         return
     pid, channel = forked
-    scribe = RemoteWriter(pid)
-    await scribe.open(channel)
-    use_writer(scribe)
+    writer = RemoteWriter(pid)
+    await writer.open(channel)
+    use_writer(writer)
 
 
 class RemoteWriter(asyncio.Protocol):
-    """Writes through the scribe. Satisfies `writer.Writer`; lives on one event loop."""
+    """Writes through the writer process. Satisfies `writer.Writer`.
+
+    Belongs to one event loop.
+    """
 
     def __init__(self, pid: int | None = None) -> None:
-        """Take the process id of the scribe, if it is a child to wait for."""
+        """Take the process id of the writer, if it is a child to wait for."""
         self._pid = pid
         self._loop = asyncio.get_running_loop()
         self._messages = Messages()
@@ -224,7 +227,7 @@ class RemoteWriter(asyncio.Protocol):
         self._ready = self._expect()
 
     async def open(self, channel: socket.socket) -> None:
-        """Begin. Raises: RuntimeError if the scribe is not ready in time."""
+        """Begin. Raises: RuntimeError if the writer is not ready in time."""
         await self._loop.create_unix_connection(lambda: self, sock=channel)
         try:
             async with asyncio.timeout(READY_S):
@@ -295,7 +298,7 @@ class RemoteWriter(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End; if it was not meant to end, go on in this process."""
         if not self._is_closing:
-            logger.error("ledger: the scribe is gone; writing in this process now")
+            logger.error("ledger: the writer is gone; writing in this process now")
             self._successor = LedgerWriter()
         for future in self._waiting.values():
             error = LedgerUnavailable("the ledger's writer is gone", retry_after_s=5)

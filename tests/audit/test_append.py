@@ -34,7 +34,7 @@ from tests.audit.examples import (
     execute,
     guard,
 )
-from tests.audit.test_canonical import VALUES
+from tests.audit.test_canonical_json import VALUES
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

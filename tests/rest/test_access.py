@@ -74,9 +74,9 @@ def test_a_role_without_the_permission_gets_403(
 ):
     lacking = [r for r in Role.values if not role_allows(r, right.permission)]
     for role in lacking:
-        subscriber = membership(cast.team, cast.vera)
-        subscriber.role = role
-        subscriber.save()
+        row = membership(cast.team, cast.vera)
+        row.role = role
+        row.save()
         error = fault(call(member(cast.vera), method, address(name)), 403)
         assert error["code"] == "permission_denied"
 

@@ -74,9 +74,9 @@ def test_a_key_tells_its_teams_new_name_at_once(
 
 
 def test_an_admin_sets_rates_but_not_the_name(cast):
-    subscriber = membership(cast.team, cast.bob)
-    subscriber.role = Role.ADMIN
-    subscriber.save()
+    row = membership(cast.team, cast.bob)
+    row.role = Role.ADMIN
+    row.save()
     bob = member(cast.bob)
     assert bob.patch("team/", {"tokens_per_minute": 5}).status_code == 200
     fault(bob.patch("team/", {"name": "Choir"}), 403)

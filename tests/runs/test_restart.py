@@ -142,8 +142,8 @@ def test_run_goes_on_when_the_ledgers_process_dies(
 ) -> None:
     with scratch.serving() as (process, url):
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        scribe = int(children.read_text().split()[0])
-        os.kill(scribe, signal.SIGKILL)
+        writer_pid = int(children.read_text().split()[0])
+        os.kill(writer_pid, signal.SIGKILL)
         run_id = start_on_page(url, scratch.session)
         events = story(url, run_id, scratch.session)
     assert events[-1]["action"] == "run.completed"

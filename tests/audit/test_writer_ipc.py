@@ -1,4 +1,4 @@
-"""What goes to the scribe comes out as it went in, however the stream is cut."""
+"""Batches come out of the channel as they went in, however the stream is cut."""
 
 from __future__ import annotations
 

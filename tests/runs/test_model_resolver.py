@@ -19,7 +19,7 @@ from apps.runs.planning.model_resolver import (
 from apps.runs.planning.restrictions import check_suited, resolve_narrowed
 from apps.runs.records.run_params import delivery_of
 from apps.runs.types import RunRestrictions
-from tests.runs.test_narrowing import order, pool
+from tests.runs.test_restrictions import order, pool
 
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {}}}
 PICTURE: Message = {

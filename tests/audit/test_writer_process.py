@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from apps.audit import writer_process as scribe_module
+from apps.audit import writer_process
 from apps.audit.errors import LedgerUnavailable, NotCanonical, StaleWrite
 from apps.audit.models import Entry
 from apps.audit.types import Batch, EntryDraft
@@ -30,17 +30,17 @@ THREADS: list[threading.Thread] = []
 
 
 @pytest.fixture(autouse=True)
-def _no_scribe_is_left() -> Iterator[None]:
+def _no_writer_is_left() -> Iterator[None]:
     yield
     while THREADS:
         THREADS.pop().join()
 
 
 @asynccontextmanager
-async def scribe() -> AsyncIterator[tuple[RemoteWriter, Callable[[], None]]]:
+async def remote_writer() -> AsyncIterator[tuple[RemoteWriter, Callable[[], None]]]:
     """Serve in a thread, which is as far away as a process for the channel.
 
-    The second value cuts the channel, as the scribe's death would.
+    The second value cuts the channel, as the death of the writer process would.
     """
     ours, theirs = socket.socketpair()
     thread = threading.Thread(target=_serve, args=(theirs,))
@@ -69,7 +69,7 @@ def test_write_returns_the_seqs() -> None:
     team = uuid.uuid4()
 
     async def write() -> list[Any]:
-        async with scribe() as (writer, _):
+        async with remote_writer() as (writer, _):
             return [
                 await writer.write(batch(team, draft(bodies={"text": "hello"}))),
                 await writer.write(batch(team, draft(), draft())),
@@ -83,7 +83,7 @@ def test_many_at_once_are_all_written_in_order() -> None:
     teams = [uuid.uuid4() for _ in range(3)]
 
     async def write() -> list[Any]:
-        async with scribe() as (writer, _):
+        async with remote_writer() as (writer, _):
             return await outcomes(writer, [batch(t) for t in teams * 400])
 
     seqs = asyncio.run(write())
@@ -94,7 +94,7 @@ def test_draft_without_bodies_or_context_travels() -> None:
     plain = EntryDraft("run.created", "run", RUN, ALICE, {"round": 1})
 
     async def write() -> list[int]:
-        async with scribe() as (writer, _):
+        async with remote_writer() as (writer, _):
             return await writer.write(batch(uuid.uuid4(), plain))
 
     assert asyncio.run(write()) == [1]
@@ -110,7 +110,7 @@ def test_refused_batch_fails_alone(probe: None) -> None:
     ]
 
     async def write() -> list[Any]:
-        async with scribe() as (writer, _):
+        async with remote_writer() as (writer, _):
             return await outcomes(writer, batches)
 
     first, uneven, stale, last = asyncio.run(write())
@@ -123,7 +123,7 @@ def test_what_was_sent_is_written_before_it_closes() -> None:
     team = uuid.uuid4()
 
     async def write() -> None:
-        async with scribe() as (writer, _):
+        async with remote_writer() as (writer, _):
             for _ in range(300):
                 writer.post(batch(team))
 
@@ -133,7 +133,7 @@ def test_what_was_sent_is_written_before_it_closes() -> None:
 
 def test_closed_writer_refuses() -> None:
     async def write() -> None:
-        async with scribe() as (writer, _):
+        async with remote_writer() as (writer, _):
             await asyncio.to_thread(writer.close)
             writer.post(batch(uuid.uuid4()))
 
@@ -142,10 +142,10 @@ def test_closed_writer_refuses() -> None:
 
 
 def test_overloaded_writer_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scribe_module, "MAX_WAITING", 2)
+    monkeypatch.setattr(writer_process, "MAX_WAITING", 2)
 
     async def write() -> None:
-        async with scribe() as (writer, _):
+        async with remote_writer() as (writer, _):
             for _ in range(3):
                 writer.post(batch(uuid.uuid4()))
 
@@ -153,13 +153,13 @@ def test_overloaded_writer_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
         asyncio.run(write())
 
 
-def test_death_of_the_scribe_is_told_and_made_up_for(
+def test_death_of_the_writer_is_told_and_made_up_for(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     team = uuid.uuid4()
 
     async def write() -> tuple[Any, list[int]]:
-        async with scribe() as (writer, cut):
+        async with remote_writer() as (writer, cut):
             cut()
             lost = (await outcomes(writer, [batch(team)]))[0]
             return lost, await writer.write(batch(team))
@@ -176,17 +176,17 @@ def test_second_process_of_a_database_does_not_start(
 ) -> None:
     if connection.vendor != "sqlite":
         pytest.skip("only SQLite is held by one process")
-    monkeypatch.setattr(scribe_module, "READY_S", 0.2)
+    monkeypatch.setattr(writer_process, "READY_S", 0.2)
 
     async def open_two() -> None:
-        async with scribe(), scribe():
+        async with remote_writer(), remote_writer():
             pass
 
     with pytest.raises(RuntimeError, match="another process serves this database"):
         asyncio.run(open_two())
 
 
-def test_scribe_of_a_process_that_gave_up_does_not_wait_on() -> None:
+def test_writer_of_a_process_that_gave_up_does_not_wait_on() -> None:
     if connection.vendor != "sqlite":
         pytest.skip("only SQLite is held by one process")
     ours, theirs = socket.socketpair()
@@ -203,7 +203,7 @@ def test_scribe_of_a_process_that_gave_up_does_not_wait_on() -> None:
 
 def test_lock_lies_beside_the_database() -> None:
     async def open_one() -> None:
-        async with scribe():
+        async with remote_writer():
             pass
 
     asyncio.run(open_one())
