@@ -25,6 +25,8 @@ OPEN_MODULES = {"services", "selectors", "models", "errors", "types"}
 """What an app that is not pure shows to the others."""
 ALSO_OPEN = {
     "apps.accounts.keys",  # the shape of a key, for the demo
+    "apps.accounts.principal",  # made by every interface
+    "apps.accounts.rights",  # what operations require
     "apps.audit.verify",  # verification is a read with a report of its own
     "apps.audit.metrics",  # its lag is measured where it is waited for
     "apps.audit.checkpoint_thread",  # opened and closed by the process
@@ -37,6 +39,7 @@ ALSO_OPEN = {
     "apps.budgets.reservations",  # statements for the ledger's commits
     "apps.pools.pool_file",  # pool files
     "apps.runs.execution.executor",  # opened and closed by the process
+    "apps.runs.admission",  # the way in for runs of every interface
     "apps.runs.consumers",
     "apps.runs.routing",
     "apps.runs.planning.model_resolver",  # model names
@@ -45,7 +48,8 @@ ALSO_OPEN = {
     "apps.runs.records.run_totals",  # sums and steps of a run
     "apps.gateway.app",
     "apps.gateway.batches.driver",  # opened and closed by the process
-    "apps.web.team_access",  # who is asking: every page goes through it
+    "apps.web.request_context",  # what entries say of a request
+    "apps.web.team_access",  # every page goes through it
     "apps.web.formats",
     "apps.web.middleware",
     "apps.web.websocket_middleware",  # wraps the consumers' routes

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from functools import lru_cache
@@ -131,7 +131,7 @@ def _prepare_entry(team_id: UUID, draft: EntryDraft, dialect: Dialect) -> Prepar
         _word(draft.action),
         _actor(draft.actor),
         b",".join(bodies),
-        canonical_bytes(dict(draft.context)) if draft.context else b"{}",
+        _context(draft.actor.context),
         canonical_bytes(dict(draft.data)),
         str(entry_id).encode(),
         _word(draft.outcome),
@@ -145,6 +145,10 @@ def _prepare_entry(team_id: UUID, draft: EntryDraft, dialect: Dialect) -> Prepar
         _tail(draft.subject_type, draft.subject_id),
         contents,
     )
+
+
+def _context(context: Mapping[str, str]) -> bytes:
+    return canonical_bytes(dict(context)) if context else b"{}"
 
 
 @lru_cache(maxsize=1024, typed=True)

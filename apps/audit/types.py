@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who did it, as text that outlives the row it was taken from."""
+    """Who did something, and by which request; outlives the row it was taken from."""
 
     type: str
     """user, api_key, service or model."""
@@ -22,6 +22,12 @@ class Actor:
     display: str
     on_behalf_of: str = ""
     """For a service or a key: the person behind it."""
+    context: Mapping[str, str] = field(default_factory=lambda: NOTHING, compare=False)
+    """Request id, address and user agent; empty for what no request caused."""
+
+
+SERVICE = Actor("service", "conductor", "Conductor")
+"""What the product does by itself."""
 
 
 # Each run makes many of the next three. Named tuples are made several times as fast as
@@ -42,8 +48,6 @@ class EntryDraft(NamedTuple):
     """Texts kept apart, encrypted; the chain holds their salted digests."""
     outcome: str = "success"
     """success, failure, denied, unknown or cancelled."""
-    context: Mapping[str, str] = NOTHING
-    """Address, user agent, request id."""
 
 
 class RowWrite(NamedTuple):

@@ -11,6 +11,7 @@ import marshal
 import pickle  # nosec B403
 import struct
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from enum import Enum
 from functools import lru_cache
@@ -112,7 +113,7 @@ def unpack_batch(packed: Any) -> tuple[int, Batch]:
 
 
 def _pack_draft(draft: EntryDraft) -> tuple[Any, ...]:
-    action, subject_type, subject_id, actor, data, bodies, outcome, context = draft
+    action, subject_type, subject_id, actor, data, bodies, outcome = draft
     return (
         action,
         subject_type,
@@ -121,14 +122,22 @@ def _pack_draft(draft: EntryDraft) -> tuple[Any, ...]:
         dict(data),
         dict(bodies),
         outcome,
-        dict(context),
+        dict(actor.context),
     )
 
 
 def _unpack_draft(
-    action: str, subject_type: str, subject: bytes, actor: tuple[str, ...], *rest: Any
+    action: str,
+    subject_type: str,
+    subject: bytes,
+    actor: tuple[str, ...],
+    data: dict[str, Any],
+    bodies: dict[str, str],
+    outcome: str,
+    context: dict[str, str],
 ) -> EntryDraft:
-    return EntryDraft(action, subject_type, _uuid(subject), _actor(actor), *rest)
+    who = replace(_actor(actor), context=context) if context else _actor(actor)
+    return EntryDraft(action, subject_type, _uuid(subject), who, data, bodies, outcome)
 
 
 def _pack_params(params: tuple[Any, ...]) -> list[Any]:

@@ -18,13 +18,12 @@ from django.utils import timezone
 from apps.accounts.models import ApiKey, Membership, Team
 from apps.accounts.types import KeyHolder
 from apps.audit.services import entries_append
-from apps.audit.types import Actor, Batch, EntryDraft
+from apps.audit.types import SERVICE, Actor, Batch, EntryDraft
 from apps.budgets.models import Budget, BudgetKind, Period, Reservation, Spend
 from apps.budgets.selectors import budgets_binding, standings_forget, target_label
 from apps.core.errors import InvalidFields, NotAllowed, NotFound
 from apps.core.money import MICROS, micros_of_usd, usd_text
 
-SERVICE = Actor("service", "conductor", "Conductor")
 MAX_LIMIT_MICROS = 1_000_000_000 * MICROS
 """A billion dollars: more is a slip of the pen."""
 STALE_AFTER = timedelta(minutes=4)

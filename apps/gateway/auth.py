@@ -1,21 +1,16 @@
-"""Who is asking, and whether their key may do what they ask."""
+"""Authenticates requests by API key, and counts them against the key's rates."""
 
 from __future__ import annotations
 
 from apps.accounts.errors import UnknownKey
-from apps.accounts.models import Scope
+from apps.accounts.principal import KeyPrincipal, key_principal
 from apps.accounts.services import unknown_key_note
-from apps.accounts.types import KeyHolder
-from apps.budgets.rate_limits import Admission, TokenMeter, admit_on_loop, is_limited
-from apps.core.errors import NotAllowed, NotAuthenticated
+from apps.budgets.rate_limits import Admission, admit_on_loop
+from apps.core.errors import NotAuthenticated
 from apps.core.requesters import tell_team
-from apps.engine.usage import estimate_tokens
 from apps.gateway.backend import Backend
 from apps.gateway.exchange import Exchange
 
-RUN_SCOPE = Scope.RUN.value
-DIRECT_SCOPE = Scope.DIRECT.value
-"""Needed on top to call one worker without a plan."""
 BEARER = b"bearer "
 OURS = BEARER + b"cdk_"
 """How an Authorization header with a key of ours begins, in lower case."""
@@ -23,8 +18,8 @@ MAX_KEY_BYTES = 200
 """Longer than any key; nothing longer is looked up."""
 
 
-async def authenticate(exchange: Exchange, backend: Backend) -> KeyHolder:
-    """Return the holder of the request's API key.
+async def authenticate(exchange: Exchange, backend: Backend) -> KeyPrincipal:
+    """Return the API key that the request was sent with.
 
     Raises: NotAuthenticated, TooManyGuesses.
     """
@@ -37,7 +32,7 @@ async def authenticate(exchange: Exchange, backend: Backend) -> KeyHolder:
         unknown_key_note((exchange.scope.get("client") or ("",))[0])
         raise
     tell_team(exchange.scope, holder.team_id)
-    return holder
+    return key_principal(holder, exchange.context)
 
 
 def _sent_key(exchange: Exchange) -> bytes:
@@ -59,30 +54,14 @@ def _sent_key(exchange: Exchange) -> bytes:
     return header[len(BEARER) :].strip()
 
 
-def require_scope(holder: KeyHolder, scope: str) -> None:
-    """Check that the key has `scope`. Raises: NotAllowed."""
-    if scope not in holder.scopes:
-        raise NotAllowed(f"this API key lacks the scope {scope!r}")
+async def pass_rates(exchange: Exchange, principal: KeyPrincipal) -> None:
+    """Count a request that starts no run against the rates. Raises: RateLimited."""
+    require_admitted(exchange, await admit_on_loop(principal.key))
 
 
-async def pass_rates(
-    exchange: Exchange, holder: KeyHolder, prompt: str = ""
-) -> TokenMeter | None:
-    """Count a request against the rates of its key and team; the answer says them.
-
-    Return what counts the run's tokens later, if anything does. Raises: RateLimited.
-    """
-    if not is_limited(holder):
-        return None
-    admission = await admit(holder, prompt)
+def require_admitted(exchange: Exchange, admission: Admission) -> None:
+    """Put what the rates say into the answer's headers. Raises: RateLimited."""
     exchange.extra_headers += [
         (name.encode(), value.encode()) for name, value in admission.headers
     ]
     admission.require()
-    return admission.meter
-
-
-async def admit(holder: KeyHolder, prompt: str = "") -> Admission:
-    """Count a request against the rates of its key and team; return what they say."""
-    tokens = estimate_tokens(prompt) if prompt and is_limited(holder) else 0
-    return await admit_on_loop(holder, prompt_tokens=tokens)

@@ -6,8 +6,9 @@ from functools import partial
 
 from django.conf import settings
 
-from apps.accounts.types import KeyHolder
-from apps.gateway.auth import RUN_SCOPE, authenticate, require_scope
+from apps.accounts.principal import KeyPrincipal
+from apps.accounts.rights import RUN
+from apps.gateway.auth import authenticate
 from apps.gateway.backend import Backend
 from apps.gateway.chat_request import CompletionRequest, parse_chat_request
 from apps.gateway.chat_serializers import completion_document, created_of
@@ -33,16 +34,16 @@ class ChatCompletions:
 
     async def post(self, exchange: Exchange) -> None:
         """Answer a chat completion, whole or streamed."""
-        holder = await authenticate(exchange, self._backend)
-        require_scope(holder, RUN_SCOPE)
+        principal = await authenticate(exchange, self._backend)
+        principal.require(RUN)
         has_events = wants_events(exchange)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
         request = parse_chat_request(raw, max_prompt_bytes=settings.MAX_PROMPT_BYTES)
-        started = await self._starter.start(exchange, holder, request.asked, raw)
+        started = await self._starter.start(exchange, principal, request.asked, raw)
         del raw  # may be megabytes of images
         try:
             if request.asked.is_streamed:
-                encoder = _encoder(request, holder, started, has_events=has_events)
+                encoder = _encoder(request, principal, started, has_events=has_events)
                 await self._streams.send(exchange, started, encoder)
             else:
                 document = partial(completion_document, model=request.asked.model)
@@ -54,13 +55,13 @@ class ChatCompletions:
 
 def _encoder(
     request: CompletionRequest,
-    holder: KeyHolder,
+    principal: KeyPrincipal,
     started: RunHandle,
     *,
     has_events: bool,
 ) -> ChatStreamEncoder:
     model = request.asked.model
-    progress = request.asked.progress_for(holder)
+    progress = request.asked.progress_for(principal.key)
     writer = ChunkWriter(
         completion_id=f"chatcmpl-{started.run_id.hex}",
         created=created_of(started.run_id),
@@ -69,7 +70,7 @@ def _encoder(
     return ChatStreamEncoder(
         writer,
         SentCalls(started.run_id),
-        wants_usage=request.wants_usage or holder.always_include_usage,
+        wants_usage=request.wants_usage or principal.key.always_include_usage,
         has_events=has_events or progress == "events",
         shows_progress=progress == "reasoning",
     )

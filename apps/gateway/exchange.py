@@ -7,7 +7,6 @@ JSON document or a stream of server-sent events, and it ends exactly once.
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ import orjson
 from starlette.types import Message, Receive, Scope, Send
 
 from apps.core.errors import InvalidInput, PayloadTooLarge
-from apps.core.ids import new_id
+from apps.core.request_context import request_context, request_id_of
 from apps.gateway.error_shape import OPENAI_ERRORS, ErrorShape
 from apps.gateway.errors import (
     INTERNAL_FAILURE,
@@ -29,7 +28,6 @@ from apps.gateway.errors import (
 )
 
 Headers = list[tuple[bytes, bytes]]
-SANE_REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 BODY_S = 60.0
 """How long a request body may take: 16 MB over 2 Mbit/s."""
 MAX_QUERY_FIELDS = 50
@@ -64,10 +62,8 @@ class Exchange:
         self.scope = scope
         self.receive = receive
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        given = self.headers.get(b"x-request-id", b"")
-        self.request_id = (
-            given if SANE_REQUEST_ID.fullmatch(given) else new_id().hex.encode()
-        )
+        given = self.headers.get(b"x-request-id", b"").decode("latin-1")
+        self.request_id = request_id_of(given).encode("ascii")
         self.run_id: uuid.UUID | None = None
         """Named in the answer's headers once the run exists."""
         self.extra_headers: Headers = []
@@ -80,6 +76,14 @@ class Exchange:
         self._is_ended = False
         self._send = send
         self._started_at = time.perf_counter()
+
+    @property
+    def context(self) -> dict[str, str]:
+        """Return the request's id, address and user agent, for the ledger."""
+        client = self.scope.get("client")
+        agent = self.headers.get(b"user-agent", b"").decode("latin-1")
+        address = client[0] if client else ""
+        return request_context(self.request_id.decode("ascii"), address, agent)
 
     @property
     def elapsed_s(self) -> float:

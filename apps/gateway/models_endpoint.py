@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from apps.accounts.models import Scope
+from apps.accounts.principal import KeyPrincipal
 from apps.accounts.types import KeyHolder
 from apps.core.errors import NotFound
 from apps.gateway.anthropic.models import (
@@ -11,7 +13,7 @@ from apps.gateway.anthropic.models import (
     model_page,
     speaks_anthropic,
 )
-from apps.gateway.auth import DIRECT_SCOPE, authenticate, pass_rates
+from apps.gateway.auth import authenticate, pass_rates
 from apps.gateway.backend import Backend
 from apps.gateway.exchange import Exchange
 from apps.gateway.model_facts import ModelFacts
@@ -29,8 +31,8 @@ class Models:
 
     async def list(self, exchange: Exchange) -> None:
         """Answer with all names the key may use, or a page for Anthropic's clients."""
-        holder = await self._holder(exchange)
-        models = await usable_models(self._backend, holder)
+        principal = await self._authenticate(exchange)
+        models = await usable_models(self._backend, principal.key)
         if speaks_anthropic(exchange):
             page = model_page(tuple(models), exchange.query, CREATED)
             await exchange.send_json(200, page)
@@ -40,9 +42,9 @@ class Models:
 
     async def retrieve(self, exchange: Exchange) -> None:
         """Answer with one name. Raises: NotFound."""
-        holder = await self._holder(exchange)
+        principal = await self._authenticate(exchange)
         name: str = exchange.scope["path_params"]["model_id"]
-        facts = (await usable_models(self._backend, holder)).get(name)
+        facts = (await usable_models(self._backend, principal.key)).get(name)
         if facts is None:
             raise NotFound(
                 f"there is no model {name[:100]!r} that this key may use", param="model"
@@ -53,16 +55,16 @@ class Models:
         else:
             await exchange.send_json(200, _document(name, facts))
 
-    async def _holder(self, exchange: Exchange) -> KeyHolder:
-        holder = await authenticate(exchange, self._backend)
-        await pass_rates(exchange, holder)
-        return holder
+    async def _authenticate(self, exchange: Exchange) -> KeyPrincipal:
+        principal = await authenticate(exchange, self._backend)
+        await pass_rates(exchange, principal)
+        return principal
 
 
 async def usable_models(backend: Backend, holder: KeyHolder) -> dict[str, ModelFacts]:
     """Return what is known of the models that a key may use, by name, in order."""
     models = await backend.models(holder)
-    if DIRECT_SCOPE in holder.scopes:
+    if Scope.DIRECT in holder.scopes:
         return models
     return {name: facts for name, facts in models.items() if not is_direct(name)}
 

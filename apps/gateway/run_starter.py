@@ -11,26 +11,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.accounts.principal import KeyPrincipal
 from apps.accounts.types import KeyHolder, ProgressWord
-from apps.audit.types import Actor
-from apps.budgets.rate_limits import TokenMeter
+from apps.budgets.rate_limits import Admission
 from apps.engine.ports import CallParams, Messages
-from apps.gateway.auth import (
-    DIRECT_SCOPE,
-    RUN_SCOPE,
-    admit,
-    pass_rates,
-    require_scope,
-)
+from apps.gateway.auth import require_admitted
 from apps.gateway.backend import Backend
 from apps.gateway.exchange import Exchange
 from apps.gateway.idempotency import Begin, KeyedRuns, idempotency_key
 from apps.gateway.request_pacing import AdmissionQueue
 from apps.gateway.run_handles import RunHandle, begun
 from apps.gateway.tool_calls import continued_run, run_of
+from apps.runs.admission import ordered_by, run_admit_on_loop
 from apps.runs.planning.model_resolver import is_direct
 from apps.runs.types import (
-    IGNORED_FIELDS,
     NOT_NARROWED,
     Delivery,
     LiveRun,
@@ -41,8 +35,6 @@ from apps.runs.types import (
 )
 
 SOURCE = "api"
-MAX_USER_AGENT = 200
-"""Characters of the client's user agent that the ledger keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +83,11 @@ class RunStarter:
         self._keyed = KeyedRuns(backend)
 
     async def start(
-        self, exchange: Exchange, holder: KeyHolder, asked: ChatTask, raw_body: bytes
+        self,
+        exchange: Exchange,
+        principal: KeyPrincipal,
+        asked: ChatTask,
+        raw_body: bytes,
     ) -> RunHandle:
         """Return the run of a request.
 
@@ -99,17 +95,15 @@ class RunStarter:
         RateLimited, InvalidInput, IdempotencyConflict; what `Backend.start_run` raises.
         """
         key = idempotency_key(exchange)
-        _require_scopes(holder, asked)
-        meter = await pass_rates(exchange, holder, asked.prompt)
-        continues = await _asking_worker(self._backend, holder, asked)
-        context = _context(exchange, asked)
-        order = _order(holder, asked, context, meter, continues)
+        admission = await run_admit_on_loop(principal, asked.model, asked.prompt)
+        require_admitted(exchange, admission)
+        order = await _order(self._backend, principal, admission, asked)
         begin = self._begin_of(asked)
         if key is None:
             started = begun(await begin(order, None))
         else:
             # Another API key may be allowed less: it is not told what this one asked.
-            head = f"{exchange.scope['path']}\n{holder.key_id}\n".encode()
+            head = f"{exchange.scope['path']}\n{principal.key_id}\n".encode()
             digest = hashlib.sha256(head + raw_body).digest()
             started = await self._keyed.start(order, key, digest, begin)
         started.is_background = asked.is_background
@@ -144,45 +138,30 @@ class RunStarter:
 
 
 async def order_alone(
-    backend: Backend, holder: KeyHolder, asked: ChatTask, context: dict[str, str]
+    backend: Backend, principal: KeyPrincipal, asked: ChatTask
 ) -> RunOrder:
     """Return the order of a request that no client waits for, like one of a batch.
 
     Raises: NotAllowed, RateLimited.
     """
-    _require_scopes(holder, asked)
-    admission = await admit(holder, asked.prompt)
+    admission = await run_admit_on_loop(principal, asked.model, asked.prompt)
     admission.require()
-    continues = await _asking_worker(backend, holder, asked)
-    if asked.ignored:
-        context = {**context, "ignored_fields": asked.ignored}
-    return _order(holder, asked, context, admission.meter, continues)
+    return await _order(backend, principal, admission, asked)
 
 
-def _require_scopes(holder: KeyHolder, asked: ChatTask) -> None:
-    require_scope(holder, RUN_SCOPE)
-    if is_direct(asked.model):
-        require_scope(holder, DIRECT_SCOPE)
-
-
-async def _asking_worker(backend: Backend, holder: KeyHolder, asked: ChatTask) -> str:
+async def _asking_worker(backend: Backend, team_id: uuid.UUID, asked: ChatTask) -> str:
     named = run_of(asked.answered) if asked.answered else None
     run_id = named or continued_run(asked.messages)
     if run_id is None:
         return ""
-    return await backend.asking_worker(holder.team_id, run_id)
+    return await backend.asking_worker(team_id, run_id)
 
 
-def _order(
-    holder: KeyHolder,
-    asked: ChatTask,
-    context: Mapping[str, str],
-    meter: TokenMeter | None,
-    continues: str,
+async def _order(
+    backend: Backend, principal: KeyPrincipal, admission: Admission, asked: ChatTask
 ) -> RunOrder:
     return RunOrder(
-        team_id=holder.team_id,
-        actor=Actor(type="api_key", id=str(holder.key_id), display=holder.display),
+        **ordered_by(principal, admission),
         prompt=asked.prompt,
         model=asked.model,
         source=SOURCE,
@@ -190,27 +169,11 @@ def _order(
         params=asked.params,
         is_streamed=asked.is_streamed,
         is_watched=asked.is_streamed,
-        user_id=holder.created_by_id,
-        api_key_id=holder.key_id,
-        context=context,
+        ignored=asked.ignored,
         narrowing=asked.narrowing,
-        allowed_tiers=holder.allowed_tiers,
-        allowed_workers=holder.allowed_workers,
-        meter=meter,
         messages=asked.messages,
-        continues=continues,
-        delivery=asked.delivery or holder.delivery,
+        continues=await _asking_worker(backend, principal.team_id, asked),
+        delivery=asked.delivery or principal.key.delivery,
         echo=asked.echo,
         vectors=asked.vectors,
     )
-
-
-def _context(exchange: Exchange, asked: ChatTask) -> dict[str, str]:
-    context = {"request_id": exchange.request_id.decode("ascii")}
-    if client := exchange.scope.get("client"):
-        context["address"] = client[0]
-    if agent := exchange.headers.get(b"user-agent"):
-        context["user_agent"] = agent.decode("latin-1")[:MAX_USER_AGENT]
-    if asked.ignored:
-        context[IGNORED_FIELDS] = asked.ignored
-    return context

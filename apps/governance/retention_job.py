@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from apps.audit.selectors import chain_team_ids, texts_recorded_before
 from apps.audit.services import content_erase
-from apps.audit.types import Actor
+from apps.audit.types import SERVICE
 from apps.governance import metrics
 from apps.governance.models import Retention
 from apps.governance.selectors import held, site_days
@@ -25,7 +25,6 @@ from apps.governance.types import Erased
 from apps.runs.services import run_texts_erase
 
 logger = logging.getLogger(__name__)
-ACTOR = Actor("service", "conductor", "Conductor")
 ENTRIES_AT_ONCE = 250
 """Of the ledger in one step: others who write to the team's chain wait for it."""
 
@@ -81,7 +80,7 @@ def _step(team_id: uuid.UUID, now: datetime) -> Erased | None:
         erasure = content_erase(
             team_id=team_id,
             places=[(entry.seq, name) for entry in free for name in entry.names],
-            actor=ACTOR,
+            actor=SERVICE,
             reason=f"older than {(now - before).days} days",
         )
     return Erased(team_id, erasure.texts)

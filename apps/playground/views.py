@@ -18,12 +18,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from apps.accounts.models import Permission, Role
+from apps.accounts.rights import RUN
 from apps.accounts.selectors import role_allows
 from apps.audit.rows import verify_rows
 from apps.audit.verify import verify_subject
-from apps.budgets.rate_limits import TokenMeter, admit_member
+from apps.budgets.rate_limits import Admission
 from apps.core.errors import InvalidInput, NotFound
-from apps.engine.usage import estimate_tokens
 from apps.governance.selectors import holds_of_run
 from apps.playground.choices import (
     DirectChoice,
@@ -43,6 +43,7 @@ from apps.playground.run_view import RunStory
 from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
 from apps.playground.verification_text import verdict_of
 from apps.pools.models import TierName
+from apps.runs.admission import ordered_by, run_admit
 from apps.runs.models import TITLE_CHARACTERS
 from apps.runs.selectors import (
     SEARCHED,
@@ -61,7 +62,6 @@ from apps.web.team_access import (
     TeamRequest,
     choose_team,
     page,
-    require_runner,
     team_view,
 )
 
@@ -102,7 +102,7 @@ def index(request: TeamRequest) -> HttpResponseBase:
 @team_view
 def run_create(request: TeamRequest) -> HttpResponseBase:
     """Start a run: JSON for the page's script, a redirect for a plain form."""
-    require_runner(request)
+    request.principal.require(RUN)
     form = RunForm(request.POST, pool_choices(request.team.id))
     if not form.is_valid():
         field, reason = form.fault
@@ -110,13 +110,10 @@ def run_create(request: TeamRequest) -> HttpResponseBase:
     prompt = form.cleaned_data["prompt"]
     run_id = run_start_blocking(
         RunOrder(
-            team_id=request.team.id,
-            actor=request.actor,
+            **ordered_by(request.principal, _admit(request, form.model, prompt)),
             prompt=prompt,
             model=form.model,
             source="playground",
-            user_id=request.user.id,
-            meter=_pass_rates(request, prompt),
         )
     )
     url = reverse("playground:run_detail", args=[run_id])
@@ -129,7 +126,7 @@ def run_create(request: TeamRequest) -> HttpResponseBase:
 @team_view
 def estimate(request: TeamRequest) -> HttpResponseBase:
     """Say what a run may cost before it begins."""
-    require_runner(request)
+    request.principal.require(RUN)
     form = RunForm(request.POST, pool_choices(request.team.id))
     if not form.is_valid():
         field, reason = form.fault
@@ -223,7 +220,7 @@ def run_body(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
 @team_view
 def run_cancel_view(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     """Stop a run."""
-    require_runner(request)
+    request.principal.require(RUN)
     run = access_run(team_id=request.team.id, run_id=run_id)
     is_stopped = run_cancel(
         run_id=run.id,
@@ -240,29 +237,28 @@ def run_cancel_view(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase
 @team_view
 def run_rerun_view(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     """Ask the same again, with all that came with the prompt."""
-    require_runner(request)
+    request.principal.require(RUN)
     run = access_run(team_id=request.team.id, run_id=run_id)
-    meter = _pass_rates(request, run_record(request.team.id, run.id).prompt)
-    actor, user_id = request.actor, request.user.id
-    return redirect(
-        "playground:run_detail", run_rerun(run, actor, user_id, meter=meter)
-    )
+    prompt = run_record(request.team.id, run.id).prompt
+    admission = _admit(request, run.model, prompt)
+    new_id = run_rerun(run, request.principal, admission)
+    return redirect("playground:run_detail", new_id)
 
 
 @require_POST
 @team_view
 def run_compare(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     """Ask one worker the same, and show both runs side by side."""
-    require_runner(request)
+    request.principal.require(RUN)
     run = access_run(team_id=request.team.id, run_id=run_id)
     form = CompareForm(request.POST, pool_choices(request.team.id))
     if not form.is_valid():
         field, reason = form.fault
         raise InvalidInput(reason, param=field)
     model = form.cleaned_data["worker"]
-    actor, user_id = request.actor, request.user.id
-    meter = _pass_rates(request, run_record(request.team.id, run.id).prompt)
-    new_id = run_rerun(run, actor, user_id, model=model, meter=meter)
+    prompt = run_record(request.team.id, run.id).prompt
+    admission = _admit(request, model, prompt)
+    new_id = run_rerun(run, request.principal, admission, model=model)
     return redirect("playground:compare", run.id, new_id)
 
 
@@ -320,12 +316,11 @@ def run_export(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     return response
 
 
-def _pass_rates(request: TeamRequest, prompt: str) -> TokenMeter | None:
-    """Count a run against the rates of the team. Raises: RateLimited."""
-    tokens = estimate_tokens(prompt)
-    admission = admit_member(request.team, prompt_tokens=tokens)
+def _admit(request: TeamRequest, model: str, prompt: str) -> Admission:
+    """Admit a run of the member. Raises: NotAllowed, RateLimited."""
+    admission = run_admit(request.principal, model, prompt)
     admission.require()
-    return admission.meter
+    return admission
 
 
 def _run_in_query(request: TeamRequest, name: str) -> uuid.UUID | None:

@@ -18,12 +18,13 @@ from rest_framework.request import Request
 
 from apps.accounts.errors import UnknownKey
 from apps.accounts.models import Team, User
+from apps.accounts.principal import Principal, key_principal, member_principal
 from apps.accounts.selectors import access_team, membership_of, team_list
 from apps.accounts.services import api_key_resolve, unknown_key_note
 from apps.accounts.types import KeyHolder
 from apps.core.errors import NotAllowed, NotAuthenticated, NotFound
-from apps.rest.asker import Asker, key_asker, member_asker
 from apps.rest.errors import CsrfFailed, NotSignedIn
+from apps.web.request_context import context_of
 from apps.web.team_access import SESSION_TEAM
 
 BEARER = "bearer "
@@ -77,15 +78,15 @@ class SessionAuthentication(authentication.SessionAuthentication):
             ) from exc
 
 
-def asker_of(request: Request) -> Asker:
-    """Return who asks and for which team.
+def principal_of(request: Request) -> Principal:
+    """Return the principal of an authenticated request.
 
-    Raises: NotSignedIn for strangers, NotFound for a team that is not theirs,
-    NotAllowed for somebody without any team.
+    Raises: NotSignedIn without a session or key, NotFound for a team of other people,
+    NotAllowed for a person without any team.
     """
     holder = request.auth
     if isinstance(holder, KeyHolder):
-        return _key_asker(request, holder)
+        return _key_principal(request, holder)
     user: Any = request.user
     if not isinstance(user, User) or not user.is_active:
         raise NotSignedIn("send an API key as 'Authorization: Bearer cdk_…' or sign in")
@@ -93,15 +94,14 @@ def asker_of(request: Request) -> Asker:
     membership = membership_of(user, team.id)
     if membership is None:
         raise NotFound("there is no such team you belong to")
-    return member_asker(user, team, membership.role)
+    return member_principal(user, team, membership.role, context_of(request._request))
 
 
-def _key_asker(request: Request, holder: KeyHolder) -> Asker:
-    asker = key_asker(holder)
+def _key_principal(request: Request, holder: KeyHolder) -> Principal:
     named = request.headers.get(TEAM_HEADER)
     if named and named not in (str(holder.team_id), holder.team_slug):
         raise NotFound(f"this API key is not of the team {named[:64]!r}")
-    return asker
+    return key_principal(holder, context_of(request._request))
 
 
 def _chosen_team(request: Request, user: User) -> Team:

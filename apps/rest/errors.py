@@ -27,6 +27,7 @@ from apps.core.errors import (
     NotAuthenticated,
     NotFound,
 )
+from apps.web.request_context import REQUEST_ID
 from apps.web.waiting import Suspended
 
 logger = logging.getLogger(__name__)
@@ -116,7 +117,7 @@ def answer_failure(exc: Exception, context: Mapping[str, Any]) -> Response | Non
         return None
     failure = _failure_of(exc)
     if failure is INTERNAL_FAILURE:
-        request_id = getattr(context.get("view"), "request_id", "")
+        request_id = context["request"].META[REQUEST_ID]
         logger.error("request %s failed", request_id, exc_info=exc)
     return Response(failure.body(), status=failure.status, headers=failure.headers())
 

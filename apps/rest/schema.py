@@ -20,10 +20,10 @@ from drf_spectacular.utils import (
 from rest_framework import serializers
 
 from apps.accounts.models import Role
+from apps.accounts.rights import ANY_KEY, Right
 from apps.accounts.selectors import role_allows
 from apps.rest.authentication import TEAM_HEADER
 from apps.rest.fields import Input, Output, Query
-from apps.rest.operation_permissions import ANY_KEY, Right
 from apps.rest.pagination import PageQuery, page_output
 
 ViewT = TypeVar("ViewT", bound=Callable[..., Any])

@@ -1,8 +1,7 @@
-"""What all operations share: headers, the asker, reading input, pages of output."""
+"""What all operations share: headers, the principal, reading input, pages of output."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, ClassVar, TypeVar
 
@@ -15,21 +14,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.accounts.principal import Principal
+from apps.accounts.rights import Right
 from apps.budgets.rate_limits import UNLIMITED, Admission
 from apps.core.errors import InvalidInput, NotFound
-from apps.core.ids import new_id
-from apps.core.logs import bind
-from apps.rest.asker import Asker
 from apps.rest.fields import Input, Output, Query
-from apps.rest.operation_permissions import Right
 from apps.rest.pagination import Page, PageQuery, page_by_place
 from apps.rest.parsing import read_object
 from apps.web.waiting import wait_for
 
-SANE_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 T = TypeVar("T")
-MAX_USER_AGENT = 200
-"""Characters of the client's user agent that the ledger keeps."""
 
 
 class RestView(APIView):
@@ -44,19 +38,8 @@ class RestView(APIView):
     admission: Admission = UNLIMITED
     """What the rates say; told in the answer's headers."""
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
-    asker: Asker
+    principal: Principal
     """Set by `permissions.HasRight` before the method is called."""
-    request_id: str
-
-    def initialize_request(
-        self, request: HttpRequest, *args: Any, **kwargs: Any
-    ) -> Request:
-        """Name the request before anything can go wrong with it."""
-        given = request.headers.get("X-Request-Id", "")
-        sane = SANE_REQUEST_ID.fullmatch(given)
-        self.request_id = given if sane else new_id().hex
-        bind(request_id=self.request_id)
-        return super().initialize_request(request, *args, **kwargs)
 
     def finalize_response(
         self,
@@ -67,7 +50,6 @@ class RestView(APIView):
     ) -> Response:
         """Add the headers of every answer. Answers are a team's own: never cached."""
         answer = super().finalize_response(request, response, *args, **kwargs)
-        answer["X-Request-Id"] = self.request_id
         answer["Cache-Control"] = "no-store"
         for name, value in self.admission.headers:
             answer[name] = value
@@ -79,16 +61,6 @@ class RestView(APIView):
         Raises: what it raises; Suspended, which views let through.
         """
         return wait_for(self.request._request, work)
-
-    @property
-    def context(self) -> dict[str, str]:
-        """Return what the ledger keeps about the request of a run."""
-        meta = self.request.META
-        return {
-            "request_id": self.request_id,
-            "address": meta.get("REMOTE_ADDR") or "",
-            "user_agent": meta.get("HTTP_USER_AGENT", "")[:MAX_USER_AGENT],
-        }
 
     def read(self, kind: type[Input], *, is_partial: bool = False) -> dict[str, Any]:
         """Return the body's values; of a partial one those that are there.

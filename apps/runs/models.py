@@ -154,6 +154,8 @@ class RunStop(models.Model):
     actor_type = models.CharField(max_length=16)
     actor_id = models.CharField(max_length=64)
     actor_name = models.CharField(max_length=200)
+    context = models.JSONField(null=True)
+    """Of the request that asks for it. Null: written by an older process."""
 
     objects = TeamQuerySet["RunStop"].as_manager()
 

@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 import logging
 import uuid
-from collections.abc import Collection, Coroutine, Mapping
+from collections.abc import Collection, Coroutine
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -19,10 +19,12 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils.module_loading import import_string
 
+from apps.accounts.principal import Principal
 from apps.audit.types import Actor
-from apps.budgets.rate_limits import TokenMeter
+from apps.budgets.rate_limits import UNLIMITED, Admission
 from apps.core.errors import InvalidInput, NotFound, Overloaded
 from apps.engine import events as ev
+from apps.runs.admission import ordered_by
 from apps.runs.coordination.cancel_requests import stop_ask, stop_await
 from apps.runs.execution.executor import Executor, find_run, get_executor, stop_run
 from apps.runs.execution.idempotency_keys import idempotency_claim, idempotency_release
@@ -92,21 +94,16 @@ def run_find(run_id: uuid.UUID, team_id: uuid.UUID) -> LiveRun | None:
 
 def run_rerun(
     run: Run,
-    actor: Actor,
-    user_id: uuid.UUID | None,
+    principal: Principal,
+    admission: Admission = UNLIMITED,
     *,
     model: str | None = None,
     source: str = Source.PLAYGROUND,
-    api_key_id: uuid.UUID | None = None,
-    allowed_tiers: frozenset[str] = frozenset(),
-    allowed_workers: frozenset[str] = frozenset(),
-    context: Mapping[str, str] | None = None,
-    meter: TokenMeter | None = None,
 ) -> uuid.UUID:
-    """Ask the same again, with the pool as it is now; return the new run's id.
+    """Run the same prompt again, with the pool as it is now; return the new run's id.
 
-    `model`: ask this one instead of the recorded one. The limits of the first run's API
-    key never apply: those given here do. The limits that its caller set for that run
+    `model` replaces the recorded one. The limits of the first run's API key never
+    apply: those of `principal` do. The restrictions that came with the first request
     stay, except, with another `model`, the list of workers. Blocks; not for the loop.
     Raises: as `run_start_blocking`; NotFound if the run's first entry is not there,
     InvalidInput if its prompt has been erased.
@@ -119,18 +116,13 @@ def run_rerun(
     recorded = order_of(run, first)
     order = replace(
         recorded,
+        **ordered_by(principal, admission),
         model=model or recorded.model,
         narrowing=(
             replace(recorded.narrowing, workers=()) if model else recorded.narrowing
         ),
-        actor=actor,
-        user_id=user_id,
         source=str(source),
-        api_key_id=api_key_id,
-        allowed_tiers=allowed_tiers,
-        allowed_workers=allowed_workers,
-        context=context or {},
-        meter=meter,
+        ignored="",
     )
     return run_start_blocking(order)
 

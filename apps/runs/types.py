@@ -67,8 +67,8 @@ class RunOrder:
     """False: nobody waits for single tokens, so workers answer in one piece."""
     user_id: uuid.UUID | None = None
     api_key_id: uuid.UUID | None = None
-    context: Mapping[str, str] = field(default_factory=dict)
-    """Request id, address, user agent: for the ledger."""
+    ignored: str = ""
+    """Names of the request's fields that have no effect, for the ledger."""
     narrowing: RunRestrictions = NOT_NARROWED
     """What the caller wants narrower than the pool."""
     allowed_tiers: frozenset[str] = frozenset()

@@ -29,7 +29,10 @@ from apps.core.errors import (
     Overloaded,
     PayloadTooLarge,
 )
-from apps.web.waiting import Suspended, SuspendedResponse
+from apps.core.logs import bind
+from apps.core.request_context import request_id_of
+from apps.web.request_context import REQUEST_ID
+from apps.web.waiting import Suspended, SuspendedResponse, once
 
 TEMPLATES = {400: "400.html", 403: "403.html", 404: "404.html"}
 logger = logging.getLogger(__name__)
@@ -42,6 +45,23 @@ WITHOUT_SECOND_FACTOR = (
     "account_email_verification_sent",
 )
 """Pages, with all below them, that lead to a second factor or out."""
+
+
+class RequestIdMiddleware:
+    """Gives each request an id, for logs, ledger entries and the answer's header."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        given = request.headers.get("X-Request-Id", "")
+        # A view that waits runs twice, for one request with one id.
+        request_id = once(request, "request_id", lambda: request_id_of(given))
+        request.META[REQUEST_ID] = request_id
+        bind(request_id=request_id)
+        response = self.get_response(request)
+        response["X-Request-Id"] = request_id
+        return response
 
 
 class DomainErrorMiddleware:

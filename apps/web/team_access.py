@@ -1,4 +1,4 @@
-"""Who is asking, for which team, and may they. Every page of a team goes through here.
+"""Access to the pages of a team: who is signed in, for which team, in which role.
 
 Pages of an account, of a new team and of the operator check access by themselves.
 
@@ -19,9 +19,11 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 
 from apps.accounts.models import Membership, Role, Team, User
+from apps.accounts.principal import Principal, member_principal
 from apps.accounts.selectors import can_read_runs, can_run, membership_of, team_list
 from apps.audit.types import Actor
 from apps.core.errors import NotAllowed
+from apps.web.request_context import context_of
 
 SESSION_TEAM = "team_id"
 P = ParamSpec("P")
@@ -41,8 +43,10 @@ class TeamRequest(HttpRequest):
     membership: Membership
     can_run: bool
     """True if this member may start and cancel runs."""
+    principal: Principal
+    """The member, for the services that start runs."""
     actor: Actor
-    """The member as the ledger names them."""
+    """The member as the ledger names them, with the context of this request."""
 
 
 View = Callable[Concatenate[TeamRequest, P], HttpResponseBase]
@@ -65,7 +69,10 @@ def team_view(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
         if membership is None or not can_read_runs(membership.role):
             raise NotAllowed("your role in this team does not let you see its runs")
         mine.membership, mine.can_run = membership, can_run(membership.role)
-        mine.actor = Actor("user", str(mine.user.id), mine.user.get_full_name())
+        mine.principal = member_principal(
+            mine.user, team, membership.role, context_of(request)
+        )
+        mine.actor = mine.principal.actor
         return view(mine, *args, **kwargs)
 
     return login_required(inner)
@@ -86,13 +93,6 @@ def operators_only(
         return sign_in(request, *args, **kwargs)
 
     return inner
-
-
-def require_runner(request: TeamRequest) -> None:
-    """Raise NotAllowed unless the member may start and cancel runs."""
-    if not request.can_run:
-        role = request.membership.role
-        raise NotAllowed(f"your role {role!r} may read runs but not start or stop them")
 
 
 def page(

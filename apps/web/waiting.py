@@ -44,7 +44,7 @@ class SuspendedResponse(HttpResponse):
     """Stands for a response that is not there yet. It is never sent."""
 
     def __init__(self, work: Work) -> None:
-        super().__init__(status=503)
+        super().__init__(status=202)  # 5xx would be logged as an error
         self.work = work
         self.request_body: IO[bytes]
         """What the next run of the view reads. The server sets it."""

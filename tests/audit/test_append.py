@@ -56,7 +56,9 @@ def test_head_is_the_last_entry(team: uuid.UUID) -> None:
 
 
 def test_entry_reads_back_as_it_was_written(team: uuid.UUID) -> None:
-    actor = Actor("api_key", "7", "Zoë’s key", on_behalf_of="user:1")
+    actor = Actor(
+        "api_key", "7", "Zoë’s key", on_behalf_of="user:1", context={"ip": "::1"}
+    )
     bodies = {"prompt": "Grüße \x00 😀", "empty": ""}
     written = EntryDraft(
         "run.created",
@@ -66,7 +68,6 @@ def test_entry_reads_back_as_it_was_written(team: uuid.UUID) -> None:
         {"n": [1, None]},
         bodies,
         "denied",
-        {"ip": "::1"},
     )
     append(team, draft(), written)
     entry = entry_list(team)[1]

@@ -39,8 +39,8 @@ VALUES = st.recursive(
     ),
     max_leaves=8,
 )
-ACTORS = st.builds(Actor, TEXTS, TEXTS, TEXTS, TEXTS)
 BODIES = st.dictionaries(TEXTS, TEXTS, max_size=3)
+ACTORS = st.builds(Actor, TEXTS, TEXTS, TEXTS, TEXTS, BODIES)
 DRAFTS = st.builds(
     EntryDraft,
     TEXTS,
@@ -50,7 +50,6 @@ DRAFTS = st.builds(
     st.dictionaries(TEXTS, VALUES, max_size=3),
     BODIES,
     TEXTS,
-    BODIES,
 )
 TIMES = st.datetimes(timezones=st.just(UTC))
 PARAMS = LEAVES | st.binary(max_size=20) | st.uuids() | TIMES
@@ -72,7 +71,14 @@ def carried(sent: Batch, number: int = 1) -> tuple[int, Batch]:
 
 @given(number=st.integers(1, 2**40), sent=BATCHES)
 def test_batch_arrives_as_it_was_sent(number: int, sent: Batch) -> None:
-    assert carried(sent, number) == (number, sent)
+    arrived_number, arrived = carried(sent, number)
+    assert (arrived_number, arrived) == (number, sent)
+    # Actors are the same whatever they ask by, so contexts are compared by themselves.
+    assert contexts(arrived) == contexts(sent)
+
+
+def contexts(sent: Batch) -> list[dict[str, str]]:
+    return [dict(draft.actor.context) for draft in sent.drafts]
 
 
 def test_types_of_parameters_are_kept() -> None:

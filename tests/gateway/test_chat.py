@@ -96,7 +96,7 @@ async def test_order_carries_everything_the_caller_said(client: Client) -> None:
 async def test_ignored_fields_are_recorded_by_name(client: Client) -> None:
     client.run.plays(completed())
     await client.chat(store=True, user="u", **{"odd name": 1})
-    assert client.backend.orders[0].context["ignored_fields"] == "store,user,+1"
+    assert client.backend.orders[0].ignored == "store,user,+1"
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])

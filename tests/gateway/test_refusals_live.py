@@ -8,10 +8,10 @@ from typing import Any
 import openai
 import pytest
 
+from apps.audit.types import SERVICE
 from apps.engine import events as ev
 from apps.pools.models import Pool, Worker
 from apps.pools.services import pool_update
-from apps.pools.services.learning import SERVICE
 from apps.runs.models import Run
 from apps.runs.selectors import run_events
 from tests.conftest import Site

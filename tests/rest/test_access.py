@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.accounts.models import Role, Scope
+from apps.accounts.rights import ANY_KEY, Right
 from apps.accounts.selectors import role_allows
 from apps.rest import urls as rest_urls
-from apps.rest.operation_permissions import ANY_KEY, Right
 from tests.conftest import membership
 from tests.rest.conftest import Caller, fault, keyed, member
 from tests.rest.things import make_things, more_things

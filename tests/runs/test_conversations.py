@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
+from apps.accounts.principal import member_principal
 from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.core.ids import new_id
 from apps.engine import events as ev
@@ -141,7 +142,9 @@ def test_rerun_asks_the_whole_conversation_again(site: Site):
     teach_images(site, "sim-delta")
     wanted = order(site.cast, PICTURED, model="worker/sim-delta")
     first = access(site, run(wanted).summary.run_id)
-    again = access(site, run_rerun(first, ACTOR, None))
+    cast = site.cast
+    alice = member_principal(cast.alice, cast.team, "owner", {})
+    again = access(site, run_rerun(first, alice))
     on_loop_end(site, again.id)
     assert created_of(again).params == created_of(first).params
     assert PNG in created_of(again).params
@@ -197,7 +200,9 @@ def test_record_of_a_run_is_its_teams(site: Site):
 def test_record_of_a_run_under_way_and_of_a_stopped_one(stage, recruit):
     (slow,) = recruit("delay-3600000")
     cast, run_id = stage.site.cast, new_id()
-    wanted = order(cast, planned([slow]), context={"request_id": "r-1"})
+    wanted = order(
+        cast, planned([slow]), actor=replace(ACTOR, context={"request_id": "r-1"})
+    )
 
     async def begin() -> None:
         await run_start_detached(wanted, run_id)

@@ -10,6 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.db.models import F
 
+from apps.audit.selectors import entry_list
 from apps.audit.types import Actor
 from apps.core.ids import new_id
 from apps.engine import events as ev
@@ -227,13 +228,19 @@ def test_a_queued_run_waits_for_whoever_claims_it(
 
 def test_g9_a_stop_from_elsewhere_is_heard(begun):
     run = begun()
-    asker = Actor("user", "bob", "Bob")
-    stop_ask(run, "enough", asker)
+    bob = Actor("user", "bob", "Bob", context={"request_id": "r-2"})
+    stop_ask(run, "enough", bob)
     stop_ask(run, "more than enough", ACTOR)
     on_loop(get_executor().lease_keeper.look_for_stops())
     assert finished(run).state == RunState.CANCELLED
     end = run_events(run)[-1].event
     assert isinstance(end, ev.RunCancelled) and end.reason == "enough"
+    (entry,) = [
+        entry
+        for entry in entry_list(run.team_id, subject_id=run.id)
+        if entry.action == ev.RunCancelled.action
+    ]
+    assert (entry.actor, entry.context) == (bob, bob.context)
     assert not RunStop.objects.across_teams().exists()
 
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 from apps.accounts.digests import INVITATION, digests_of, token_generate
 from apps.accounts.emails import invitation_mail_send
 from apps.accounts.models import Invitation, Membership, Team, User
+from apps.accounts.principal import user_actor
 from apps.accounts.selectors import invitation_find
 from apps.accounts.services.fields import (
     Cleaner,
@@ -27,7 +28,7 @@ from apps.accounts.services.key_delegation import require_role_within
 from apps.accounts.services.ledger_entries import record, to_seconds
 from apps.accounts.services.members import member_add, require_manager
 from apps.accounts.types import KeyHolder
-from apps.audit.types import Actor, EntryDraft
+from apps.audit.types import NOTHING, Actor, EntryDraft
 from apps.core.errors import Conflict, InvalidFields, NotAllowed, NotFound
 
 INVITATION_LIFETIME = timedelta(days=7)
@@ -121,11 +122,13 @@ def invitation_revoke(
 
 
 @transaction.atomic
-def invitation_accept(*, token: str, user: User) -> Membership:
+def invitation_accept(
+    *, token: str, user: User, context: Mapping[str, str] = NOTHING
+) -> Membership:
     """Make the invited person a member; a member already keeps their role.
 
-    Raises: NotFound if the token is unknown, used, revoked or expired; NotAllowed if
-    the invitation was sent to another address than the user's.
+    `context`: of the request, for the ledger. Raises: NotFound if the token is unknown,
+    used, revoked or expired; NotAllowed if the invitation was sent to another address.
     """
     row = _locked(invitation_find(token))
     now = timezone.now()
@@ -138,7 +141,7 @@ def invitation_accept(*, token: str, user: User) -> Membership:
         )
     row.accepted_at = now
     row.save(update_fields=["accepted_at"])
-    actor = Actor("user", str(user.id), user.get_full_name())
+    actor = user_actor(user, context)
     _record(row, "invitation.accepted", actor, {"role": row.role})
     known = Membership.objects.for_team(row.team_id).filter(user=user).first()
     if known is not None:

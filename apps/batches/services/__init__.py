@@ -16,7 +16,7 @@ from apps.batches.services.batches import (
     lines_end,
 )
 from apps.batches.services.files import (
-    SERVICE,
+    BATCHES_SERVICE,
     file_delete,
     file_store,
     files_expire,
@@ -24,7 +24,7 @@ from apps.batches.services.files import (
 )
 
 __all__ = [
-    "SERVICE",
+    "BATCHES_SERVICE",
     "batch_begin",
     "batch_cancel",
     "batch_create",

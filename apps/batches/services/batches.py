@@ -28,7 +28,7 @@ from apps.batches.models import (
     StoredFile,
 )
 from apps.batches.selectors import line_counts
-from apps.batches.services.files import SERVICE
+from apps.batches.services.files import BATCHES_SERVICE
 from apps.batches.types import LineFault, LinePlace
 
 WINDOW = timedelta(hours=24)
@@ -204,7 +204,7 @@ def _end(row: RequestBatch, state: BatchState) -> None:
         "completed": counts.completed,
         "failed": counts.failed,
     }
-    _record(row, "batch.ended", SERVICE, data)
+    _record(row, "batch.ended", BATCHES_SERVICE, data)
 
 
 def _record(

@@ -35,7 +35,7 @@ from apps.core.scoping import TeamQuerySet
 from apps.governance.services import holds_lock
 from apps.governance.types import Held
 
-SERVICE = Actor("service", "batches", "Batches")
+BATCHES_SERVICE = Actor("service", "batches", "Batches")
 UNFINISHED_FOR = timedelta(hours=1)
 """A file that is not complete after so long never will be: its process has died."""
 DELETED_AT_ONCE = 20
@@ -100,7 +100,7 @@ def results_discard(batch: RequestBatch) -> None:
     )
     for file in written:
         with transaction.atomic():
-            _delete(file, SERVICE)
+            _delete(file, BATCHES_SERVICE)
 
 
 def files_expire(now: datetime | None = None) -> Iterator[int]:

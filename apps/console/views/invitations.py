@@ -42,6 +42,7 @@ from apps.console.layout import (
     try_change,
 )
 from apps.console.views.members import roles_open_to
+from apps.web.request_context import context_of
 from apps.web.team_access import SESSION_TEAM, TeamRequest, chosen_team, team_view
 
 
@@ -153,7 +154,7 @@ def invitation_page(request: HttpRequest, token: str) -> HttpResponseBase:
 
 
 def _accept(request: HttpRequest, token: str, user: User) -> HttpResponseBase:
-    membership = invitation_accept(token=token, user=user)
+    membership = invitation_accept(token=token, user=user, context=context_of(request))
     request.session[SESSION_TEAM] = str(membership.team_id)
     request.session.pop(SESSION_INVITATION, None)
     team, role = membership.team.name, membership.get_role_display().lower()

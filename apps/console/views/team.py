@@ -14,9 +14,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.accounts.models import Permission, Role, User
+from apps.accounts.principal import user_actor
 from apps.accounts.selectors import invitations_of, team_list
 from apps.accounts.services import team_create, team_delete, team_update
-from apps.audit.types import Actor
 from apps.console.forms.people import (
     ROLE_WORDS,
     ConfirmationForm,
@@ -25,6 +25,7 @@ from apps.console.forms.people import (
 )
 from apps.console.layout import console_page, posted, require, try_change
 from apps.core.errors import NotAllowed
+from apps.web.request_context import context_of
 from apps.web.team_access import SESSION_TEAM, TeamRequest, chosen_team, team_view
 
 
@@ -43,7 +44,7 @@ def team_create_page(request: HttpRequest) -> HttpResponseBase:
         raise NotAllowed("new teams on this site are made by its operator")
     form = TeamForm(posted(request))
     if form.is_valid():
-        actor = Actor("user", str(user.id), user.get_full_name())
+        actor = user_actor(user, context_of(request))
         name = form.cleaned_data["name"]
         team = try_change(form, lambda: team_create(name=name, actor=actor, owner=user))
         if team:

@@ -6,7 +6,8 @@ from functools import partial
 
 from django.conf import settings
 
-from apps.accounts.types import KeyHolder
+from apps.accounts.principal import KeyPrincipal
+from apps.accounts.rights import RUN
 from apps.core.errors import NotFound
 from apps.gateway.anthropic.documents import message_document
 from apps.gateway.anthropic.request import (
@@ -15,7 +16,7 @@ from apps.gateway.anthropic.request import (
     parse_message_request,
 )
 from apps.gateway.anthropic.stream import MessageStreamEncoder
-from apps.gateway.auth import RUN_SCOPE, authenticate, pass_rates, require_scope
+from apps.gateway.auth import authenticate, pass_rates
 from apps.gateway.backend import Backend
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
@@ -36,21 +37,21 @@ class AnthropicMessages:
 
     async def post(self, exchange: Exchange) -> None:
         """Answer a message, whole or streamed."""
-        holder = await self._holder(exchange)
+        principal = await self._authenticate(exchange)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
         limit = settings.MAX_PROMPT_BYTES
         request = parse_message_request(raw, max_prompt_bytes=limit)
-        started = await self._starter.start(exchange, holder, request.asked, raw)
+        started = await self._starter.start(exchange, principal, request.asked, raw)
         del raw  # may be megabytes of images
         try:
             if request.asked.is_streamed:
-                encoder = _encoder(exchange, holder, request, started)
+                encoder = _encoder(exchange, principal, request, started)
                 await self._streams.send(exchange, started, encoder)
             else:
                 document = partial(
                     message_document,
                     model=request.asked.model,
-                    shows_thinking=request.shows_thinking_to(holder),
+                    shows_thinking=request.shows_thinking_to(principal.key),
                 )
                 await answer_whole(exchange, started, document, question="messages")
         except ClientGone:
@@ -59,28 +60,31 @@ class AnthropicMessages:
 
     async def count_tokens(self, exchange: Exchange) -> None:
         """Answer with an estimate of the tokens that a message would have."""
-        holder = await self._holder(exchange)
+        principal = await self._authenticate(exchange)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
         limit = settings.MAX_PROMPT_BYTES
         model, tokens = count_input(raw, max_prompt_bytes=limit)
-        await pass_rates(exchange, holder)
-        if model not in await usable_models(self._backend, holder):
+        await pass_rates(exchange, principal)
+        if model not in await usable_models(self._backend, principal.key):
             raise NotFound(f"there is no model {model[:100]!r}", param="model")
         await exchange.send_json(200, {"input_tokens": tokens})
 
-    async def _holder(self, exchange: Exchange) -> KeyHolder:
-        holder = await authenticate(exchange, self._backend)
-        require_scope(holder, RUN_SCOPE)
-        return holder
+    async def _authenticate(self, exchange: Exchange) -> KeyPrincipal:
+        principal = await authenticate(exchange, self._backend)
+        principal.require(RUN)
+        return principal
 
 
 def _encoder(
-    exchange: Exchange, holder: KeyHolder, request: MessageRequest, started: RunHandle
+    exchange: Exchange,
+    principal: KeyPrincipal,
+    request: MessageRequest,
+    started: RunHandle,
 ) -> MessageStreamEncoder:
     return MessageStreamEncoder(
         started.run_id,
         model=request.asked.model,
         request_id=exchange.request_id.decode("ascii"),
         estimated_input=request.estimated_input,
-        shows_thinking=request.shows_thinking_to(holder),
+        shows_thinking=request.shows_thinking_to(principal.key),
     )

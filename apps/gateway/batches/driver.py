@@ -19,6 +19,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
+from apps.accounts.principal import key_principal
 from apps.accounts.services import api_key_holder
 from apps.accounts.types import KeyHolder
 from apps.batches import services
@@ -190,7 +191,8 @@ class BatchDriver:
             asked = await kind.read(self._backend, holder, body_of(raw))
             _refuse_stream(asked)
             context = {"batch_id": batch.id.hex, "custom_id": line.custom_id}
-            order = await order_alone(self._backend, holder, asked, context)
+            principal = key_principal(holder, context)
+            order = await order_alone(self._backend, principal, asked)
             await self._backend.start_detached(order, line.run_id)
         except (Overloaded, RateLimited) as exc:
             self._not_before = time.monotonic() + (exc.retry_after_s or LOOK_S)
@@ -203,7 +205,7 @@ class BatchDriver:
     async def _stop(self, batch: RequestBatch, running: list[BatchLine]) -> None:
         stop = self._backend.stop_run
         for line in running:
-            await stop(batch.team_id, line.run_id, services.SERVICE, STOPPED)
+            await stop(batch.team_id, line.run_id, services.BATCHES_SERVICE, STOPPED)
 
 
 def _refuse_stream(asked: ChatTask) -> None:
@@ -292,5 +294,5 @@ def _write(batch: RequestBatch, what: str, write: WriteLines) -> StoredFile | No
         purpose=FilePurpose.OUTPUT,
         filename=f"batch_{batch.id.hex}_{what}.jsonl",
         content=chain([first], content),
-        actor=services.SERVICE,
+        actor=services.BATCHES_SERVICE,
     )

@@ -15,8 +15,8 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 
 from apps.accounts.models import Scope
-from apps.accounts.types import KeyHolder
-from apps.audit.types import Actor
+from apps.accounts.principal import KeyPrincipal
+from apps.accounts.rights import RUN
 from apps.batches.models import FilePurpose, RequestBatch, StoredFile
 from apps.batches.selectors import (
     access_batch,
@@ -29,7 +29,7 @@ from apps.batches.selectors import (
 from apps.batches.services import batch_cancel, batch_create, file_delete, file_store
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.scoping import TeamQuerySet
-from apps.gateway.auth import RUN_SCOPE, authenticate, pass_rates, require_scope
+from apps.gateway.auth import authenticate, pass_rates
 from apps.gateway.backend import Backend
 from apps.gateway.batches.documents import (
     WINDOW,
@@ -59,8 +59,8 @@ class Files:
 
     async def post(self, exchange: Exchange) -> None:
         """Store a file of requests."""
-        holder = await _holder(exchange, self._backend)
-        require_scope(holder, RUN_SCOPE)
+        principal = await _authenticate(exchange, self._backend)
+        principal.require(RUN)
         raw = await exchange.read_upload(settings.MAX_FILE_BYTES + FORM_BYTES)
         kind = exchange.headers.get(b"content-type", b"").decode("latin-1")
         upload = await database_sync_to_async(read_upload)(raw, kind)
@@ -70,20 +70,20 @@ class Files:
         if not upload.content:
             raise InvalidInput("file: the file is empty", param="file")
         file = await database_sync_to_async(file_store)(
-            team_id=holder.team_id,
-            api_key_id=holder.key_id,
+            team_id=principal.team_id,
+            api_key_id=principal.key_id,
             purpose=FilePurpose.BATCH,
             filename=upload.filename,
             content=[upload.content],
-            actor=_actor(holder),
+            actor=principal.actor,
         )
         await exchange.send_json(200, file_document(file))
 
     async def list(self, exchange: Exchange) -> None:
         """Answer with one page of files, the newest first."""
-        holder = await _holder(exchange, self._backend)
+        principal = await _authenticate(exchange, self._backend)
         query = exchange.query
-        rows = file_list(team_id=holder.team_id, api_key_id=_only(holder))
+        rows = file_list(team_id=principal.team_id, api_key_id=_only(principal))
         if purpose := query.get("purpose"):
             rows = rows.filter(purpose=purpose)
         page = database_sync_to_async(_page)
@@ -102,16 +102,16 @@ class Files:
 
     async def delete(self, exchange: Exchange) -> None:
         """Delete a file."""
-        holder, file = await self._find(exchange)
-        require_scope(holder, RUN_SCOPE)
+        principal, file = await self._find(exchange)
+        principal.require(RUN)
         document = {"id": file_document(file)["id"], "object": "file", "deleted": True}
-        await database_sync_to_async(file_delete)(file=file, actor=_actor(holder))
+        await database_sync_to_async(file_delete)(file=file, actor=principal.actor)
         await exchange.send_json(200, document)
 
-    async def _find(self, exchange: Exchange) -> tuple[KeyHolder, StoredFile]:
-        holder = await _holder(exchange, self._backend)
+    async def _find(self, exchange: Exchange) -> tuple[KeyPrincipal, StoredFile]:
+        principal = await _authenticate(exchange, self._backend)
         name = exchange.scope["path_params"]["file_id"]
-        return holder, await _file(holder, name, "file_id")
+        return principal, await _file(principal, name, "file_id")
 
 
 class Batches:
@@ -124,8 +124,8 @@ class Batches:
 
     async def post(self, exchange: Exchange) -> None:
         """Accept a batch."""
-        holder = await _holder(exchange, self._backend)
-        require_scope(holder, RUN_SCOPE)
+        principal = await _authenticate(exchange, self._backend)
+        principal.require(RUN)
         body = parse_object(await exchange.read_body(settings.MAX_REQUEST_BYTES))
         endpoint = read_text(body, "endpoint")
         if endpoint not in KINDS:
@@ -136,25 +136,25 @@ class Batches:
             message = f"completion_window: expected {WINDOW!r}"
             raise InvalidInput(message, param="completion_window")
         name = read_text(body, "input_file_id")
-        file = await _file(holder, name, "input_file_id")
+        file = await _file(principal, name, "input_file_id")
         if file.purpose != FilePurpose.BATCH:
             message = "input_file_id: expected a file with the purpose 'batch'"
             raise InvalidInput(message, param="input_file_id")
         batch = await database_sync_to_async(batch_create)(
-            team_id=holder.team_id,
-            api_key_id=holder.key_id,
+            team_id=principal.team_id,
+            api_key_id=principal.key_id,
             endpoint=endpoint,
             input_file=file,
             metadata=read_metadata(body),
-            actor=_actor(holder),
+            actor=principal.actor,
         )
         self._wake()
         await exchange.send_json(200, await _told(batch))
 
     async def list(self, exchange: Exchange) -> None:
         """Answer with one page of batches, the newest first."""
-        holder = await _holder(exchange, self._backend)
-        rows = batch_list(team_id=holder.team_id, api_key_id=_only(holder))
+        principal = await _authenticate(exchange, self._backend)
+        rows = batch_list(team_id=principal.team_id, api_key_id=_only(principal))
         rows = rows.select_related("output_file", "error_file")
         page = database_sync_to_async(_page)
         told = await page(rows, exchange.query, BATCH, _batch_document)
@@ -167,47 +167,43 @@ class Batches:
 
     async def cancel(self, exchange: Exchange) -> None:
         """Begin no further request of a batch, and stop those in progress."""
-        holder, batch = await self._find(exchange)
-        require_scope(holder, RUN_SCOPE)
+        principal, batch = await self._find(exchange)
+        principal.require(RUN)
         cancel = database_sync_to_async(batch_cancel)
-        batch = await cancel(batch=batch, actor=_actor(holder))
+        batch = await cancel(batch=batch, actor=principal.actor)
         self._wake()
         await exchange.send_json(200, await _told(batch))
 
-    async def _find(self, exchange: Exchange) -> tuple[KeyHolder, RequestBatch]:
-        holder = await _holder(exchange, self._backend)
+    async def _find(self, exchange: Exchange) -> tuple[KeyPrincipal, RequestBatch]:
+        principal = await _authenticate(exchange, self._backend)
         name = exchange.scope["path_params"]["batch_id"]
         row_id = row_of(BATCH, name)
         if row_id is None:
             raise NotFound(f"there is no batch {name[:64]!r}", param="batch_id")
         batch: RequestBatch = await database_sync_to_async(access_batch)(
-            team_id=holder.team_id, api_key_id=_only(holder), batch_id=row_id
+            team_id=principal.team_id, api_key_id=_only(principal), batch_id=row_id
         )
-        return holder, batch
+        return principal, batch
 
 
-async def _holder(exchange: Exchange, backend: Backend) -> KeyHolder:
-    holder = await authenticate(exchange, backend)
-    await pass_rates(exchange, holder)
-    return holder
+async def _authenticate(exchange: Exchange, backend: Backend) -> KeyPrincipal:
+    principal = await authenticate(exchange, backend)
+    await pass_rates(exchange, principal)
+    return principal
 
 
-def _only(holder: KeyHolder) -> uuid.UUID | None:
+def _only(principal: KeyPrincipal) -> uuid.UUID | None:
     """Return the key whose things alone may be seen; None: those of all keys."""
-    return None if Scope.READ.value in holder.scopes else holder.key_id
+    return None if Scope.READ.value in principal.key.scopes else principal.key_id
 
 
-def _actor(holder: KeyHolder) -> Actor:
-    return Actor(type="api_key", id=str(holder.key_id), display=holder.display)
-
-
-async def _file(holder: KeyHolder, name: str, param: str) -> StoredFile:
+async def _file(principal: KeyPrincipal, name: str, param: str) -> StoredFile:
     row_id = row_of(FILE, name)
     try:
         if row_id is None:
             raise NotFound(f"there is no file {name[:64]!r}")
         file: StoredFile = await database_sync_to_async(access_file)(
-            team_id=holder.team_id, api_key_id=_only(holder), file_id=row_id
+            team_id=principal.team_id, api_key_id=_only(principal), file_id=row_id
         )
     except NotFound as exc:
         raise NotFound(exc.message, param=param) from exc

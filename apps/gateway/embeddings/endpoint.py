@@ -13,9 +13,10 @@ from typing import Any
 
 from django.conf import settings
 
+from apps.accounts.rights import RUN
 from apps.core.errors import InvalidInput
 from apps.engine.events import RunCompleted
-from apps.gateway.auth import RUN_SCOPE, authenticate, require_scope
+from apps.gateway.auth import authenticate
 from apps.gateway.backend import Backend
 from apps.gateway.chat_serializers import conductor_document
 from apps.gateway.embeddings.request import EmbeddingsRequest, parse_embeddings
@@ -36,8 +37,8 @@ class Embedding:
 
     async def post(self, exchange: Exchange) -> None:
         """Answer with one vector for each text."""
-        holder = await authenticate(exchange, self._backend)
-        require_scope(holder, RUN_SCOPE)
+        principal = await authenticate(exchange, self._backend)
+        principal.require(RUN)
         if idempotency_key(exchange) is not None:
             raise InvalidInput(
                 f"{HEADER}: not supported here, because vectors are not kept; the same "
@@ -47,7 +48,7 @@ class Embedding:
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
         limit = settings.MAX_PROMPT_BYTES
         request = parse_embeddings(raw, max_prompt_bytes=limit)
-        started = await self._starter.start(exchange, holder, request.asked, raw)
+        started = await self._starter.start(exchange, principal, request.asked, raw)
         try:
             document = partial(embeddings_document, request)
             await answer_whole(

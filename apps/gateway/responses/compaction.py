@@ -13,9 +13,10 @@ from typing import Any
 
 from django.conf import settings
 
+from apps.accounts.rights import RUN
 from apps.engine.events import RunCompleted
 from apps.engine.ports import CallParams, Message, Messages
-from apps.gateway.auth import RUN_SCOPE, authenticate, require_scope
+from apps.gateway.auth import authenticate
 from apps.gateway.backend import Backend
 from apps.gateway.chat_serializers import conductor_document, created_of
 from apps.gateway.errors import ClientGone
@@ -52,13 +53,13 @@ class Compactions:
 
     async def post(self, exchange: Exchange) -> None:
         """Answer with the user's messages and an item that stands for the rest."""
-        holder = await authenticate(exchange, self._backend)
-        require_scope(holder, RUN_SCOPE)
+        principal = await authenticate(exchange, self._backend)
+        principal.require(RUN)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
         request = parse_request(raw, needs_input=False)
-        messages = await self._history.conversation(holder, request)
+        messages = await self._history.conversation(principal.key, request)
         asked = _asked(request, messages)
-        started = await self._starter.start(exchange, holder, asked, raw)
+        started = await self._starter.start(exchange, principal, asked, raw)
         try:
             document = partial(compaction_document, messages)
             await answer_whole(exchange, started, document, question="input")

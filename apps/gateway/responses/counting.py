@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.conf import settings
 
+from apps.accounts.rights import RUN
 from apps.engine.messages import estimate_input, estimate_tools
-from apps.gateway.auth import RUN_SCOPE, authenticate, pass_rates, require_scope
+from apps.gateway.auth import authenticate, pass_rates
 from apps.gateway.backend import Backend
 from apps.gateway.exchange import Exchange
 from apps.gateway.responses.previous_response import History
@@ -24,12 +25,12 @@ class InputTokens:
 
     async def post(self, exchange: Exchange) -> None:
         """Answer with the number of tokens. The request counts against the rates."""
-        holder = await authenticate(exchange, self._backend)
-        require_scope(holder, RUN_SCOPE)
-        await pass_rates(exchange, holder)
+        principal = await authenticate(exchange, self._backend)
+        principal.require(RUN)
+        await pass_rates(exchange, principal)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
         request = parse_request(raw, needs_input=False)
-        messages = await self._history.conversation(holder, request)
+        messages = await self._history.conversation(principal.key, request)
         tokens = estimate_input(messages) + estimate_tools(request.params.tools)
         await exchange.send_json(
             200, {"object": "response.input_tokens", "input_tokens": tokens}

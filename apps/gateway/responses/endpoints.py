@@ -6,10 +6,10 @@ import uuid
 
 from django.conf import settings
 
-from apps.accounts.types import KeyHolder
-from apps.audit.types import Actor
+from apps.accounts.principal import KeyPrincipal
+from apps.accounts.rights import RUN
 from apps.core.errors import InvalidInput, NotFound, Overloaded
-from apps.gateway.auth import RUN_SCOPE, authenticate, pass_rates, require_scope
+from apps.gateway.auth import authenticate, pass_rates
 from apps.gateway.backend import Backend
 from apps.gateway.errors import (
     ClientGone,
@@ -47,19 +47,19 @@ class Responses:
 
     async def post(self, exchange: Exchange) -> None:
         """Answer a request: whole, streamed, or at once with what goes on behind."""
-        holder = await authenticate(exchange, self._backend)
-        require_scope(holder, RUN_SCOPE)
+        principal = await authenticate(exchange, self._backend)
+        principal.require(RUN)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
         request = parse_request(raw)
-        messages = await self._history.conversation(holder, request)
+        messages = await self._history.conversation(principal.key, request)
         asked = request.asked(messages, max_bytes=settings.MAX_PROMPT_BYTES)
-        started = await self._starter.start(exchange, holder, asked, raw)
+        started = await self._starter.start(exchange, principal, asked, raw)
         origin = _origin_of_request(started.run_id, asked)
         if asked.is_background and started.is_joined:
-            await self._require_record(holder, started)
+            await self._require_record(principal, started)
         try:
             if asked.is_streamed:
-                shows_progress = asked.progress_for(holder) == "reasoning"
+                shows_progress = asked.progress_for(principal.key) == "reasoning"
                 encoder = ResponseStreamEncoder(origin, shows_progress=shows_progress)
                 await self._streams.send(exchange, started, encoder)
             elif asked.is_background:
@@ -76,10 +76,12 @@ class Responses:
             started.leave()
             raise
 
-    async def _require_record(self, holder: KeyHolder, started: RunHandle) -> None:
+    async def _require_record(
+        self, principal: KeyPrincipal, started: RunHandle
+    ) -> None:
         """Promise nothing of a run that another process may never have begun."""
         try:
-            await self._history.record(holder, started.run_id)
+            await self._history.record(principal.key, started.run_id)
         except NotFound:
             started.leave()
             raise Overloaded(
@@ -90,7 +92,7 @@ class Responses:
 
     async def retrieve(self, exchange: Exchange) -> None:
         """Answer with a response as it stands, or as a stream. Raises: NotFound."""
-        holder, record = await self._find(exchange)
+        principal, record = await self._find(exchange)
         origin = origin_of_record(record)
         query = exchange.query
         if "starting_after" in query:
@@ -99,7 +101,7 @@ class Responses:
                 param="starting_after",
             )
         if query.get("stream") in TRUE_WORDS and exchange.scope["method"] == "GET":
-            await self._tell_again(exchange, holder, record, origin)
+            await self._tell_again(exchange, principal, record, origin)
         elif record.summary is None:
             await exchange.send_json(200, running_document(origin))
         else:
@@ -109,13 +111,14 @@ class Responses:
 
     async def cancel(self, exchange: Exchange) -> None:
         """Stop a response and answer with what became of it. Raises: NotFound."""
-        holder, record = await self._find(exchange)
-        require_scope(holder, RUN_SCOPE)
+        principal, record = await self._find(exchange)
+        principal.require(RUN)
         if record.summary is None:
-            actor = Actor(type="api_key", id=str(holder.key_id), display=holder.display)
-            reason = f"stopped by {holder.display}"
-            await self._backend.stop_run(holder.team_id, record.run_id, actor, reason)
-            record = await self._history.record(holder, record.run_id)
+            reason = f"stopped by {principal.actor.display}"
+            await self._backend.stop_run(
+                principal.team_id, record.run_id, principal.actor, reason
+            )
+            record = await self._history.record(principal.key, record.run_id)
         if record.summary is None:
             raise Overloaded(
                 f"the run of {response_id(record.run_id)} is between two processes"
@@ -137,33 +140,33 @@ class Responses:
         _, record = await self._find(exchange)
         await exchange.send_json(200, input_page(record, paging))
 
-    async def _find(self, exchange: Exchange) -> tuple[KeyHolder, RunRecord]:
-        holder = await authenticate(exchange, self._backend)
-        await pass_rates(exchange, holder)
+    async def _find(self, exchange: Exchange) -> tuple[KeyPrincipal, RunRecord]:
+        principal = await authenticate(exchange, self._backend)
+        await pass_rates(exchange, principal)
         name: str = exchange.scope["path_params"]["response_id"]
         run_id = run_of_response(name)
         if run_id is None:
             raise NotFound(f"there is no response {name[:64]!r}", param="response_id")
         try:
-            record = await self._history.record(holder, run_id)
+            record = await self._history.record(principal.key, run_id)
         except NotFound as exc:
             message = f"there is no response {name!r}"
             raise NotFound(message, param="response_id") from exc
         exchange.run_id = run_id
-        return holder, record
+        return principal, record
 
     async def _tell_again(
         self,
         exchange: Exchange,
-        holder: KeyHolder,
+        principal: KeyPrincipal,
         record: RunRecord,
         origin: Origin,
     ) -> None:
         started = RunHandle(record=record, is_background=True)
         if record.summary is None:
-            live = self._backend.find_run(holder.team_id, record.run_id)
+            live = self._backend.find_run(principal.team_id, record.run_id)
             if live is None:  # another process has it, or none at the moment
-                live = RemoteRun(self._backend, holder.team_id, record.run_id)
+                live = RemoteRun(self._backend, principal.team_id, record.run_id)
             started = RunHandle(live, is_background=True)
         encoder = ResponseStreamEncoder(
             origin, shows_progress=not origin.is_direct, is_late=True

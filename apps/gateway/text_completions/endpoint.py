@@ -6,7 +6,8 @@ from functools import partial
 
 from django.conf import settings
 
-from apps.gateway.auth import RUN_SCOPE, authenticate, require_scope
+from apps.accounts.rights import RUN
+from apps.gateway.auth import authenticate
 from apps.gateway.backend import Backend
 from apps.gateway.chat_serializers import created_of
 from apps.gateway.chat_stream import ChatStreamEncoder
@@ -34,13 +35,13 @@ class TextCompletions:
 
     async def post(self, exchange: Exchange) -> None:
         """Answer a text completion, whole or streamed."""
-        holder = await authenticate(exchange, self._backend)
-        require_scope(holder, RUN_SCOPE)
+        principal = await authenticate(exchange, self._backend)
+        principal.require(RUN)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
         limit = settings.MAX_PROMPT_BYTES
         request = parse_text_completion(raw, max_prompt_bytes=limit)
         asked = request.asked
-        started = await self._starter.start(exchange, holder, asked, raw)
+        started = await self._starter.start(exchange, principal, asked, raw)
         try:
             if not asked.is_streamed:
                 document = partial(text_completion_document, model=asked.model)
@@ -53,7 +54,7 @@ class TextCompletions:
                     model=asked.model,
                 ),
                 SentCalls(started.run_id),
-                wants_usage=request.wants_usage or holder.always_include_usage,
+                wants_usage=request.wants_usage or principal.key.always_include_usage,
                 has_events=wants_events(exchange),
                 shows_progress=False,
             )

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import uuid
 
-from apps.audit.types import Actor
+from apps.audit.types import SERVICE
 from apps.llm.types import Endpoint
 from apps.pools.models import Conductor, Worker
 from apps.pools.pool_transaction import differences, pool_change
 from apps.pools.serializers import recorded_values
-
-SERVICE = Actor("service", "conductor", "Conductor")
 
 
 def prefill_refused(

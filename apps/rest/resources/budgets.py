@@ -10,11 +10,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.rights import MANAGE_BUDGETS, READ_BUDGETS
 from apps.budgets.models import Budget, BudgetKind, Period
 from apps.budgets.selectors import access_budget, budget_list, budget_status
 from apps.budgets.services import budget_create, budget_delete, budget_update
 from apps.rest.fields import Dollars, DollarsOut, Id, Input, Output, Time, Word
-from apps.rest.operation_permissions import MANAGE_BUDGETS, READ_BUDGETS
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 
@@ -78,7 +78,7 @@ class Budgets(RestView):
     @operation("budget_list", "List budgets", page_of=BudgetOutput, example=EXAMPLE)
     def get(self, request: Request) -> Response:
         """Return the budgets in the order they were set, and where they stand."""
-        return self.listed(budget_list(self.asker.team_id), BudgetOutput)
+        return self.listed(budget_list(self.principal.team_id), BudgetOutput)
 
     @operation(
         "budget_create",
@@ -92,9 +92,9 @@ class Budgets(RestView):
     def post(self, request: Request) -> Response:
         """Set a budget. It counts from now on."""
         budget = budget_create(
-            team=self.asker.team,
+            team=self.principal.team,
             values=self.read(BudgetInput),
-            actor=self.asker.actor,
+            actor=self.principal.actor,
         )
         place = reverse("rest:budget", args=[budget.id])
         return self.created(_output(budget), place)
@@ -109,7 +109,7 @@ class OneBudget(RestView):
     @operation("budget_get", "Read a budget", answer=BudgetOutput, example=EXAMPLE)
     def get(self, request: Request, budget_id: uuid.UUID) -> Response:
         """Return a budget and where it stands."""
-        return Response(_output(access_budget(self.asker.team_id, budget_id)))
+        return Response(_output(access_budget(self.principal.team_id, budget_id)))
 
     @operation(
         "budget_update",
@@ -125,10 +125,10 @@ class OneBudget(RestView):
         A key cannot raise a budget that binds it: its own, its maker's or the team's.
         """
         budget = budget_update(
-            budget=access_budget(self.asker.team_id, budget_id),
+            budget=access_budget(self.principal.team_id, budget_id),
             values=self.read(BudgetChangeInput),
-            actor=self.asker.actor,
-            within=self.asker.key,
+            actor=self.principal.actor,
+            within=self.principal.key,
         )
         return Response(_output(budget))
 
@@ -136,9 +136,9 @@ class OneBudget(RestView):
     def delete(self, request: Request, budget_id: uuid.UUID) -> Response:
         """Lift a budget at once. A key cannot lift a budget that binds it."""
         budget_delete(
-            budget=access_budget(self.asker.team_id, budget_id),
-            actor=self.asker.actor,
-            within=self.asker.key,
+            budget=access_budget(self.principal.team_id, budget_id),
+            actor=self.principal.actor,
+            within=self.principal.key,
         )
         return Response(status=204)
 

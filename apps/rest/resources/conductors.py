@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.rights import MANAGE_POOLS, READ_POOLS
 from apps.pools.models import Conductor, ConductorMode
 from apps.pools.selectors import (
     access_conductor,
@@ -24,7 +25,6 @@ from apps.pools.services import (
     conductor_update,
 )
 from apps.rest.fields import Flag, TextField, Whole, Word
-from apps.rest.operation_permissions import MANAGE_POOLS, READ_POOLS
 from apps.rest.pagination import page_by_place
 from apps.rest.resources.endpoints import (
     ENDPOINT,
@@ -105,7 +105,7 @@ class Conductors(RestView):
     )
     def get(self, request: Request) -> Response:
         """Return the conductors by name."""
-        page = page_by_place(conductor_list(self.asker.team_id), **self.read_page())
+        page = page_by_place(conductor_list(self.principal.team_id), **self.read_page())
         told = [_told(conductor) for conductor in page.data]
         return self.paged(type(page)(told, page.next_cursor), ConductorOutput)
 
@@ -124,10 +124,10 @@ class Conductors(RestView):
         A key that a budget binds cannot set its price.
         """
         conductor = conductor_create(
-            team=self.asker.team,
+            team=self.principal.team,
             values=self.read(ConductorInput),
-            actor=self.asker.actor,
-            within=self.asker.key,
+            actor=self.principal.actor,
+            within=self.principal.key,
         )
         place = reverse("rest:conductor", args=[conductor.id])
         return self.created(ConductorOutput(_told(conductor)).data, place)
@@ -144,7 +144,7 @@ class OneConductor(RestView):
     )
     def get(self, request: Request, conductor_id: uuid.UUID) -> Response:
         """Return a conductor."""
-        conductor = access_conductor(self.asker.team_id, conductor_id)
+        conductor = access_conductor(self.principal.team_id, conductor_id)
         return Response(ConductorOutput(_told(conductor)).data)
 
     @operation(
@@ -163,10 +163,10 @@ class OneConductor(RestView):
         its price is known.
         """
         conductor = conductor_update(
-            conductor=access_conductor(self.asker.team_id, conductor_id),
+            conductor=access_conductor(self.principal.team_id, conductor_id),
             values=self.read(ConductorInput, is_partial=True),
-            actor=self.asker.actor,
-            within=self.asker.key,
+            actor=self.principal.actor,
+            within=self.principal.key,
         )
         return Response(ConductorOutput(_told(conductor)).data)
 
@@ -174,8 +174,8 @@ class OneConductor(RestView):
     def delete(self, request: Request, conductor_id: uuid.UUID) -> Response:
         """Delete a conductor that plans for no pool."""
         conductor_delete(
-            conductor=access_conductor(self.asker.team_id, conductor_id),
-            actor=self.asker.actor,
+            conductor=access_conductor(self.principal.team_id, conductor_id),
+            actor=self.principal.actor,
         )
         return Response(status=204)
 
@@ -199,9 +199,9 @@ class ConductorTest(RestView):
         """
         result = self.wait_for(
             lambda: conductor_test(
-                team_id=self.asker.team_id,
+                team_id=self.principal.team_id,
                 conductor_id=conductor_id,
-                actor=self.asker.actor,
+                actor=self.principal.actor,
             )
         )
         return Response(ModelTestOutput(result).data)

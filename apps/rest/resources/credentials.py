@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.rights import MANAGE_POOLS, READ_POOLS
 from apps.pools.selectors import access_credential, credential_list
 from apps.pools.services import (
     credential_create,
@@ -17,7 +18,6 @@ from apps.pools.services import (
     credential_update,
 )
 from apps.rest.fields import Input, Output, TextField, Time
-from apps.rest.operation_permissions import MANAGE_POOLS, READ_POOLS
 from apps.rest.schema import HIDDEN, operation
 from apps.rest.views import RestView
 
@@ -70,7 +70,7 @@ class Credentials(RestView):
     )
     def get(self, request: Request) -> Response:
         """Return the credentials by name, without their secrets."""
-        return self.listed(credential_list(self.asker.team_id), CredentialOutput)
+        return self.listed(credential_list(self.principal.team_id), CredentialOutput)
 
     @operation(
         "credential_create",
@@ -88,9 +88,9 @@ class Credentials(RestView):
     def post(self, request: Request) -> Response:
         """Store a provider's key, sealed. It is sent to that one host alone."""
         row = credential_create(
-            team=self.asker.team,
+            team=self.principal.team,
             values=self.read(CredentialInput),
-            actor=self.asker.actor,
+            actor=self.principal.actor,
         )
         place = reverse("rest:credential", args=[row.id])
         return self.created(CredentialOutput(row).data, place)
@@ -110,7 +110,7 @@ class OneCredential(RestView):
     )
     def get(self, request: Request, credential_id: uuid.UUID) -> Response:
         """Return a credential, without its secret."""
-        row = access_credential(self.asker.team_id, credential_id)
+        row = access_credential(self.principal.team_id, credential_id)
         return Response(CredentialOutput(row).data)
 
     @operation(
@@ -125,9 +125,9 @@ class OneCredential(RestView):
     def patch(self, request: Request, credential_id: uuid.UUID) -> Response:
         """Rename a credential or replace its secret."""
         row = credential_update(
-            credential=access_credential(self.asker.team_id, credential_id),
+            credential=access_credential(self.principal.team_id, credential_id),
             values=self.read(CredentialChangeInput, is_partial=True),
-            actor=self.asker.actor,
+            actor=self.principal.actor,
         )
         return Response(CredentialOutput(row).data)
 
@@ -135,7 +135,7 @@ class OneCredential(RestView):
     def delete(self, request: Request, credential_id: uuid.UUID) -> Response:
         """Forget a credential that no model uses."""
         credential_delete(
-            credential=access_credential(self.asker.team_id, credential_id),
-            actor=self.asker.actor,
+            credential=access_credential(self.principal.team_id, credential_id),
+            actor=self.principal.actor,
         )
         return Response(status=204)

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.models import Invitation, Role
+from apps.accounts.rights import MANAGE_MEMBERS, READ_INVITATIONS
 from apps.accounts.selectors import access_invitation, invitation_list
 from apps.accounts.services import (
     invitation_create,
@@ -19,7 +20,6 @@ from apps.accounts.services import (
     invitation_revoke,
 )
 from apps.rest.fields import EmailText, Input, Output, Time, Word
-from apps.rest.operation_permissions import MANAGE_MEMBERS, READ_INVITATIONS
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 
@@ -83,7 +83,7 @@ class Invitations(RestView):
     )
     def get(self, request: Request) -> Response:
         """Return the invitations that wait, expired ones too, newest first."""
-        return self.listed(invitation_list(self.asker.team_id), InvitationOutput)
+        return self.listed(invitation_list(self.principal.team_id), InvitationOutput)
 
     @operation(
         "invitation_create",
@@ -97,11 +97,11 @@ class Invitations(RestView):
     def post(self, request: Request) -> Response:
         """Send an invitation by mail. Its link works for seven days."""
         invitation, _ = invitation_create(
-            team=self.asker.team,
-            actor=self.asker.actor,
-            invited_by=self.asker.user,
-            acting_role=self.asker.role,
-            within=self.asker.key,
+            team=self.principal.team,
+            actor=self.principal.actor,
+            invited_by=self.principal.user,
+            acting_role=self.principal.role,
+            within=self.principal.key,
             **self.read(InvitationInput),
         )
         place = reverse("rest:invitation", args=[invitation.id])
@@ -122,16 +122,16 @@ class OneInvitation(RestView):
     )
     def get(self, request: Request, invitation_id: uuid.UUID) -> Response:
         """Return an invitation, in whatever state."""
-        found = access_invitation(self.asker.team_id, invitation_id)
+        found = access_invitation(self.principal.team_id, invitation_id)
         return Response(InvitationOutput(found).data)
 
     @operation("invitation_revoke", "Revoke an invitation", errors=(409,))
     def delete(self, request: Request, invitation_id: uuid.UUID) -> Response:
         """Make an invitation's link dead."""
         invitation_revoke(
-            invitation=access_invitation(self.asker.team_id, invitation_id),
-            actor=self.asker.actor,
-            acting_role=self.asker.role,
+            invitation=access_invitation(self.principal.team_id, invitation_id),
+            actor=self.principal.actor,
+            acting_role=self.principal.role,
         )
         return Response(status=204)
 
@@ -152,8 +152,8 @@ class InvitationResend(RestView):
     def post(self, request: Request, invitation_id: uuid.UUID) -> Response:
         """Send a new link, good for seven days; the old one is dead."""
         invitation, _ = invitation_resend(
-            invitation=access_invitation(self.asker.team_id, invitation_id),
-            actor=self.asker.actor,
-            acting_role=self.asker.role,
+            invitation=access_invitation(self.principal.team_id, invitation_id),
+            actor=self.principal.actor,
+            acting_role=self.principal.role,
         )
         return Response(InvitationOutput(invitation).data)

@@ -24,6 +24,8 @@ from apps.accounts.models import (
     Scope,
     User,
 )
+from apps.accounts.principal import Principal
+from apps.accounts.rights import MANAGE_KEYS, READ_KEYS
 from apps.accounts.selectors import access_api_key, api_key_list
 from apps.accounts.services import (
     KEY_LIFETIME,
@@ -36,9 +38,7 @@ from apps.accounts.services import (
 )
 from apps.budgets.selectors import budget_list, standings_forget
 from apps.core.errors import NotAllowed
-from apps.rest.asker import Asker
 from apps.rest.fields import Flag, Input, Output, TextField, Time, Whole, Word
-from apps.rest.operation_permissions import MANAGE_KEYS, READ_KEYS
 from apps.rest.schema import HIDDEN, operation
 from apps.rest.views import RestView
 
@@ -214,7 +214,7 @@ class Keys(RestView):
     @operation("key_list", "List API keys", page_of=KeyOutput, example=EXAMPLE)
     def get(self, request: Request) -> Response:
         """Return all keys, dead ones too, newest first."""
-        return self.listed(api_key_list(self.asker.team_id), KeyOutput)
+        return self.listed(api_key_list(self.principal.team_id), KeyOutput)
 
     @operation(
         "key_issue",
@@ -231,14 +231,14 @@ class Keys(RestView):
         A key can give no scope that it lacks itself, and makes none that outlives it.
         """
         values = self.read(KeyInput)
-        _keep_capped(self.asker)
+        _keep_capped(self.principal)
         days = values.pop("lifetime_days", None)
         api_key, secret = api_key_issue(
-            team=self.asker.team,
-            actor=self.asker.actor,
-            created_by=_maker(self.asker),
+            team=self.principal.team,
+            actor=self.principal.actor,
+            created_by=_maker(self.principal),
             lifetime=None if days is None else timedelta(days=days),
-            within=self.asker.grantable,
+            within=self.principal.key,
             **values,
         )
         return _issued(self, api_key, secret)
@@ -253,7 +253,7 @@ class OneKey(RestView):
     @operation("key_get", "Read an API key", answer=KeyOutput, example=EXAMPLE)
     def get(self, request: Request, key_id: uuid.UUID) -> Response:
         """Return a key, dead or alive, without its secret."""
-        return Response(KeyOutput(access_api_key(self.asker.team_id, key_id)).data)
+        return Response(KeyOutput(access_api_key(self.principal.team_id, key_id)).data)
 
     @operation(
         "key_update",
@@ -268,9 +268,9 @@ class OneKey(RestView):
     def patch(self, request: Request, key_id: uuid.UUID) -> Response:
         """Change a living key's name, scopes or limits."""
         changed = api_key_update(
-            api_key=access_api_key(self.asker.team_id, key_id),
-            actor=self.asker.actor,
-            within=self.asker.grantable,
+            api_key=access_api_key(self.principal.team_id, key_id),
+            actor=self.principal.actor,
+            within=self.principal.key,
             **self.read(KeySettingsInput, is_partial=True),
         )
         return Response(KeyOutput(changed).data)
@@ -298,15 +298,15 @@ class KeyRotate(RestView):
         A key that rotates itself or another gets one that ends no later than itself.
         """
         values = self.read(KeyRotateInput)
-        _keep_capped(self.asker, key_id)
+        _keep_capped(self.principal, key_id)
         api_key, secret = api_key_rotate(
-            api_key=access_api_key(self.asker.team_id, key_id),
-            actor=self.asker.actor,
-            created_by=_maker(self.asker),
+            api_key=access_api_key(self.principal.team_id, key_id),
+            actor=self.principal.actor,
+            created_by=_maker(self.principal),
             overlap=timedelta(seconds=values["overlap_s"]),
-            within=self.asker.grantable,
+            within=self.principal.key,
         )
-        standings_forget(self.asker.team_id)  # its budgets bind the new key as well
+        standings_forget(self.principal.team_id)  # its budgets bind the new key as well
         return _issued(self, api_key, secret)
 
 
@@ -324,31 +324,31 @@ class KeyRevoke(RestView):
     )
     def post(self, request: Request, key_id: uuid.UUID) -> Response:
         """End a key at once and for good."""
-        api_key = access_api_key(self.asker.team_id, key_id)
+        api_key = access_api_key(self.principal.team_id, key_id)
         return Response(
-            KeyOutput(api_key_revoke(api_key=api_key, actor=self.asker.actor)).data
+            KeyOutput(api_key_revoke(api_key=api_key, actor=self.principal.actor)).data
         )
 
 
-def _keep_capped(asker: Asker, key_id: uuid.UUID | None = None) -> None:
+def _keep_capped(principal: Principal, key_id: uuid.UUID | None = None) -> None:
     """Let no key that has a budget of its own get hold of one that lacks it.
 
     `key_id` is the key to be rotated; None: a new one. Raises: NotAllowed.
     """
-    if asker.key_id is None:
+    if principal.key_id is None:
         return
-    for status in budget_list(asker.team_id):
-        if asker.key_id in status.key_ids and key_id not in status.key_ids:
+    for status in budget_list(principal.team_id):
+        if principal.key_id in status.key_ids and key_id not in status.key_ids:
             raise NotAllowed(
                 "the key that asks has a budget of its own, which another would lack"
             )
 
 
-def _maker(asker: Asker) -> User | None:
+def _maker(principal: Principal) -> User | None:
     """Return the person behind a new key: it ends with their membership."""
-    if asker.key is None:
-        return asker.user
-    return access_api_key(asker.team_id, asker.key.key_id).created_by
+    if principal.key is None:
+        return principal.user
+    return access_api_key(principal.team_id, principal.key.key_id).created_by
 
 
 def _issued(view: RestView, api_key: ApiKey, secret: str) -> Response:

@@ -9,13 +9,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.models import Permission, Role, Team, User
+from apps.accounts.principal import Principal
+from apps.accounts.rights import READ_TEAM, Right
 from apps.accounts.selectors import membership_list
 from apps.accounts.services import member_leave
 from apps.accounts.types import KeyHolder
-from apps.rest.asker import Asker
-from apps.rest.authentication import asker_of
+from apps.rest.authentication import principal_of
 from apps.rest.fields import Output, Time
-from apps.rest.operation_permissions import READ_TEAM, Right
 from apps.rest.permissions import HasRight
 from apps.rest.schema import operation
 from apps.rest.views import RestView
@@ -121,15 +121,15 @@ class MyMembership(RestView):
 
         The last owner cannot leave.
         """
-        user, team = self.asker.user, self.asker.team
+        user, team = self.principal.user, self.principal.team
         assert user is not None  # no key has this right
-        member_leave(team=team, user=user, actor=self.asker.actor)
+        member_leave(team=team, user=user, actor=self.principal.actor)
         return Response(status=204)
 
 
 def _me(request: Request) -> dict[str, Any]:
     if isinstance(request.auth, KeyHolder):
-        return _told(asker_of(request), _team_of(request.auth), [])
+        return _told(principal_of(request), _team_of(request.auth), [])
     person = cast(User, request.user)
     teams = [
         {
@@ -141,8 +141,8 @@ def _me(request: Request) -> dict[str, Any]:
         for each in membership_list(person)
     ]
     if teams:
-        asker = asker_of(request)
-        return _told(asker, asker.team, teams)
+        principal = principal_of(request)
+        return _told(principal, principal.team, teams)
     nothing: dict[str, Any] = {"key": None, "team": None, "role": None, "teams": []}
     return {"type": "user", "user": person, **nothing}
 
@@ -152,13 +152,13 @@ def _team_of(key: KeyHolder) -> dict[str, Any]:
 
 
 def _told(
-    asker: Asker, team: Team | dict[str, Any], teams: list[dict[str, Any]]
+    principal: Principal, team: Team | dict[str, Any], teams: list[dict[str, Any]]
 ) -> dict[str, Any]:
     return {
-        "type": "api_key" if asker.key else "user",
-        "user": asker.user,
-        "key": asker.key,
+        "type": "api_key" if principal.key else "user",
+        "user": principal.user,
+        "key": principal.key,
         "team": team,
-        "role": None if asker.key else asker.role,
+        "role": None if principal.key else principal.role,
         "teams": teams,
     }

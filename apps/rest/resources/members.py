@@ -10,10 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.models import Role
+from apps.accounts.rights import MANAGE_MEMBERS, READ_MEMBERS
 from apps.accounts.selectors import access_member, member_list
 from apps.accounts.services import member_change_role, member_remove
 from apps.rest.fields import Input, Output, Time, Word
-from apps.rest.operation_permissions import MANAGE_MEMBERS, READ_MEMBERS
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 
@@ -52,7 +52,7 @@ class Members(RestView):
     @operation("member_list", "List members", page_of=MemberOutput, example=EXAMPLE)
     def get(self, request: Request) -> Response:
         """Return the members: owners first, then by role and name."""
-        return self.listed(member_list(self.asker.team_id), MemberOutput)
+        return self.listed(member_list(self.principal.team_id), MemberOutput)
 
 
 class OneMember(RestView):
@@ -68,7 +68,9 @@ class OneMember(RestView):
     @operation("member_get", "Read a member", answer=MemberOutput, example=EXAMPLE)
     def get(self, request: Request, user_id: uuid.UUID) -> Response:
         """Return a member."""
-        return Response(MemberOutput(access_member(self.asker.team_id, user_id)).data)
+        return Response(
+            MemberOutput(access_member(self.principal.team_id, user_id)).data
+        )
 
     @operation(
         "member_change_role",
@@ -82,25 +84,25 @@ class OneMember(RestView):
     def patch(self, request: Request, user_id: uuid.UUID) -> Response:
         """Give a member another role. Only owners make, change and unmake owners."""
         values = self.read(MemberInput)
-        membership = access_member(self.asker.team_id, user_id)
+        membership = access_member(self.principal.team_id, user_id)
         changed = member_change_role(
-            team=self.asker.team,
+            team=self.principal.team,
             user=membership.user,
             role=values["role"],
-            actor=self.asker.actor,
-            acting_role=self.asker.role,
-            within=self.asker.key,
+            actor=self.principal.actor,
+            acting_role=self.principal.role,
+            within=self.principal.key,
         )
         return Response(MemberOutput(changed).data)
 
     @operation("member_remove", "Remove a member", errors=(409,))
     def delete(self, request: Request, user_id: uuid.UUID) -> Response:
         """Remove a member; the keys they made in the team are revoked."""
-        membership = access_member(self.asker.team_id, user_id)
+        membership = access_member(self.principal.team_id, user_id)
         member_remove(
-            team=self.asker.team,
+            team=self.principal.team,
             user=membership.user,
-            actor=self.asker.actor,
-            acting_role=self.asker.role,
+            actor=self.principal.actor,
+            acting_role=self.principal.role,
         )
         return Response(status=204)

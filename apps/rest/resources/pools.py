@@ -17,6 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.models import Delivery
+from apps.accounts.rights import MANAGE_POOLS, READ_POOLS
 from apps.core.errors import InvalidInput
 from apps.pools.models import Pool, Protocol, TierPlanner
 from apps.pools.selectors import (
@@ -44,7 +45,6 @@ from apps.rest.fields import (
     Whole,
     Word,
 )
-from apps.rest.operation_permissions import MANAGE_POOLS, READ_POOLS
 from apps.rest.pagination import page_by_place
 from apps.rest.resources.endpoints import MAX_SECONDS, PLAIN_DOLLARS
 from apps.rest.schema import operation
@@ -269,7 +269,9 @@ class Pools(RestView):
     @operation("pool_list", "List pools", page_of=PoolOutput, example=EXAMPLE)
     def get(self, request: Request) -> Response:
         """Return the pools by name."""
-        pools = pool_list(self.asker.team_id).select_related("conductor", "fallback")
+        pools = pool_list(self.principal.team_id).select_related(
+            "conductor", "fallback"
+        )
         pools = pools.prefetch_related("places")
         page = page_by_place(pools, **self.read_page())
         told = [_told(pool) for pool in page.data]
@@ -291,9 +293,9 @@ class Pools(RestView):
         Without tiers it gets `mini` and, with a conductor, `ultra`.
         """
         pool = pool_create(
-            team=self.asker.team,
+            team=self.principal.team,
             values=self.read(PoolInput),
-            actor=self.asker.actor,
+            actor=self.principal.actor,
         )
         place = reverse("rest:pool", args=[pool.id])
         return _tagged(pool, self.created(_output(pool), place))
@@ -314,7 +316,7 @@ class OnePool(RestView):
     )
     def get(self, request: Request, pool_id: uuid.UUID) -> Response:
         """Return a pool; its `ETag` is what a change must name."""
-        pool = access_pool(self.asker.team_id, pool_id)
+        pool = access_pool(self.principal.team_id, pool_id)
         return _tagged(pool, Response(_output(pool)))
 
     @operation(
@@ -333,12 +335,12 @@ class OnePool(RestView):
 
         Of a tier, too, what is not given stays; a tier given as null goes.
         """
-        pool = access_pool(self.asker.team_id, pool_id)
+        pool = access_pool(self.principal.team_id, pool_id)
         expected = _expected_version(request)
         changed = pool_update(
             pool=pool,
             values=self.read(PoolInput, is_partial=True),
-            actor=self.asker.actor,
+            actor=self.principal.actor,
             expected_version=expected,
         )
         return _tagged(changed, Response(_output(changed)))
@@ -351,9 +353,9 @@ class OnePool(RestView):
     )
     def delete(self, request: Request, pool_id: uuid.UUID) -> Response:
         """Delete a pool; its workers and its conductor stay."""
-        pool = access_pool(self.asker.team_id, pool_id)
+        pool = access_pool(self.principal.team_id, pool_id)
         expected = _expected_version(request)
-        pool_delete(pool=pool, actor=self.asker.actor, expected_version=expected)
+        pool_delete(pool=pool, actor=self.principal.actor, expected_version=expected)
         return Response(status=204)
 
 
@@ -366,7 +368,7 @@ class PoolVersions(RestView):
     @operation("pool_versions", "List a pool's versions", page_of=PoolVersionOutput)
     def get(self, request: Request, pool_id: uuid.UUID) -> Response:
         """Return the versions that are written down, the newest first."""
-        pool = access_pool(self.asker.team_id, pool_id)
+        pool = access_pool(self.principal.team_id, pool_id)
         return self.listed(pool_versions(pool.team_id, pool.id), PoolVersionOutput)
 
 
@@ -381,7 +383,7 @@ class OnePoolVersion(RestView):
     )
     def get(self, request: Request, pool_id: uuid.UUID, version: int) -> Response:
         """Return all the pool was made of at a version."""
-        pool = access_pool(self.asker.team_id, pool_id)
+        pool = access_pool(self.principal.team_id, pool_id)
         row = access_pool_version(pool.team_id, pool.id, version)
         return Response(PoolVersionDetailOutput(row).data)
 
@@ -405,7 +407,7 @@ class PoolChanges(RestView):
     )
     def get(self, request: Request, pool_id: uuid.UUID) -> Response:
         """Return what differs between two versions, value by value."""
-        pool = access_pool(self.asker.team_id, pool_id)
+        pool = access_pool(self.principal.team_id, pool_id)
         asked = self.read_query(ChangesQuery)
         older, newer = (
             access_pool_version(pool.team_id, pool.id, asked[name])

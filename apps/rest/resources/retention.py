@@ -10,12 +10,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.rights import MANAGE_HOLDS, MANAGE_TEAM, READ_RETENTION
 from apps.governance.models import REASON_LENGTH
 from apps.governance.selectors import access_hold, hold_list, retention_status
 from apps.governance.services import hold_place, hold_release, retention_set
 from apps.governance.types import MAX_DAYS, MIN_DAYS
 from apps.rest.fields import Id, Input, Output, TextField, Time, Whole
-from apps.rest.operation_permissions import MANAGE_HOLDS, MANAGE_TEAM, READ_RETENTION
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 
@@ -112,7 +112,7 @@ class RetentionView(RestView):
     )
     def get(self, request: Request) -> Response:
         """Return how long texts are kept, and how far they are erased."""
-        return Response(RetentionOutput(retention_status(self.asker.team_id)).data)
+        return Response(RetentionOutput(retention_status(self.principal.team_id)).data)
 
     @operation(
         "retention_update",
@@ -125,11 +125,11 @@ class RetentionView(RestView):
     def patch(self, request: Request) -> Response:
         """Keep texts for another time. After a shorter one erasing waits for a week."""
         retention_set(
-            team=self.asker.team,
+            team=self.principal.team,
             days=self.read(RetentionInput)["days"],
-            actor=self.asker.actor,
+            actor=self.principal.actor,
         )
-        return Response(RetentionOutput(retention_status(self.asker.team_id)).data)
+        return Response(RetentionOutput(retention_status(self.principal.team_id)).data)
 
 
 class Holds(RestView):
@@ -143,7 +143,7 @@ class Holds(RestView):
     )
     def get(self, request: Request) -> Response:
         """Return the legal holds, released ones too, newest first."""
-        return self.listed(hold_list(self.asker.team_id), HoldOutput)
+        return self.listed(hold_list(self.principal.team_id), HoldOutput)
 
     @operation(
         "hold_place",
@@ -158,10 +158,10 @@ class Holds(RestView):
         """Keep the texts of a run, or all of the team, from being erased."""
         given = self.read(HoldInput)
         hold = hold_place(
-            team=self.asker.team,
+            team=self.principal.team,
             run_id=given.get("run_id"),
             reason=given["reason"],
-            actor=self.asker.actor,
+            actor=self.principal.actor,
         )
         place = reverse("rest:hold", args=[hold.id])
         return self.created(HoldOutput(hold).data, place)
@@ -176,7 +176,7 @@ class OneHold(RestView):
     @operation("hold_get", "Read a legal hold", answer=HoldOutput, example=HOLD_EXAMPLE)
     def get(self, request: Request, hold_id: uuid.UUID) -> Response:
         """Return a legal hold, released or not."""
-        return Response(HoldOutput(access_hold(self.asker.team_id, hold_id)).data)
+        return Response(HoldOutput(access_hold(self.principal.team_id, hold_id)).data)
 
 
 class HoldRelease(RestView):
@@ -195,6 +195,7 @@ class HoldRelease(RestView):
     def post(self, request: Request, hold_id: uuid.UUID) -> Response:
         """Release a hold: what it kept is erased when, or as, its time is over."""
         hold = hold_release(
-            hold=access_hold(self.asker.team_id, hold_id), actor=self.asker.actor
+            hold=access_hold(self.principal.team_id, hold_id),
+            actor=self.principal.actor,
         )
         return Response(HoldOutput(hold).data)

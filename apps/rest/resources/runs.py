@@ -13,10 +13,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.models import Permission, Scope
+from apps.accounts.principal import Principal
+from apps.accounts.rights import READ_ENTRIES, READ_RUNS, RUN
 from apps.audit.selectors import entry_list, with_previous_hashes
 from apps.audit.types import EntryView
-from apps.budgets.rate_limits import TokenMeter
+from apps.budgets.rate_limits import Admission
 from apps.core.money import micros_of_usd
 from apps.engine.ports import CallParams
 from apps.rest.fields import (
@@ -30,14 +31,13 @@ from apps.rest.fields import (
     Time,
     Whole,
 )
-from apps.rest.operation_permissions import READ_ENTRIES, READ_RUNS, RUN, Right
 from apps.rest.pagination import PageQuery, page_by_id, page_by_seq
 from apps.rest.run_detail import RunDetail, tell
 from apps.rest.schema import operation
 from apps.rest.throttles import pass_run
 from apps.rest.views import RestView
+from apps.runs.admission import ordered_by
 from apps.runs.models import Run, RunState, Source
-from apps.runs.planning.model_resolver import is_direct
 from apps.runs.selectors import SEARCHED, access_run, run_estimate, run_list
 from apps.runs.services import (
     run_cancel,
@@ -47,8 +47,6 @@ from apps.runs.services import (
 from apps.runs.types import RunFilters, RunOrder, RunRestrictions
 
 TAG = "Runs"
-DIRECT = Right(Permission.RUN, (Scope.DIRECT,))
-"""Needed on top to call one worker without a plan."""
 IN_THE_NEWEST = f"Looked for in the newest {SEARCHED:,} of those asked for by time."
 MAX_STOPS = 4
 MAX_WORKERS = 100
@@ -319,7 +317,7 @@ class Runs(RestView):
         """Return runs, newest first."""
         asked = self.read_page(RunQuery)
         cursor, limit = asked.pop("cursor"), asked.pop("limit")
-        runs = run_list(team_id=self.asker.team_id, filters=RunFilters(**asked))
+        runs = run_list(team_id=self.principal.team_id, filters=RunFilters(**asked))
         return self.paged(page_by_id(runs, cursor=cursor, limit=limit), RunOutput)
 
     @operation(
@@ -339,11 +337,9 @@ class Runs(RestView):
         To wait for the answer, or to stream it, use the OpenAI-compatible `/v1`.
         """
         values = self.read(RunInput)
-        if is_direct(values["model"]):
-            self.asker.require(DIRECT)
-        meter = pass_run(self, values["prompt"])
+        admission = pass_run(self, values["model"], values["prompt"])
         detached = values.pop("background")
-        order = _order(self, values, meter)
+        order = _order(self.principal, admission, values)
         return _started(self, run_start_blocking(order, detached=detached))
 
 
@@ -356,7 +352,7 @@ class OneRun(RestView):
     @operation("run_get", "Read a run", answer=RunDetailOutput)
     def get(self, request: Request, run_id: uuid.UUID) -> Response:
         """Return a run with its prompt, its answer and every step."""
-        run = access_run(team_id=self.asker.team_id, run_id=run_id)
+        run = access_run(team_id=self.principal.team_id, run_id=run_id)
         return Response(RunDetailOutput(tell(run)).data)
 
 
@@ -369,7 +365,7 @@ class RunEntries(RestView):
     @operation("run_entries", "Read a run's ledger entries", page_of=EntryOutput)
     def get(self, request: Request, run_id: uuid.UUID) -> Response:
         """Return a run's entries in the order of the chain, texts included."""
-        run = access_run(team_id=self.asker.team_id, run_id=run_id)
+        run = access_run(team_id=self.principal.team_id, run_id=run_id)
 
         def read(after_seq: int, limit: int) -> list[EntryView]:
             entries = entry_list(
@@ -397,23 +393,11 @@ class RunRerun(RestView):
     )
     def post(self, request: Request, run_id: uuid.UUID) -> Response:
         """Ask the same again, of the pool as it is now."""
-        asker = self.asker
-        run = access_run(team_id=asker.team_id, run_id=run_id)
-        asker.require(READ_RUNS)
-        if is_direct(run.model):
-            asker.require(DIRECT)
-        meter = pass_run(self, tell(run).prompt)
-        new_id = run_rerun(
-            run,
-            asker.actor,
-            asker.user_id,
-            source=Source.API.value,
-            api_key_id=asker.key_id,
-            allowed_tiers=asker.allowed_tiers,
-            allowed_workers=asker.allowed_workers,
-            context=self.context,
-            meter=meter,
-        )
+        principal = self.principal
+        run = access_run(team_id=principal.team_id, run_id=run_id)
+        principal.require(READ_RUNS)
+        admission = pass_run(self, run.model, tell(run).prompt)
+        new_id = run_rerun(run, principal, admission, source=Source.API.value)
         return _started(self, new_id)
 
 
@@ -439,7 +423,7 @@ class RunEstimate(RestView):
     )
     def post(self, request: Request) -> Response:
         """Return what a run may cost, before it begins. Nothing is started."""
-        estimate = run_estimate(self.asker.team_id, **self.read(EstimateInput))
+        estimate = run_estimate(self.principal.team_id, **self.read(EstimateInput))
         return Response(EstimateOutput(estimate).data)
 
 
@@ -452,8 +436,8 @@ class RunCancel(RestView):
     @operation("run_cancel", "Cancel a run", answer=CancelOutput)
     def post(self, request: Request, run_id: uuid.UUID) -> Response:
         """Stop a run: its calls are closed, and what they used is settled."""
-        run = access_run(team_id=self.asker.team_id, run_id=run_id)
-        actor = self.asker.actor
+        run = access_run(team_id=self.principal.team_id, run_id=run_id)
+        actor = self.principal.actor
         is_stopped = run_cancel(
             run_id=run.id,
             team_id=run.team_id,
@@ -465,30 +449,22 @@ class RunCancel(RestView):
 
 def _started(view: RestView, run_id: uuid.UUID) -> Response:
     """Answer with a run that has just begun."""
-    run = access_run(team_id=view.asker.team_id, run_id=run_id)
+    run = access_run(team_id=view.principal.team_id, run_id=run_id)
     return view.created(RunOutput(run).data, reverse("rest:run", args=[run_id]))
 
 
 def _order(
-    view: RestView, values: dict[str, Any], meter: TokenMeter | None
+    principal: Principal, admission: Admission, values: dict[str, Any]
 ) -> RunOrder:
-    asker = view.asker
     narrowing = values.pop("conductor", {})
     return RunOrder(
-        team_id=asker.team_id,
-        actor=asker.actor,
+        **ordered_by(principal, admission),
         prompt=values.pop("prompt"),
         model=values.pop("model"),
         source=Source.API.value,
         params=CallParams(**{**values, "stop": tuple(values.get("stop", ()))}),
         is_watched=False,
-        user_id=asker.user_id,
-        api_key_id=asker.key_id,
-        context=view.context,
         narrowing=_narrowing(**narrowing),
-        allowed_tiers=asker.allowed_tiers,
-        allowed_workers=asker.allowed_workers,
-        meter=meter,
     )
 
 

@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.models import MAX_REQUESTS_PER_MINUTE, MAX_TOKENS_PER_MINUTE
+from apps.accounts.rights import MANAGE_TEAM, READ_TEAM, SET_RATES
 from apps.accounts.services import team_delete, team_update
 from apps.rest.fields import Input, Output, Query, TextField, Time, Whole
-from apps.rest.operation_permissions import MANAGE_TEAM, READ_TEAM, SET_RATES
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 
@@ -72,7 +72,7 @@ class OneTeam(RestView):
     @operation("team_get", "Read the team", answer=TeamOutput, example=EXAMPLE)
     def get(self, request: Request) -> Response:
         """Return the team the request is for."""
-        return Response(TeamOutput(self.asker.team).data)
+        return Response(TeamOutput(self.principal.team).data)
 
     @operation(
         "team_update",
@@ -87,11 +87,11 @@ class OneTeam(RestView):
         """Change the rates or, for owners, the name. A key can only lower the rates."""
         values = self.read(TeamInput, is_partial=True)
         if "name" in values:
-            self.asker.require(MANAGE_TEAM)
+            self.principal.require(MANAGE_TEAM)
         changed = team_update(
-            team=self.asker.team,
-            actor=self.asker.actor,
-            within=self.asker.key,
+            team=self.principal.team,
+            actor=self.principal.actor,
+            within=self.principal.key,
             **values,
         )
         return Response(TeamOutput(changed).data)
@@ -101,8 +101,8 @@ class OneTeam(RestView):
         """Delete the team and everything it owns, for good."""
         asked = self.read_query(TeamDeleteQuery)
         team_delete(
-            team=self.asker.team,
+            team=self.principal.team,
             confirmation=asked["confirmation"],
-            actor=self.asker.actor,
+            actor=self.principal.actor,
         )
         return Response(status=204)

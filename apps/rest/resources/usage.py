@@ -10,8 +10,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.rights import READ_BUDGETS
 from apps.rest.fields import DollarsOut, Output, Query, Time
-from apps.rest.operation_permissions import READ_BUDGETS
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 from apps.runs.services import usage_report
@@ -113,6 +113,6 @@ class UsageView(RestView):
         asked = self.read_query(UsageQuery)
         group, since, until = asked["group"], asked["since"], asked["until"]
         rows = usage_report(
-            team_id=self.asker.team_id, groups=(group,), since=since, until=until
+            team_id=self.principal.team_id, groups=(group,), since=since, until=until
         )[group]
         return Response(UsageOutput({**asked, "rows": rows}).data)

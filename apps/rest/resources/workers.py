@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.rights import MANAGE_POOLS, READ_POOLS
 from apps.llm.types import EXTRA_PARAMS
 from apps.pools.models import (
     MAX_BUDGET_TOKENS,
@@ -32,7 +33,6 @@ from apps.pools.services import (
 )
 from apps.pools.types import HealthState, WorkerHealth
 from apps.rest.fields import Flag, Id, Input, Output, TextField, Whole, Word
-from apps.rest.operation_permissions import MANAGE_POOLS, READ_POOLS
 from apps.rest.pagination import page_by_place
 from apps.rest.resources.endpoints import (
     ENDPOINT,
@@ -191,8 +191,8 @@ class Workers(RestView):
     @operation("worker_list", "List workers", page_of=WorkerOutput, example=EXAMPLE)
     def get(self, request: Request) -> Response:
         """Return the workers by name, and how they are doing."""
-        page = page_by_place(worker_list(self.asker.team_id), **self.read_page())
-        health = worker_healths(self.asker.team_id, page.data)
+        page = page_by_place(worker_list(self.principal.team_id), **self.read_page())
+        health = worker_healths(self.principal.team_id, page.data)
         told = [_told(worker, health[worker.id]) for worker in page.data]
         return self.paged(type(page)(told, page.next_cursor), WorkerOutput)
 
@@ -211,10 +211,10 @@ class Workers(RestView):
         A key that a budget binds cannot set its price.
         """
         worker = worker_create(
-            team=self.asker.team,
+            team=self.principal.team,
             values=self.read(WorkerInput),
-            actor=self.asker.actor,
-            within=self.asker.key,
+            actor=self.principal.actor,
+            within=self.principal.key,
         )
         place = reverse("rest:worker", args=[worker.id])
         return self.created(_output(worker), place)
@@ -229,7 +229,7 @@ class OneWorker(RestView):
     @operation("worker_get", "Read a worker", answer=WorkerOutput, example=EXAMPLE)
     def get(self, request: Request, worker_id: uuid.UUID) -> Response:
         """Return a worker and how it is doing."""
-        return Response(_output(access_worker(self.asker.team_id, worker_id)))
+        return Response(_output(access_worker(self.principal.team_id, worker_id)))
 
     @operation(
         "worker_update",
@@ -247,10 +247,10 @@ class OneWorker(RestView):
         its price is known.
         """
         worker = worker_update(
-            worker=access_worker(self.asker.team_id, worker_id),
+            worker=access_worker(self.principal.team_id, worker_id),
             values=self.read(WorkerInput, is_partial=True),
-            actor=self.asker.actor,
-            within=self.asker.key,
+            actor=self.principal.actor,
+            within=self.principal.key,
         )
         return Response(_output(worker))
 
@@ -258,8 +258,8 @@ class OneWorker(RestView):
     def delete(self, request: Request, worker_id: uuid.UUID) -> Response:
         """Delete a worker that is in no pool."""
         worker_delete(
-            worker=access_worker(self.asker.team_id, worker_id),
-            actor=self.asker.actor,
+            worker=access_worker(self.principal.team_id, worker_id),
+            actor=self.principal.actor,
         )
         return Response(status=204)
 
@@ -281,7 +281,9 @@ class WorkerTest(RestView):
         """
         result = self.wait_for(
             lambda: worker_test(
-                team_id=self.asker.team_id, worker_id=worker_id, actor=self.asker.actor
+                team_id=self.principal.team_id,
+                worker_id=worker_id,
+                actor=self.principal.actor,
             )
         )
         return Response(ModelTestOutput(result).data)
@@ -305,7 +307,9 @@ class ProviderModels(RestView):
     def post(self, request: Request) -> Response:
         """Ask a provider for the names of its models."""
         given = self.read(ModelsInput)
-        names = self.wait_for(lambda: models_fetch(team_id=self.asker.team_id, **given))
+        names = self.wait_for(
+            lambda: models_fetch(team_id=self.principal.team_id, **given)
+        )
         return Response({"models": names})
 
 

@@ -37,6 +37,7 @@ def stop_ask(run: Run, reason: str, actor: Actor) -> None:
         "actor_type": actor.type,
         "actor_id": actor.id,
         "actor_name": actor.display,
+        "context": dict(actor.context),
     }
     RunStop.objects.across_teams().get_or_create(run_id=run.id, defaults=values)
 
@@ -60,7 +61,9 @@ def stops_take(run_ids: Iterable[uuid.UUID]) -> list[CancelRequest]:
         CancelRequest(
             row.run_id,
             row.reason,
-            Actor(row.actor_type, row.actor_id, row.actor_name),
+            Actor(
+                row.actor_type, row.actor_id, row.actor_name, context=row.context or {}
+            ),
         )
         for row in rows
     ]

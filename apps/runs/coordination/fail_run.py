@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import orjson
 from django.db import DatabaseError
 
-from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
+from apps.audit.types import SERVICE, Batch, EntryDraft, RowWrite
 from apps.audit.writer import get_writer
 from apps.budgets.reservations import settling
 from apps.core.errors import ConductorError
@@ -24,7 +24,6 @@ from apps.runs.coordination.leases import MAX_DEATHS
 from apps.runs.models import Run, RunState
 from apps.runs.telemetry import metrics
 
-SERVICE = Actor("service", "conductor", "Conductor")
 FAIL_RUN = (
     "UPDATE runs_run SET state = %s, plan = %s, error_code = %s, error_message = %s, "
     "has_unknown_cost = %s, latency_ms = %s, overhead_ms = %s, finished_at = %s "

@@ -32,7 +32,6 @@ from apps.runs.records.projection import RunProjection
 from apps.runs.records.run_params import delivery_of, params_on_record
 from apps.runs.telemetry import metrics
 from apps.runs.types import (
-    IGNORED_FIELDS,
     CallKey,
     Listener,
     RunOrder,
@@ -140,7 +139,7 @@ class RunExecution:
     @property
     def ignored(self) -> str:
         """Return the names of the request's fields that have no effect."""
-        return self.order.context.get(IGNORED_FIELDS, "")
+        return self.order.ignored
 
     def listen(self, listener: Listener) -> None:
         """Call `listener` for each signal from now on."""

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from time import perf_counter
 
 from apps.audit.metrics import LAG
-from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
+from apps.audit.types import SERVICE, Actor, Batch, EntryDraft, RowWrite
 from apps.audit.writer import get_writer
 from apps.budgets.reservations import Hold, Kept, settling
 from apps.engine import events as ev
 from apps.engine.codec import encode
 from apps.runs.records.projection import RunProjection
-from apps.runs.types import RunOrder
+from apps.runs.types import IGNORED_FIELDS, RunOrder
 
 SUBJECT = "run"
 _OUTCOMES = {
@@ -48,9 +49,7 @@ class LedgerRecorder:
         self._projection = projection
         self._hold = hold
         self._is_held = False
-        self._service = Actor(
-            "service", "conductor", "Conductor", on_behalf_of=order.actor.display
-        )
+        self._service = replace(SERVICE, on_behalf_of=order.actor.display)
         self.stopped_by: Actor | None = None
         """Who cancelled the run, if not its owner."""
 
@@ -96,10 +95,13 @@ class LedgerRecorder:
             record.data,
             record.bodies,
             _OUTCOMES.get(action, "success"),
-            self._order.context if action == ev.RunCreated.action else {},
         )
 
     def _actor(self, action: str) -> Actor:
+        order = self._order
+        if action == ev.RunCreated.action and order.ignored:
+            context = {**order.actor.context, IGNORED_FIELDS: order.ignored}
+            return replace(order.actor, context=context)
         if action not in _BY_CALLER:
             return self._service
-        return self.stopped_by or self._order.actor
+        return self.stopped_by or order.actor

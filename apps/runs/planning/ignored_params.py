@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from apps.engine.extra_params import not_taken
 from apps.runs.planning.model_resolver import ResolvedModel
-from apps.runs.types import IGNORED_FIELDS, RunOrder
+from apps.runs.types import RunOrder
 
 MAX_NAMES = 20
 """Beyond that the rest is a number."""
@@ -30,7 +30,7 @@ def with_ignored(order: RunOrder, resolved: ResolvedModel) -> RunOrder:
             names += [f"{name}@{worker}" for worker in lacking]
     if not names:
         return order
-    known = order.context.get(IGNORED_FIELDS, "")
+    known = order.ignored
     rest = [f"+{len(names) - MAX_NAMES}"] if len(names) > MAX_NAMES else []
-    told = ",".join([*([known] if known else ()), *names[:MAX_NAMES], *rest])
-    return replace(order, context={**order.context, IGNORED_FIELDS: told})
+    listed = ",".join([*([known] if known else ()), *names[:MAX_NAMES], *rest])
+    return replace(order, ignored=listed)

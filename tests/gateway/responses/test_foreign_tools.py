@@ -42,7 +42,7 @@ async def test_tools_of_other_kinds_are_left_out_and_named(client: Client) -> No
         "tools[1]:local_shell,tools[2]:custom,tools[3]:namespace,tools[4]:web_search"
     )
     assert [tool["function"]["name"] for tool in found.params.tools] == ["weather"]
-    assert found.context["ignored_fields"] == named
+    assert found.ignored == named
     assert answer.headers["x-conductor-ignored"] == named
 
 

@@ -73,9 +73,9 @@ async def test_conductor_field_narrows(api: Api) -> None:
 async def test_fields_without_effect_are_named_in_the_ledger(api: Api) -> None:
     api.client.run.plays(completed())
     answer = await api.ask(store=False, truncation="auto", include=[], prediction={})
-    context = api.client.backend.orders[-1].context
+    ignored = api.client.backend.orders[-1].ignored
     assert answer.status == 200
-    assert context["ignored_fields"] == "include,prediction,store,truncation"
+    assert ignored == "include,prediction,store,truncation"
 
 
 @pytest.mark.parametrize(

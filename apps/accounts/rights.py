@@ -1,4 +1,4 @@
-"""What an operation asks of whoever calls it: a permission of a role, a scope of a key.
+"""The rights that operations require: a permission of a role, a scope of an API key.
 
 Roles and scopes differ in grain: a member sees all of a team's settings or none, a key
 only what it was made for. So each operation names both.
@@ -13,19 +13,21 @@ from apps.accounts.models import Permission, Scope
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """What lets somebody call an operation."""
+    """The access that an operation requires."""
 
     permission: Permission
-    """What a member's role must give."""
+    """The permission that a member's role must give."""
     scopes: tuple[Scope, ...] = ()
-    """Any one of these does for a key. None: no key may."""
+    """A key needs any one of these. Empty: no key may."""
 
 
 ANY_KEY = tuple(Scope)
-"""For what tells a key no more than it knows."""
+"""For what a key knows already, such as its own team."""
 READ_RUNS = Right(Permission.READ_RUNS, (Scope.READ,))
 READ_ENTRIES = Right(Permission.READ_RUNS, (Scope.READ, Scope.AUDIT_READ))
 RUN = Right(Permission.RUN, (Scope.RUN,))
+DIRECT = Right(Permission.RUN, (Scope.DIRECT,))
+"""Needed besides RUN to call one worker without a plan."""
 READ_TEAM = Right(Permission.READ_TEAM, ANY_KEY)
 SET_RATES = Right(Permission.MANAGE_BUDGETS, (Scope.BUDGETS_WRITE,))
 MANAGE_TEAM = Right(Permission.MANAGE_TEAM)

@@ -1,0 +1,255 @@
+"""Every entry that a person or an API key causes says by which request.
+
+The walk below changes one of everything over REST, the pages and `/v1`. An action of
+the ledger that it never causes must be listed here with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+from django.conf import settings as conf
+from django.test import Client
+
+from apps.accounts.models import OFFERED_SCOPES, Team, User
+from apps.accounts.services import invitation_create
+from apps.audit.models import Entry
+from apps.simulator.app import create_app
+from tests.conftest import Cast, Site, add_worker
+from tests.factories import ACTOR, MembershipFactory, UserFactory, issue_key
+from tests.serving import serving
+
+ROOT = Path(__file__).resolve().parents[2]
+SUBJECTS = {
+    "api_key",
+    "audit",
+    "batch",
+    "budget",
+    "conductor",
+    "credential",
+    "file",
+    "invitation",
+    "legal_hold",
+    "member",
+    "pool",
+    "retention",
+    "run",
+    "team",
+    "worker",
+}
+BY_NO_REQUEST = {
+    "audit.content_erased": "retention erases, as a job",
+    "audit.head_accepted": "an operator's command",
+    "batch.ended": "the driver of batches, as a job",
+    "budget.reservations_freed": "a job that frees what crashed runs reserved",
+    "pool.imported": "a command",
+    "run.completed": "the engine",
+    "run.failed": "the engine",
+    "run.recorded": "a frame of websockets, and no entry",
+    "run.resumed": "the engine",
+}
+ACTION = re.compile(rf"({'|'.join(SUBJECTS)})\.(?!is_)[a-z_]+(ed|set|sent|left)")
+AGENT = "walk/1.0"
+SLOW = "delay-3600000"
+
+
+def actions_in_source() -> set[str]:
+    """Return every action of an entry that the code names as a string."""
+    found = set()
+    for path in (ROOT / "apps").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+                continue
+            if ACTION.fullmatch(node.value):
+                found.add(node.value)
+    return found
+
+
+@dataclass
+class Walk:
+    """Sends requests with ids of their own, as alice or as a program with her key."""
+
+    site: Site
+    key: str
+    """Of the team, with every scope."""
+    sent: set[str] = field(default_factory=set)
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def rest(self, method: str, path: str, body: Any = None) -> Any:
+        """Send a request with the key of the team; return its JSON."""
+        headers = {**self._bearer, "If-Match": "*"}
+        answer = self._send(method, f"/api/v1/{path}", json=body, headers=headers)
+        return answer.json() if answer.content else None
+
+    def v1(self, method: str, path: str, **options: Any) -> Any:
+        return self._send(method, f"/v1/{path}", headers=self._bearer, **options).json()
+
+    def page(self, user: User, path: str, **form: str) -> None:
+        """Post a form as a signed-in person."""
+        browser = Client()
+        browser.force_login(user)
+        cookies = {name: morsel.value for name, morsel in browser.cookies.items()}
+        token = "t" * 32
+        cookies[conf.CSRF_COOKIE_NAME] = token
+        headers = {"X-CSRFToken": token, "Origin": self.site.url}
+        self._send("POST", path, data=form, headers=headers, cookies=cookies)
+
+    @property
+    def _bearer(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"}
+
+    def _send(
+        self, method: str, path: str, headers: dict[str, str], **options: Any
+    ) -> httpx.Response:
+        request_id = f"walk-{next(self.numbers)}"
+        self.sent.add(request_id)
+        named = {**headers, "X-Request-Id": request_id, "User-Agent": AGENT}
+        url = f"{self.site.url}{path}"
+        answer = httpx.request(method, url, headers=named, timeout=60, **options)
+        assert answer.status_code < 400, (method, path, answer.text[:300])
+        assert answer.headers["x-request-id"] == request_id
+        return answer
+
+
+@pytest.fixture
+def walk(site: Site) -> Iterator[Walk]:
+    cast = site.cast
+    key = issue_key(cast.team, scopes=OFFERED_SCOPES, created_by=cast.alice)
+    with serving(create_app(speed=1), ws="none") as url:
+        add_worker(cast.team, f"{url}/v1", SLOW)
+        yield Walk(site, key.secret)
+
+
+def entries_of_requests(*teams: Team) -> list[dict[str, Any]]:
+    """Return the entries by people and keys, as they were hashed."""
+    rows = Entry.objects.across_teams().filter(team_id__in=[team.id for team in teams])
+    documents = [orjson.loads(bytes(row.canonical)) for row in rows.order_by("seq")]
+    return [each for each in documents if each["actor"]["type"] in {"user", "api_key"}]
+
+
+def change_the_team(walk: Walk, cast: Cast) -> None:
+    walk.page(cast.alice, "/teams/new/", name="Quartet")
+    walk.page(cast.alice, "/team/rename/", name="Choir")
+    walk.page(cast.alice, "/team/rates/", requests_per_minute="6000")
+    invited = UserFactory.create(email="carol@example.org")
+    _, token = invitation_create(
+        team=cast.team, email=invited.email, role="member", actor=ACTOR
+    )
+    walk.page(invited, f"/invitations/{token}/")
+    new = walk.rest("POST", "invitations/", {"email": "dan@example.org"})
+    walk.rest("POST", f"invitations/{new['id']}/resend/")
+    walk.rest("DELETE", f"invitations/{new['id']}/")
+    walk.rest("PATCH", f"members/{invited.id}/", {"role": "viewer"})
+    walk.rest("DELETE", f"members/{invited.id}/")
+    walk.page(cast.vera, "/team/leave/")
+    key = walk.rest("POST", "keys/", {"name": "Second", "scopes": ["runs:create"]})
+    walk.rest("PATCH", f"keys/{key['id']}/", {"name": "Renamed"})
+    newer = walk.rest("POST", f"keys/{key['id']}/rotate/")
+    walk.rest("POST", f"keys/{newer['id']}/revoke/")
+    walk.page(cast.alice, "/retention/edit/", days="400")
+    walk.page(cast.alice, "/holds/new/", reason="Matter 7")
+    (hold,) = walk.rest("GET", "holds/")["data"]
+    walk.page(cast.alice, f"/holds/{hold['id']}/release/")
+
+
+def change_the_pool(walk: Walk, cast: Cast) -> None:
+    at = {"base_url": walk.site.simulator_url}
+    secret = {"name": "Provider", "secret": "sk-canary", **at}
+    credential = walk.rest("POST", "credentials/", secret)
+    walk.rest("PATCH", f"credentials/{credential['id']}/", {"name": "Renamed"})
+    values = {"name": "walker", "model": "sim-delta", **at}
+    price = {"input_usd": "2", "output_usd": "6.5"}
+    worker = walk.rest("POST", "workers/", {**values, "price": price})
+    walk.rest("PATCH", f"workers/{worker['id']}/", {"description": "Walks."})
+    walk.rest("POST", f"workers/{worker['id']}/test/")
+    planner = {"name": "planner", "model": "sim-conductor", **at}
+    conductor = walk.rest("POST", "conductors/", planner)
+    walk.rest("PATCH", f"conductors/{conductor['id']}/", {"model": "sim-conductor-2"})
+    walk.rest("POST", f"conductors/{conductor['id']}/test/")
+    wanted = {
+        "name": "second",
+        "worker_ids": [worker["id"]],
+        "fallback_id": worker["id"],
+    }
+    pool = walk.rest("POST", "pools/", wanted)
+    walk.rest("PATCH", f"pools/{pool['id']}/", {"name": "renamed"})
+    walk.rest("PATCH", f"workers/{worker['id']}/", {"description": "Runs."})
+    walk.rest("DELETE", f"pools/{pool['id']}/")
+    walk.rest("DELETE", f"workers/{worker['id']}/")
+    walk.rest("DELETE", f"conductors/{conductor['id']}/")
+    walk.rest("DELETE", f"credentials/{credential['id']}/")
+    limit = {"period": "month", "limit_usd": "10.00"}
+    limit |= {"kind": "member", "user_id": str(cast.bob.id)}
+    budget = walk.rest("POST", "budgets/", limit)
+    walk.rest("PATCH", f"budgets/{budget['id']}/", {"limit_usd": "20.00"})
+    walk.rest("DELETE", f"budgets/{budget['id']}/")
+
+
+def run_and_stop(walk: Walk, cast: Cast) -> None:
+    asked = {"model": "conductor-mini", "prompt": "What is 6 times 7?"}
+    run = walk.rest("POST", "runs/", asked)
+    walk.rest("POST", f"runs/{run['id']}/rerun/")
+    walk.page(cast.bob, "/playground/runs/", tier="mini", prompt="Why?")
+    walk.v1(
+        "POST",
+        "chat/completions",
+        json={
+            "model": "conductor-mini",
+            "messages": [{"role": "user", "content": "Why?"}],
+        },
+    )
+    slow = {"model": f"worker/{SLOW}", "prompt": "Wait."}
+    waiting = walk.rest("POST", "runs/", slow)
+    assert walk.rest("POST", f"runs/{waiting['id']}/cancel/") == {"is_stopped": True}
+
+
+def batch_and_files(walk: Walk) -> None:
+    body = {"model": "worker/nobody", "messages": [{"role": "user", "content": "?"}]}
+    line = {
+        "custom_id": "a",
+        "method": "POST",
+        "url": "/v1/chat/completions",
+        "body": body,
+    }
+    content = ("requests.jsonl", json.dumps(line).encode())
+    options = {"files": {"file": content}, "data": {"purpose": "batch"}}
+    file, other = (walk.v1("POST", "files", **options) for _ in range(2))
+    wanted = {
+        "input_file_id": file["id"],
+        "endpoint": "/v1/chat/completions",
+        "completion_window": "24h",
+    }
+    batch = walk.v1("POST", "batches", json=wanted)
+    walk.v1("POST", f"batches/{batch['id']}/cancel")
+    walk.v1("DELETE", f"files/{other['id']}")
+
+
+def test_every_entry_that_a_request_causes_says_by_which(
+    walk: Walk, site: Site, settings: Any
+) -> None:
+    settings.SIGN_UP = "open"
+    cast = site.cast
+    change_the_team(walk, cast)
+    change_the_pool(walk, cast)
+    run_and_stop(walk, cast)
+    batch_and_files(walk)
+    MembershipFactory.create(team=cast.other_team, user=cast.alice, role="owner")
+    walk.page(cast.mallory, "/team/delete/", confirmation="others")
+    teams = [*Team.objects.all(), cast.team, cast.other_team]
+    entries = entries_of_requests(*teams)
+    for entry in entries:
+        context = entry["context"]
+        assert context["request_id"] in walk.sent, entry
+        assert (context["address"], context["user_agent"]) == ("127.0.0.1", AGENT)
+    missing = actions_in_source() - {entry["action"] for entry in entries}
+    assert missing == set(BY_NO_REQUEST)
