@@ -15,7 +15,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8000)
     args = parser.parse_args()
     set_up()
-    from conductor_site.server import serve  # needs what has just been set up
+    from conductor_site.serving.server import serve  # needs what has just been set up
 
     # Forwarded addresses are believed only from the proxies the operator names.
     serve(

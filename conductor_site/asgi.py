@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import AsyncExitStack
 from typing import Any
 
-from conductor_site.pages import get_page_application
+from conductor_site.serving.pages import get_page_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "conductor_site.settings")
 django_application = get_page_application()
@@ -31,7 +31,7 @@ from django.urls import re_path  # noqa: E402
 from django.utils.module_loading import import_string  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
 
-from apps.audit.checkpoint_thread import CheckpointThread  # noqa: E402
+from apps.audit.checkpoints.thread import CheckpointThread  # noqa: E402
 from apps.audit.writer_process import open_writer  # noqa: E402
 from apps.core.ids import new_id  # noqa: E402
 from apps.core.logs import log_context  # noqa: E402
@@ -55,10 +55,10 @@ from apps.web.websocket_middleware import (  # noqa: E402
     no_such_socket,
 )
 from conductor_site import health, metrics  # noqa: E402
-from conductor_site.drain import LOOK_S, drain  # noqa: E402
 from conductor_site.maintenance import MaintenanceThread  # noqa: E402
-from conductor_site.request_turns import Entrance, Turns  # noqa: E402
 from conductor_site.runtime_tuning import tune_interpreter  # noqa: E402
+from conductor_site.serving.drain import LOOK_S, drain  # noqa: E402
+from conductor_site.serving.request_turns import Entrance, Turns  # noqa: E402
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -12,7 +12,7 @@ from celery.beat import Service
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
-from apps.audit.checkpoint_thread import CheckpointThread
+from apps.audit.checkpoints.thread import CheckpointThread
 from apps.audit.writer_process import fork_writer, open_writer
 from apps.runs.execution.executor import Executor, close_executor, open_executor
 from apps.runs.models import ProcessKind

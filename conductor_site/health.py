@@ -23,8 +23,8 @@ from apps.audit.writer import get_writer
 from apps.core.errors import Overloaded
 from apps.core.single_flight import SingleFlight
 from apps.runs.execution.executor import get_executor
-from conductor_site.drain import drain
 from conductor_site.pending_migrations import pending_migrations
+from conductor_site.serving.drain import drain
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 

@@ -23,7 +23,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseFault
 
-from apps.audit.checkpoint_creation import uncovered_s
+from apps.audit.checkpoints.creation import uncovered_s
 from apps.core.errors import Overloaded
 from apps.core.metrics import Gauge, Labels, Reading, exposition
 from apps.runs.coordination.site_status import SiteStanding, site_standing

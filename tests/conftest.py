@@ -14,7 +14,7 @@ from django.db import connections
 from apps.accounts.guesses import guesses
 from apps.accounts.models import Membership, Role, Team, User
 from apps.core.redis_outage import redis_outage
-from apps.pools.price_catalog_cache import price_book_forget
+from apps.pools.prices.catalog_cache import price_book_forget
 from apps.simulator.app import create_app
 from conductor_site.redis_backends import caches, channel_layers
 from tests.factories import (
@@ -176,7 +176,7 @@ def make_pool(team: Team, simulator_url: str) -> None:
 def site(cast: Cast, simulator_url: str) -> Iterator[Site]:
     """The product with its executor and ledger writer, started anew for this test."""
     from conductor_site.asgi import application
-    from conductor_site.uvicorn_protocol import JoiningProtocol
+    from conductor_site.serving.uvicorn_protocol import JoiningProtocol
 
     make_pool(cast.team, simulator_url)
     with serving(application, http=JoiningProtocol) as url:

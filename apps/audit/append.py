@@ -21,7 +21,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from apps.audit import chain
 from apps.audit.canonical_json import canonical_bytes
-from apps.audit.checkpoints import is_due, sign
+from apps.audit.checkpoints.format import is_due, sign
 from apps.audit.errors import NotCanonical, StaleWrite
 from apps.audit.macs import NO_MAC, Head, MacKey, head_fault, head_mac, mac_key
 from apps.audit.sql_dialects import Dialect, dialect_of

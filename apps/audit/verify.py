@@ -5,7 +5,7 @@ bytes, the digests from the decrypted bodies. A chain of any length is walked in
 The walk goes on past a fault, and reports nothing that merely follows from it.
 It runs beside writers without a transaction: the head is read before each page, so an
 entry the head knows of must be found. Whoever rewrites every row from some place to the
-end, head included, cannot sign the checkpoints anew (`checkpoint_verification.py`);
+end, head included, cannot sign the checkpoints anew (`checkpoints/verification.py`);
 whoever removes those too is found by their copies outside of the database.
 """
 
@@ -24,7 +24,7 @@ from django.db import connection
 from apps.audit import chain
 from apps.audit.chain import ChainCheck, ChainFault, FaultKind, Link, Position
 from apps.audit.checking import Tally, check_entries
-from apps.audit.checkpoint_verification import all_witnesses, newest_witness
+from apps.audit.checkpoints.verification import all_witnesses, newest_witness
 from apps.audit.macs import DETAILS, head_fault
 from apps.audit.signing import PublicKeys, own_public_keys
 from apps.audit.stored import (

@@ -25,7 +25,7 @@ from apps.core.request_metrics import count_request
 from apps.gateway.anthropic.routes import errors_for, message_handlers
 from apps.gateway.backend import Backend
 from apps.gateway.batches.routes import batch_handlers
-from apps.gateway.chat import ChatCompletions
+from apps.gateway.chat_completions.endpoint import ChatCompletions
 from apps.gateway.django_backend import DjangoBackend
 from apps.gateway.embeddings.endpoint import Embedding
 from apps.gateway.errors import (

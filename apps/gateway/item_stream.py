@@ -14,7 +14,7 @@ from typing import Generic
 
 from apps.engine.events import RunCompleted
 from apps.engine.ports import Progress, ToolCallDelta
-from apps.gateway.chat_stream import DIVERGED
+from apps.gateway.chat_completions.stream import DIVERGED
 from apps.gateway.errors import ApiFailure, failure_of_run
 from apps.gateway.output import Diverged, ItemMaker, ItemT, OutputWriter
 from apps.gateway.reasoning_progress import ProgressLines

@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 import orjson
 
 from apps.engine.ports import ToolCallDelta, ToolCallPart
-from apps.gateway.chat_stream import unsent_text
+from apps.gateway.chat_completions.stream import unsent_text
 
 IN_PROGRESS, COMPLETED, INCOMPLETE = "in_progress", "completed", "incomplete"
 

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from apps.engine.events import RunCompleted
-from apps.gateway.chat_serializers import cost_text
+from apps.gateway.chat_completions.documents import cost_text
 from apps.gateway.errors import failure_of_run
 from apps.gateway.exchange import Exchange, Headers
 from apps.gateway.run_handles import RunHandle

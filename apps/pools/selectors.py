@@ -22,7 +22,7 @@ from apps.pools.models import (
 from apps.pools.planning import conductor_planner
 from apps.pools.planning_notices import planning_notices
 from apps.pools.presets import PRESETS
-from apps.pools.price_catalog_cache import price_book
+from apps.pools.prices.catalog_cache import price_book
 from apps.pools.serializers import (
     conductor_values,
     credential_values,

@@ -25,7 +25,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps.accounts.models import Team
-from apps.audit.checkpoint_creation import uncovered_s
+from apps.audit.checkpoints.creation import uncovered_s
 from apps.audit.models import ChainHead
 from apps.pools.selectors import price_list_checked_at
 from apps.runs.coordination.site_status import (

@@ -14,10 +14,10 @@ from django.core.management import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.audit import checkpoint_thread
-from apps.audit.checkpoint_creation import uncovered_s
-from apps.audit.checkpoint_export import AT_ONCE
-from apps.audit.checkpoint_thread import TAIL_S, CheckpointThread
+from apps.audit.checkpoints import thread as checkpoint_thread
+from apps.audit.checkpoints.creation import uncovered_s
+from apps.audit.checkpoints.export import AT_ONCE
+from apps.audit.checkpoints.thread import TAIL_S, CheckpointThread
 from apps.audit.metrics import COPIES_FAILED
 from apps.audit.models import Checkpoint
 from tests.audit.examples import append, chain_of, draft, execute

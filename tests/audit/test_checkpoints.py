@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as property_settings
 from hypothesis import strategies as st
 
-from apps.audit import checkpoints
+from apps.audit.checkpoints import format as checkpoint_format
 from apps.audit.models import Checkpoint
 from apps.audit.writer import LedgerWriter
 from apps.core.logs import JSON, TEXT, Formatter
@@ -62,7 +62,7 @@ def copies(tmp_path: Path) -> Callable[[], Path]:
 @pytest.fixture
 def every_five(monkeypatch: pytest.MonkeyPatch) -> None:
     """1,000 entries take too long for some tests."""
-    monkeypatch.setattr(checkpoints, "EVERY_ENTRIES", 5)
+    monkeypatch.setattr(checkpoint_format, "EVERY_ENTRIES", 5)
 
 
 def places(team_id: uuid.UUID) -> list[int]:

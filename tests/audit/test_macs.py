@@ -15,9 +15,10 @@ from django.apps import apps as django_apps
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection
 
-from apps.audit import checkpoints, macs
+from apps.audit import macs
 from apps.audit.chain import FaultKind, Position
-from apps.audit.checkpoint_thread import CheckpointThread
+from apps.audit.checkpoints import format as checkpoint_format
+from apps.audit.checkpoints.thread import CheckpointThread
 from apps.audit.metrics import CHECKPOINTS_REFUSED
 from apps.audit.models import Checkpoint, Entry
 from apps.audit.verify import verify_subject, verify_team
@@ -171,7 +172,7 @@ def test_no_checkpoint_is_signed_over_what_follows_a_forged_entry() -> None:
 def test_the_commit_at_a_thousandth_entry_signs_no_forged_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checkpoints, "EVERY_ENTRIES", 5)
+    monkeypatch.setattr(checkpoint_format, "EVERY_ENTRIES", 5)
     sound, team_id = chain_of(3), chain_of(3)
     forge_entry(team_id, entry_like(team_id, 1))
     for each in (sound, team_id):

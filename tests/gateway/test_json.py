@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.errors import InvalidInput
-from apps.gateway.json_body import MAX_VALUES, SMALL_BYTES, parse_object
+from apps.gateway.parsing.json_body import MAX_VALUES, SMALL_BYTES, parse_object
 from tests.gateway.conftest import CHAT, Client, chat_body
 
 WORDS = st.text(st.sampled_from('a:"\\{}[],'), max_size=6)

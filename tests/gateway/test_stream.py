@@ -13,7 +13,7 @@ from openai.types.chat import ChatCompletionChunk
 from apps.core.errors import Overloaded
 from apps.engine.events import RunCancelled
 from apps.engine.ports import Progress
-from apps.gateway.chat_stream import unsent_text
+from apps.gateway.chat_completions.stream import unsent_text
 from apps.gateway.stream_sender import StreamTiming
 from tests.gateway.conftest import CHAT, Client, chat_body
 from tests.gateway.fakes import (

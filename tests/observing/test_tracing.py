@@ -18,7 +18,7 @@ from apps.runs.models import Run
 from apps.runs.telemetry.tracing import open_tracing
 from conductor_site.asgi import application
 from conductor_site.checks import check_traces
-from conductor_site.uvicorn_protocol import JoiningProtocol
+from conductor_site.serving.uvicorn_protocol import JoiningProtocol
 from tests.conftest import Cast, add_worker, make_pool
 from tests.observing.collector import Collector, collecting, facts
 from tests.serving import serving

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conductor_site.forwarded import NearestProxy
+from conductor_site.serving.forwarded import NearestProxy
 
 PROXY = ("10.0.0.9", 40_000)
 

@@ -12,7 +12,7 @@ import pytest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
 
-from conductor_site.pages import PageHandler
+from conductor_site.serving.pages import PageHandler
 from tests.serving import serving
 
 
@@ -155,7 +155,7 @@ async def test_pages_are_made_by_turns_of_the_teams(settings, monkeypatch):
     """T2: a flood with several sessions of one team is one asker among others."""
     settings.ROOT_URLCONF = __name__
     settings.MIDDLEWARE = []
-    monkeypatch.setattr("conductor_site.pages.PAGE_PATIENCE_S", 3600)
+    monkeypatch.setattr("conductor_site.serving.pages.PAGE_PATIENCE_S", 3600)
     handler = PageHandler()
 
     async def send(message: Any) -> None:

@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from conductor_site.request_turns import KNOWN_S, MAX_KNOWN, Entrance, KnownTeams, Turns
+from conductor_site.serving.request_turns import (
+    KNOWN_S,
+    MAX_KNOWN,
+    Entrance,
+    KnownTeams,
+    Turns,
+)
 
 FOREVER_S = 3_600.0
 

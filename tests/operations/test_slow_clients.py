@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conductor_site.uvicorn_protocol import JoiningProtocol
+from conductor_site.serving.uvicorn_protocol import JoiningProtocol
 from tests.serving import serving
 
 SHORT_S, LONG_S = 1, 3600

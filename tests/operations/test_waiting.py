@@ -14,7 +14,7 @@ from websockets.typing import Origin
 
 from apps.accounts.models import Scope, Team, User
 from apps.pools.selectors import access_worker, last_test
-from conductor_site.pages import THREADS
+from conductor_site.serving.pages import THREADS
 from tests.conftest import Site
 from tests.factories import ConductorFactory, WorkerFactory, issue_key
 from tests.operations.silent import Silent, silent_provider

@@ -10,7 +10,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from apps.accounts.models import Team
 from apps.core.errors import InvalidFields
-from apps.gateway.extra_params import EXTRA_FIELDS
+from apps.gateway.parsing.extra_params import EXTRA_FIELDS
 from apps.llm.types import EXTRA_PARAMS
 from apps.pools.errors import PoolDocumentInvalid
 from apps.pools.models import ReasoningEffort, Worker

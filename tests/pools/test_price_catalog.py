@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from apps.pools.errors import PriceListInvalid
-from apps.pools.price_catalog import (
+from apps.pools.prices.catalog import (
     BUNDLED_VERSION,
     PriceBook,
     book_read,

@@ -19,8 +19,8 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.llm.testing import BodyFraming, Script, json_script
 from apps.llm.types import Timeouts
-from apps.pools import price_catalog_cache
 from apps.pools.models import PriceList
+from apps.pools.prices import catalog_cache as price_catalog_cache
 from apps.pools.selectors import list_price
 from apps.pools.services import price_list, price_list_refresh
 from apps.pools.types import RefreshOutcome

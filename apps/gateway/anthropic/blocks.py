@@ -14,10 +14,10 @@ from apps.core.errors import InvalidInput
 from apps.engine.extra_params import CACHE_CONTROL
 from apps.engine.messages import BLOCK_END
 from apps.engine.ports import ImagePart, TextPart
-from apps.gateway.extra_params import read_cache_control
-from apps.gateway.images import read_image
-from apps.gateway.json_fields import read_object, read_text, type_error
-from apps.gateway.messages import joined
+from apps.gateway.parsing.extra_params import read_cache_control
+from apps.gateway.parsing.images import read_image
+from apps.gateway.parsing.json_fields import read_object, read_text, type_error
+from apps.gateway.parsing.messages import joined
 
 Part = TextPart | ImagePart
 Content = str | list[Part]

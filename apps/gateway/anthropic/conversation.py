@@ -23,8 +23,13 @@ from apps.gateway.anthropic.blocks import (
     marked,
     read_parts,
 )
-from apps.gateway.json_fields import read_bool, read_object, read_text, type_error
-from apps.gateway.messages import ParsedMessages, read_id, settle
+from apps.gateway.parsing.json_fields import (
+    read_bool,
+    read_object,
+    read_text,
+    type_error,
+)
+from apps.gateway.parsing.messages import ParsedMessages, read_id, settle
 
 Role = Literal["user", "assistant"]
 ROLES = ("user", "assistant", "system")

@@ -1,7 +1,7 @@
 """A finished run as a message: its content blocks, stop reason and usage.
 
-Sums are those of `apps.gateway.chat_serializers`. The protocol counts cached input
-apart from the rest, so `input_tokens` is what was not cached.
+Sums are those of `chat_completions.documents`. The protocol counts cached input apart
+from the rest, so `input_tokens` is what was not cached.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import orjson
 
 from apps.engine.events import RunCompleted
 from apps.engine.usage import Usage
-from apps.gateway.chat_serializers import conductor_document, finish_reason
+from apps.gateway.chat_completions.documents import conductor_document, finish_reason
 from apps.gateway.responses.documents import steps_text
 from apps.gateway.tool_calls import with_ids
 from apps.runs.types import RunSummary

@@ -9,20 +9,20 @@ from typing import Any
 from django.conf import settings
 
 from apps.core.errors import InvalidInput
-from apps.gateway.extra_params import (
+from apps.gateway.parsing.extra_params import (
     MAX_BUDGET,
     MAX_TOP_K,
     read_extra_params,
     read_word,
 )
-from apps.gateway.json_fields import (
+from apps.gateway.parsing.json_fields import (
     check_size,
     read_integer,
     read_object,
     read_text,
     type_error,
 )
-from apps.gateway.params import check_named_schema
+from apps.gateway.parsing.params import check_named_schema
 
 THINKING_KINDS = ("enabled", "adaptive", "between_tools", "disabled")
 DISPLAYS = ("summarized", "omitted")

@@ -18,18 +18,18 @@ from apps.gateway.anthropic.params import (
     read_thinking,
 )
 from apps.gateway.anthropic.tools import ToolWishes, read_tool_wishes
-from apps.gateway.chat_request import read_model
-from apps.gateway.conductor_options import read_wishes
-from apps.gateway.extra_params import with_cache_marks
-from apps.gateway.json_body import parse_object
-from apps.gateway.json_fields import (
+from apps.gateway.chat_completions.request import read_model
+from apps.gateway.parsing.conductor_options import read_wishes
+from apps.gateway.parsing.extra_params import with_cache_marks
+from apps.gateway.parsing.json_body import parse_object
+from apps.gateway.parsing.json_fields import (
     read_bool,
     read_count,
     read_number,
     type_error,
 )
-from apps.gateway.messages import ParsedMessages
-from apps.gateway.params import ignored_names, read_stop
+from apps.gateway.parsing.messages import ParsedMessages
+from apps.gateway.parsing.params import ignored_names, read_stop
 from apps.gateway.run_starter import ChatTask
 
 USED_FIELDS = frozenset(

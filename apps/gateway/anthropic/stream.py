@@ -21,7 +21,7 @@ from apps.gateway.anthropic.documents import (
     usage_document,
 )
 from apps.gateway.anthropic.errors import ANTHROPIC_ERRORS
-from apps.gateway.chat_serializers import conductor_document, run_link
+from apps.gateway.chat_completions.documents import conductor_document, run_link
 from apps.gateway.errors import ApiFailure
 from apps.gateway.item_stream import ItemStreamEncoder
 from apps.gateway.output import COMPLETED

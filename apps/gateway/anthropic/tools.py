@@ -11,8 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.core.errors import InvalidInput
-from apps.gateway.json_fields import read_bool, read_object, read_text, type_error
-from apps.gateway.tools import (
+from apps.gateway.parsing.json_fields import (
+    read_bool,
+    read_object,
+    read_text,
+    type_error,
+)
+from apps.gateway.parsing.tools import (
     Tools,
     check_tools,
     function_tool,

@@ -41,8 +41,8 @@ from apps.gateway.batches.ids import BATCH, FILE, row_of
 from apps.gateway.batches.kinds import KINDS
 from apps.gateway.batches.uploads import read_upload
 from apps.gateway.exchange import Exchange
-from apps.gateway.json_body import parse_object
-from apps.gateway.json_fields import read_text
+from apps.gateway.parsing.json_body import parse_object
+from apps.gateway.parsing.json_fields import read_text
 from apps.gateway.responses.request import read_metadata
 
 RowT = TypeVar("RowT", StoredFile, RequestBatch)

@@ -10,8 +10,8 @@ from django.conf import settings
 from apps.accounts.types import KeyHolder
 from apps.engine.events import RunCompleted
 from apps.gateway.backend import Backend
-from apps.gateway.chat_request import parse_chat_request
-from apps.gateway.chat_serializers import completion_document
+from apps.gateway.chat_completions.documents import completion_document
+from apps.gateway.chat_completions.request import parse_chat_request
 from apps.gateway.responses.documents import ended_document
 from apps.gateway.responses.endpoints import origin_of_record
 from apps.gateway.responses.previous_response import History

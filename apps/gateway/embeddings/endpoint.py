@@ -18,7 +18,7 @@ from apps.core.errors import InvalidInput
 from apps.engine.events import RunCompleted
 from apps.gateway.auth import authenticate
 from apps.gateway.backend import Backend
-from apps.gateway.chat_serializers import conductor_document
+from apps.gateway.chat_completions.documents import conductor_document
 from apps.gateway.embeddings.request import EmbeddingsRequest, parse_embeddings
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange

@@ -8,11 +8,11 @@ from typing import Any
 
 from apps.core.errors import InvalidInput
 from apps.engine.ports import CallParams, Message
-from apps.gateway.chat_request import read_model
-from apps.gateway.json_body import parse_object
-from apps.gateway.json_fields import read_integer, type_error
-from apps.gateway.messages import check_text
-from apps.gateway.params import ignored_names
+from apps.gateway.chat_completions.request import read_model
+from apps.gateway.parsing.json_body import parse_object
+from apps.gateway.parsing.json_fields import read_integer, type_error
+from apps.gateway.parsing.messages import check_text
+from apps.gateway.parsing.params import ignored_names
 from apps.gateway.run_starter import ChatTask
 from apps.runs.types import VectorSink
 

@@ -18,10 +18,10 @@ from apps.engine.events import RunCompleted
 from apps.engine.ports import CallParams, Message, Messages
 from apps.gateway.auth import authenticate
 from apps.gateway.backend import Backend
-from apps.gateway.chat_serializers import conductor_document, created_of
+from apps.gateway.chat_completions.documents import conductor_document, created_of
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
-from apps.gateway.messages import settle
+from apps.gateway.parsing.messages import settle
 from apps.gateway.responses.documents import usage_document
 from apps.gateway.responses.ids import COMPACTION, MESSAGE, item_id, response_id
 from apps.gateway.responses.input_items import items_of

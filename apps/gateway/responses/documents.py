@@ -2,7 +2,7 @@
 
 What it says of its request comes from what the run was started with, so a response
 that is read again years later says the same. Usage and costs: as in
-`apps.gateway.chat_serializers`.
+`apps.gateway.chat_completions.documents`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from apps.engine.events import RunCancelled, RunCompleted
 from apps.engine.messages import text_of
 from apps.engine.ports import CallParams, Messages
 from apps.engine.usage import Usage
-from apps.gateway.chat_serializers import (
+from apps.gateway.chat_completions.documents import (
     conductor_document,
     created_of,
     finish_reason,

@@ -14,8 +14,8 @@ import orjson
 
 from apps.core.errors import InvalidInput
 from apps.engine.ports import Message
-from apps.gateway.json_fields import read_object, read_text, type_error
-from apps.gateway.messages import read_id
+from apps.gateway.parsing.json_fields import read_object, read_text, type_error
+from apps.gateway.parsing.messages import read_id
 
 ItemReader = Callable[[Mapping[str, Any], str], Message | None]
 LEFT_OUT = (

@@ -14,9 +14,9 @@ from typing import Any
 
 from apps.core.errors import InvalidInput
 from apps.engine.ports import ImagePart, Message, TextPart
-from apps.gateway.images import read_image
-from apps.gateway.json_fields import read_text, type_error
-from apps.gateway.messages import MAY_SHOW, ROLES, Role, joined, read_id
+from apps.gateway.parsing.images import read_image
+from apps.gateway.parsing.json_fields import read_text, type_error
+from apps.gateway.parsing.messages import MAY_SHOW, ROLES, Role, joined, read_id
 from apps.gateway.responses.foreign_items import FOREIGN_READERS
 from apps.gateway.responses.ids import COMPACTION, REASONING, source_of_item
 

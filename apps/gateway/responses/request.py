@@ -13,17 +13,17 @@ from typing import Any
 
 from apps.core.errors import InvalidInput
 from apps.engine.ports import CallParams, Messages
-from apps.gateway.chat_request import read_model
-from apps.gateway.conductor_options import ConductorOptions, read_wishes
-from apps.gateway.extra_params import (
+from apps.gateway.chat_completions.request import read_model
+from apps.gateway.parsing.conductor_options import ConductorOptions, read_wishes
+from apps.gateway.parsing.extra_params import (
     EFFORTS,
     EXTRA_FIELDS,
     VERBOSITIES,
     read_extra_params,
     read_word,
 )
-from apps.gateway.json_body import parse_object
-from apps.gateway.json_fields import (
+from apps.gateway.parsing.json_body import parse_object
+from apps.gateway.parsing.json_fields import (
     read_bool,
     read_count,
     read_number,
@@ -31,8 +31,9 @@ from apps.gateway.json_fields import (
     read_text,
     type_error,
 )
-from apps.gateway.messages import settle
-from apps.gateway.params import MAX_IGNORED_NAMES, ignored_names
+from apps.gateway.parsing.messages import settle
+from apps.gateway.parsing.params import MAX_IGNORED_NAMES, ignored_names
+from apps.gateway.parsing.tools import read_parallel
 from apps.gateway.responses.ids import run_of_response
 from apps.gateway.responses.input_parser import Entry, read_input
 from apps.gateway.responses.tools import (
@@ -42,7 +43,6 @@ from apps.gateway.responses.tools import (
     read_tools,
 )
 from apps.gateway.run_starter import ChatTask
-from apps.gateway.tools import read_parallel
 
 USED_FIELDS = frozenset(
     {

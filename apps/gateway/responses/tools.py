@@ -11,9 +11,14 @@ from typing import Any
 from django.conf import settings
 
 from apps.core.errors import InvalidInput
-from apps.gateway.json_fields import check_size, read_object, read_text, type_error
-from apps.gateway.params import PLAIN_NAME, RESPONSE_FORMATS, check_named_schema
-from apps.gateway.tools import (
+from apps.gateway.parsing.json_fields import (
+    check_size,
+    read_object,
+    read_text,
+    type_error,
+)
+from apps.gateway.parsing.params import PLAIN_NAME, RESPONSE_FORMATS, check_named_schema
+from apps.gateway.parsing.tools import (
     FUNCTION_FIELDS,
     Tools,
     check_choice_word,

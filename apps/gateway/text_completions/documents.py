@@ -7,13 +7,13 @@ from typing import Any
 import orjson
 
 from apps.engine.events import RunCompleted
-from apps.gateway.chat_serializers import (
+from apps.gateway.chat_completions.chunks import CLOSE, ChunkWriter
+from apps.gateway.chat_completions.documents import (
     conductor_document,
     created_of,
     finish_reason,
     usage_document,
 )
-from apps.gateway.chunks import CLOSE, ChunkWriter
 from apps.runs.types import RunSummary
 
 OBJECT = "text_completion"

@@ -9,8 +9,8 @@ from django.conf import settings
 from apps.accounts.rights import RUN
 from apps.gateway.auth import authenticate
 from apps.gateway.backend import Backend
-from apps.gateway.chat_serializers import created_of
-from apps.gateway.chat_stream import ChatStreamEncoder
+from apps.gateway.chat_completions.documents import created_of
+from apps.gateway.chat_completions.stream import ChatStreamEncoder
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
 from apps.gateway.run_starter import RunStarter

@@ -11,12 +11,12 @@ from typing import Any
 
 from apps.core.errors import InvalidInput
 from apps.engine.ports import Message
-from apps.gateway.chat_request import CompletionRequest, read_model
-from apps.gateway.conductor_options import read_wishes
-from apps.gateway.json_body import parse_object
-from apps.gateway.json_fields import read_bool, read_object, type_error
-from apps.gateway.messages import settle
-from apps.gateway.params import ignored_names, read_params
+from apps.gateway.chat_completions.request import CompletionRequest, read_model
+from apps.gateway.parsing.conductor_options import read_wishes
+from apps.gateway.parsing.json_body import parse_object
+from apps.gateway.parsing.json_fields import read_bool, read_object, type_error
+from apps.gateway.parsing.messages import settle
+from apps.gateway.parsing.params import ignored_names, read_params
 from apps.gateway.run_starter import ChatTask
 
 USED_FIELDS = frozenset(

@@ -24,8 +24,8 @@ from apps.llm.http_common import USER_AGENT
 from apps.llm.types import Timeouts
 from apps.pools.errors import PriceListInvalid
 from apps.pools.models import PriceList
-from apps.pools.price_catalog import book_read
-from apps.pools.price_catalog_cache import price_book_forget
+from apps.pools.prices.catalog import book_read
+from apps.pools.prices.catalog_cache import price_book_forget
 from apps.pools.types import PriceListRefresh, RefreshOutcome
 
 FRESH = timedelta(days=1)

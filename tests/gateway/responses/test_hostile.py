@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.errors import InvalidInput
-from apps.gateway.messages import settle
+from apps.gateway.parsing.messages import settle
 from apps.gateway.responses.input_parser import Reference
 from apps.gateway.responses.previous_response import add_entry
 from apps.gateway.responses.request import parse_request

@@ -7,8 +7,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.audit.checkpoint_creation import tails_seal
-from apps.audit.checkpoint_export import CheckpointExporter
+from apps.audit.checkpoints.creation import tails_seal
+from apps.audit.checkpoints.export import CheckpointExporter
 
 
 class Command(BaseCommand):

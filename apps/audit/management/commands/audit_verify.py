@@ -14,7 +14,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.audit.chain import tagged
-from apps.audit.checkpoint_verification import Copies
+from apps.audit.checkpoints.verification import Copies
 from apps.audit.rows import verify_rows
 from apps.audit.signing import PublicKeys, own_public_keys, read_public_keys
 from apps.audit.verify import VerifyReport, team_ids, verify_subject, verify_team

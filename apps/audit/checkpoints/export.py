@@ -20,8 +20,8 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
-from apps.audit.checkpoint_creation import make_durable
-from apps.audit.checkpoints import SignedCheckpoint
+from apps.audit.checkpoints.creation import make_durable
+from apps.audit.checkpoints.format import SignedCheckpoint
 from apps.audit.models import Checkpoint
 
 copies = logging.getLogger("conductor.checkpoints")

@@ -10,10 +10,10 @@ from apps.accounts.principal import KeyPrincipal
 from apps.accounts.rights import RUN
 from apps.gateway.auth import authenticate
 from apps.gateway.backend import Backend
-from apps.gateway.chat_request import CompletionRequest, parse_chat_request
-from apps.gateway.chat_serializers import completion_document, created_of
-from apps.gateway.chat_stream import ChatStreamEncoder
-from apps.gateway.chunks import ChunkWriter
+from apps.gateway.chat_completions.chunks import ChunkWriter
+from apps.gateway.chat_completions.documents import completion_document, created_of
+from apps.gateway.chat_completions.request import CompletionRequest, parse_chat_request
+from apps.gateway.chat_completions.stream import ChatStreamEncoder
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
 from apps.gateway.run_handles import RunHandle

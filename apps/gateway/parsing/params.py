@@ -11,8 +11,8 @@ from django.conf import settings
 from apps.core.errors import InvalidInput
 from apps.engine.ports import CallParams
 from apps.engine.structured import check_schema
-from apps.gateway.extra_params import read_extra_params
-from apps.gateway.json_fields import (
+from apps.gateway.parsing.extra_params import read_extra_params
+from apps.gateway.parsing.json_fields import (
     check_size,
     read_bool,
     read_count,
@@ -21,7 +21,7 @@ from apps.gateway.json_fields import (
     read_object,
     type_error,
 )
-from apps.gateway.tools import read_parallel, read_tool_choice, read_tools
+from apps.gateway.parsing.tools import read_parallel, read_tool_choice, read_tools
 
 MAX_STOPS = 4
 SEED_RANGE = (-(2**63), 2**63 - 1)

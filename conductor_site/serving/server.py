@@ -17,9 +17,9 @@ from django.conf import settings
 
 from apps.audit.writer_process import fork_writer
 from apps.runs.execution.executor import close_executor
-from conductor_site.drain import LOOK_S, drain
+from conductor_site.serving.drain import LOOK_S, drain
+from conductor_site.serving.uvicorn_protocol import JoiningProtocol
 from conductor_site.shutdown_deadline import CLOSE_S, end_within
-from conductor_site.uvicorn_protocol import JoiningProtocol
 
 TELL_S = 3
 """How long clients may take to be told why their answers do not end."""

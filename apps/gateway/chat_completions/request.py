@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.core.errors import InvalidInput
-from apps.gateway.conductor_options import read_wishes
-from apps.gateway.extra_params import (
+from apps.gateway.parsing.conductor_options import read_wishes
+from apps.gateway.parsing.extra_params import (
     EXTRA_FIELDS,
     refuse_other_outputs,
     with_cache_marks,
 )
-from apps.gateway.json_body import parse_object
-from apps.gateway.json_fields import read_bool, read_object, read_text
-from apps.gateway.messages import read_messages
-from apps.gateway.params import ignored_names, read_params
+from apps.gateway.parsing.json_body import parse_object
+from apps.gateway.parsing.json_fields import read_bool, read_object, read_text
+from apps.gateway.parsing.messages import read_messages
+from apps.gateway.parsing.params import ignored_names, read_params
 from apps.gateway.run_starter import ChatTask
 
 USED_FIELDS = frozenset(

@@ -14,12 +14,12 @@ import orjson
 
 from apps.engine.events import RunCompleted
 from apps.engine.ports import Progress, ToolCallDelta
-from apps.gateway.chat_serializers import (
+from apps.gateway.chat_completions.chunks import DONE, ChunkWriter
+from apps.gateway.chat_completions.documents import (
     conductor_document,
     finish_reason,
     usage_document,
 )
-from apps.gateway.chunks import DONE, ChunkWriter
 from apps.gateway.errors import ApiFailure, failure_of_run
 from apps.gateway.reasoning_progress import ProgressLines
 from apps.gateway.step_events import step_event

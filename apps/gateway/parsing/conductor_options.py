@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from apps.accounts.types import ProgressWord
 from apps.core.errors import InvalidInput
 from apps.core.money import micros_of_usd
-from apps.gateway.json_fields import read_integer, read_object, type_error
+from apps.gateway.parsing.json_fields import read_integer, read_object, type_error
 from apps.runs.types import NOT_NARROWED, Delivery, RunRestrictions
 
 FIELD = "conductor"

@@ -31,7 +31,7 @@ from django.urls import set_script_prefix
 
 from apps.core.errors import ConductorError, PayloadTooLarge
 from apps.web.waiting import SCOPE, SuspendedResponse, Wait, Work
-from conductor_site.request_turns import KnownTeams, Turns
+from conductor_site.serving.request_turns import KnownTeams, Turns
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]

@@ -17,7 +17,7 @@ from uuid import UUID
 from django.db import connection
 
 from apps.audit.chain import ChainFault, FaultKind
-from apps.audit.checkpoints import SignedCheckpoint, read_line
+from apps.audit.checkpoints.format import SignedCheckpoint, read_line
 from apps.audit.models import Entry
 from apps.audit.signing import PublicKeys
 from apps.audit.sql_dialects import dialect_of

@@ -15,7 +15,7 @@ from typing import Any
 from apps.core.errors import InvalidInput
 from apps.engine.extra_params import CACHE_CONTROL
 from apps.engine.ports import CallParams
-from apps.gateway.json_fields import (
+from apps.gateway.parsing.json_fields import (
     check_size,
     read_integer,
     read_number,

@@ -10,7 +10,12 @@ import orjson
 from django.conf import settings
 
 from apps.core.errors import InvalidInput
-from apps.gateway.json_fields import read_bool, read_object, read_text, type_error
+from apps.gateway.parsing.json_fields import (
+    read_bool,
+    read_object,
+    read_text,
+    type_error,
+)
 
 MAX_TOOLS = 128
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

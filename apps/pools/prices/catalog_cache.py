@@ -17,7 +17,7 @@ from django.conf import settings
 
 from apps.pools.errors import PriceListInvalid
 from apps.pools.models import PriceList
-from apps.pools.price_catalog import PriceBook, book_read, bundled_book
+from apps.pools.prices.catalog import PriceBook, book_read, bundled_book
 
 NOTICE_S = 60.0
 """How long a list that another process has fetched may stay unnoticed here."""

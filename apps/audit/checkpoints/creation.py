@@ -17,7 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Now
 
-from apps.audit.checkpoints import sign
+from apps.audit.checkpoints.format import sign
 from apps.audit.macs import head_fault
 from apps.audit.metrics import CHECKPOINTS_REFUSED
 from apps.audit.models import ChainHead, Checkpoint, Entry

@@ -21,9 +21,9 @@ from apps.engine.ports import (
     TextPart,
     ToolCallPart,
 )
-from apps.gateway.extra_params import read_cache_control
-from apps.gateway.images import check_images, read_image
-from apps.gateway.json_fields import read_object, read_text, type_error
+from apps.gateway.parsing.extra_params import read_cache_control
+from apps.gateway.parsing.images import check_images, read_image
+from apps.gateway.parsing.json_fields import read_object, read_text, type_error
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: dict[str, Role] = {

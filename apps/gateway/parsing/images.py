@@ -13,7 +13,7 @@ from django.conf import settings
 
 from apps.core.errors import InvalidInput
 from apps.engine.ports import ImagePart, ImageUrl
-from apps.gateway.json_fields import type_error
+from apps.gateway.parsing.json_fields import type_error
 
 STARTS: dict[str, tuple[bytes, ...]] = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),

@@ -11,8 +11,8 @@ import threading
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
 
-from apps.audit.checkpoint_creation import tails_seal
-from apps.audit.checkpoint_export import CheckpointExporter
+from apps.audit.checkpoints.creation import tails_seal
+from apps.audit.checkpoints.export import CheckpointExporter
 from apps.audit.metrics import COPIES_FAILED
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ import orjson
 from django.conf import settings
 
 from apps.core.errors import InvalidInput
-from apps.gateway.json_fields import type_error
+from apps.gateway.parsing.json_fields import type_error
 
 SMALL_BYTES = 100_000
 """A body of this size is read in a few milliseconds, whatever it is made of."""

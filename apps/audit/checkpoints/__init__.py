@@ -1,0 +1,1 @@
+"""Signed checkpoints: their format, making, export and verification."""

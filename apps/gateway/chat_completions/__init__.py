@@ -1,0 +1,1 @@
+"""OpenAI's chat completions: one conversation in, one run, one answer out."""

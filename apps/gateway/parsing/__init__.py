@@ -1,0 +1,1 @@
+"""Reads what the protocols under `/v1` share: bodies, fields, messages, tools."""

@@ -1,0 +1,1 @@
+"""List prices of providers, and the floor under prices that keys set."""

@@ -1,0 +1,1 @@
+"""The HTTP server: protocol, turns of teams, page threads, drain."""
