@@ -31,8 +31,6 @@ from django.urls import re_path  # noqa: E402
 from django.utils.module_loading import import_string  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
 
-from apps.audit.checkpoints.thread import CheckpointThread  # noqa: E402
-from apps.audit.writer_process import open_writer  # noqa: E402
 from apps.core.ids import new_id  # noqa: E402
 from apps.core.logs import log_context  # noqa: E402
 from apps.core.request_metrics import (  # noqa: E402
@@ -43,11 +41,8 @@ from apps.core.request_metrics import (  # noqa: E402
 from apps.core.requesters import REQUESTER  # noqa: E402
 from apps.gateway.app import create_app, lacks_root  # noqa: E402
 from apps.gateway.batches.driver import BatchDriver  # noqa: E402
-from apps.runs.execution.executor import (  # noqa: E402
-    Executor,
-    close_executor,
-    open_executor,
-)
+from apps.runs.execution.executor import Executor, close_executor  # noqa: E402
+from apps.runs.models import ProcessKind  # noqa: E402
 from apps.runs.routing import websocket_urlpatterns  # noqa: E402
 from apps.web.websocket_middleware import (  # noqa: E402
     BoundedSockets,
@@ -55,8 +50,7 @@ from apps.web.websocket_middleware import (  # noqa: E402
     no_such_socket,
 )
 from conductor_site import health, metrics  # noqa: E402
-from conductor_site.maintenance import MaintenanceThread  # noqa: E402
-from conductor_site.runtime_tuning import tune_interpreter  # noqa: E402
+from conductor_site.runtime import open_runtime  # noqa: E402
 from conductor_site.serving.drain import LOOK_S, drain  # noqa: E402
 from conductor_site.serving.request_turns import Entrance, Turns  # noqa: E402
 
@@ -160,23 +154,19 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     if settings.RUN_WAKER:  # loaded now, not with the first run that is left to workers
         import_string(settings.RUN_WAKER)
         import_string(settings.TASK_APP)
-    tune_interpreter()
-    await open_writer()
-    executor = await open_executor()
-    await executor.lease_keeper.sweep()
-    batches.open()
-    checkpoint_thread, maintenance = CheckpointThread(), MaintenanceThread(executor)
-    await send({"type": "lifespan.startup.complete"})
-    await receive()
-    await batches.close()
-    await _close_in_time(executor)
-    await asyncio.to_thread(maintenance.close)
-    await asyncio.to_thread(checkpoint_thread.close)
+    async with AsyncExitStack() as stack:
+        runtime = open_runtime(ProcessKind.WEB, _close_in_time)
+        executor = await stack.enter_async_context(runtime)
+        await executor.lease_keeper.sweep()
+        batches.open()
+        stack.push_async_callback(batches.close)
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
     await send({"type": "lifespan.shutdown.complete"})
 
 
 async def _close_in_time(executor: Executor) -> None:
-    """Let runs end before they are given back, unless somebody is in a hurry."""
+    """Let runs end before they are given back, unless a second signal hurries."""
     closing = asyncio.create_task(close_executor(drain_s=drain.rest_s))
     while not (closing.done() or drain.is_hurried):
         await asyncio.wait([closing], timeout=LOOK_S)

@@ -7,21 +7,20 @@ import logging
 import os
 import signal
 import sys
+from contextlib import AsyncExitStack
 
 from celery.beat import Service
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
-from apps.audit.checkpoints.thread import CheckpointThread
-from apps.audit.writer_process import fork_writer, open_writer
-from apps.runs.execution.executor import Executor, close_executor, open_executor
+from apps.audit.writer_process import fork_writer
+from apps.runs.execution.executor import Executor, close_executor
 from apps.runs.models import ProcessKind
 from conductor_site.bootstrap import faults_in_lines
 from conductor_site.celery import app
 from conductor_site.celery_consumer import CeleryConsumer
-from conductor_site.maintenance import MaintenanceThread
 from conductor_site.metrics import MetricsPort
-from conductor_site.runtime_tuning import tune_interpreter
+from conductor_site.runtime import open_runtime
 from conductor_site.shutdown_deadline import CLOSE_S, end_within
 
 __all__ = ["beat", "execute_runs", "fork_writer"]
@@ -34,29 +33,25 @@ async def execute_runs() -> None:
 
     Raises: DatabaseError if there is no database to begin with.
     """
-    tune_interpreter()
     port = MetricsPort()
     with faults_in_lines():
         await port.open()
-    await open_writer()
-    executor = await open_executor(ProcessKind.WORKER)
-    checkpoint_thread, maintenance = CheckpointThread(), MaintenanceThread(executor)
-    end = _End(executor)
-    feed = CeleryConsumer() if settings.REDIS_URL else None
-    if feed is not None:
-        feed.start()
-    logger.info("worker: executing runs")
-    await _sweep(executor)
-    await end.asked.wait()
-    logger.info("worker: %d runs may go on for a while", len(executor.live_ids))
-    if feed is not None:
-        feed.stop()
-    await close_executor(settings.WORKER_DRAIN_S)
-    await asyncio.to_thread(maintenance.close)
-    await asyncio.to_thread(checkpoint_thread.close)
-    await port.close()
-    if feed is not None:
-        await asyncio.to_thread(feed.join)
+    async with AsyncExitStack() as stack:
+        consumer = CeleryConsumer() if settings.REDIS_URL else None
+        if consumer is not None:
+            # Last of all: a broker that does not answer delays nothing else.
+            stack.push_async_callback(asyncio.to_thread, consumer.join)
+        stack.push_async_callback(port.close)
+        runtime = open_runtime(ProcessKind.WORKER, _close_in_time)
+        executor = await stack.enter_async_context(runtime)
+        end = _End(executor)
+        if consumer is not None:
+            consumer.start()
+            stack.callback(consumer.stop)
+        logger.info("worker: executing runs")
+        await _sweep(executor)
+        await end.asked.wait()
+        logger.info("worker: waiting for %d runs to end", len(executor.live_ids))
     logger.info("worker: stopped")
 
 
@@ -69,6 +64,10 @@ def beat() -> None:
     logger.info("beat: sending tasks")
     # Its own default keeps a file in the working folder, whatever the settings say.
     Service(app, scheduler_cls=app.conf.beat_scheduler).start()
+
+
+async def _close_in_time(executor: Executor) -> None:
+    await close_executor(settings.WORKER_DRAIN_S)
 
 
 async def _sweep(executor: Executor) -> None:

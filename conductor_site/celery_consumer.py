@@ -47,8 +47,9 @@ class CeleryConsumer:
         state.should_stop = 0  # the exit status; None: no stop
 
     def join(self) -> None:
-        """Wait for the task in hand, but not for long."""
-        self._thread.join(END_S)
+        """Wait for the task in hand, for at most `END_S`."""
+        if self.is_alive:
+            self._thread.join(END_S)
 
     def _run(self) -> None:
         # A task only hands over, so it needs no thread or process of its own.

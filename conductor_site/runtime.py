@@ -1,0 +1,35 @@
+"""The parts that web and worker processes share, opened and closed as one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from apps.audit.checkpoints.thread import CheckpointThread
+from apps.audit.writer_process import open_writer
+from apps.runs.execution.executor import Executor, open_executor
+from apps.runs.models import ProcessKind
+from conductor_site.maintenance import MaintenanceThread
+from conductor_site.runtime_tuning import tune_interpreter
+
+
+@asynccontextmanager
+async def open_runtime(
+    kind: ProcessKind, end_runs: Callable[[Executor], Awaitable[None]]
+) -> AsyncIterator[Executor]:
+    """Open the ledger's writer, the executor and the regular jobs on this loop.
+
+    On leaving, `end_runs` closes the executor and the writer as the process needs it;
+    then the jobs end, and the last entry gets its checkpoint. Raises: DatabaseError;
+    RuntimeError if another process serves the same database.
+    """
+    tune_interpreter()
+    await open_writer()
+    async with AsyncExitStack() as stack:
+        executor = await open_executor(kind)
+        checkpoints, maintenance = CheckpointThread(), MaintenanceThread(executor)
+        stack.push_async_callback(asyncio.to_thread, checkpoints.close)
+        stack.push_async_callback(asyncio.to_thread, maintenance.close)
+        stack.push_async_callback(end_runs, executor)
+        yield executor
