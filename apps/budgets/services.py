@@ -15,7 +15,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from apps.accounts.models import ApiKey, Membership, Team
+from apps.accounts.models import ApiKey, Membership, Team, User
+from apps.accounts.services import api_key_issue
 from apps.accounts.types import KeyHolder
 from apps.audit.services import entries_append
 from apps.audit.types import SERVICE, Actor, Batch, EntryDraft
@@ -51,6 +52,29 @@ def budget_create(*, team: Team, values: Mapping[str, Any], actor: Actor) -> Bud
     return _create(
         Budget(team=team, kind=kind, period=period, limit_micros=limit, **target), actor
     )
+
+
+@transaction.atomic
+def api_key_issue_with_budget(
+    *,
+    team: Team,
+    actor: Actor,
+    created_by: User | None,
+    settings: Mapping[str, Any],
+    budget: Mapping[str, Any] | None,
+) -> tuple[ApiKey, str]:
+    """Create an API key and the budget that caps it; return its row and the key.
+
+    `settings` are those of `api_key_issue`; `budget` has a period and a limit in
+    dollars. Raises: InvalidFields, NotAllowed, with nothing saved.
+    """
+    api_key, secret = api_key_issue(
+        team=team, actor=actor, created_by=created_by, **settings
+    )
+    if budget is not None:
+        values = {**budget, "kind": BudgetKind.KEY.value, "api_key_id": str(api_key.id)}
+        budget_create(team=team, values=values, actor=actor)
+    return api_key, secret
 
 
 @transaction.atomic

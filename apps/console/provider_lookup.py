@@ -13,11 +13,10 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 
 from apps.console.forms.models import NEW_KEY, NO_KEY, ModelForm
-from apps.console.hiring import NewKey
 from apps.core.errors import ConductorError, InvalidFields
 from apps.pools.models import Credential, Protocol
 from apps.pools.selectors import preset_list
-from apps.pools.services import model_calls_have_room, models_fetch
+from apps.pools.services import NewCredential, model_calls_have_room, models_fetch
 from apps.pools.types import Preset
 from apps.web.team_access import TeamRequest
 from apps.web.waiting import Work, respond_after, wait_for
@@ -96,14 +95,14 @@ def preset_initial(
     }
 
 
-def new_key(form: ModelForm) -> NewKey | None:
+def new_credential(form: ModelForm) -> NewCredential | None:
     """Return the key pasted into a valid form, named after its provider."""
     if not form.has_new_key:
         return None
     host = _host(form.cleaned_data["base_url"])
     known = (each.name for each in preset_list() if _host(each.base_url) == host)
     name = next(known, host) or "key"
-    return NewKey(name=name[:90], secret=form.cleaned_data["secret"])
+    return NewCredential(name=name[:90], secret=form.cleaned_data["secret"])
 
 
 def _sentence(message: str) -> str:

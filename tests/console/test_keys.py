@@ -151,7 +151,7 @@ def test_key_and_budget_are_made_together_or_not_at_all(alice, cast, monkeypatch
     def refuse(**_):
         raise InvalidFields({"limit_usd": ["this is too much"]})
 
-    monkeypatch.setattr("apps.console.key_making.budget_create", refuse)
+    monkeypatch.setattr("apps.budgets.services.budget_create", refuse)
     page = text_of(alice.post(NEW, {**FORM, "budget_usd": "1"}))
     assert "This is too much." in page
     assert not keys(cast).exists()

@@ -161,6 +161,15 @@ class NewKeyForm(KeyForm):
         """Return how long the key shall work."""
         return timedelta(days=int(self.cleaned_data["lifetime_days"]))
 
+    @property
+    def budget(self) -> dict[str, str] | None:
+        """Return the budget that caps the key. None: it has none of its own."""
+        limit = self.cleaned_data["budget_usd"]
+        if limit is None:
+            return None
+        period = self.cleaned_data["budget_period"] or "day"
+        return {"period": period, "limit_usd": format(limit, "f")}
+
 
 class RotateForm(ConsoleForm):
     """How long the old key goes on working beside the new one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 from uuid import UUID
@@ -294,8 +295,17 @@ class WorkerForm(ModelForm):
         return self["pools"] if "pools" in self.fields else None
 
     @property
-    def pools(self) -> list[str]:
-        """Return the ids of the pools it goes to; `NEW_POOL` for a new one."""
+    def pool_ids(self) -> list[uuid.UUID]:
+        """Return the pools that the worker is added to."""
+        return [uuid.UUID(each) for each in self._chosen_pools if each != NEW_POOL]
+
+    @property
+    def starts_pool(self) -> bool:
+        """Say whether a new pool is made of the worker."""
+        return NEW_POOL in self._chosen_pools
+
+    @property
+    def _chosen_pools(self) -> list[str]:
         return list(self.cleaned_data.get("pools") or [])
 
     def values(self) -> dict[str, Any]:

@@ -19,11 +19,15 @@ from django.views.decorators.http import (
 
 from apps.accounts.models import Permission
 from apps.console.forms.models import ConductorForm, conductor_initial
-from apps.console.hiring import save_with_key
 from apps.console.layout import change_and_tell, console_page, require, try_change
 from apps.console.list_prices import USE, agreed_values, form_offer, put_offer
 from apps.console.pool_rows import conductor_rows
-from apps.console.provider_lookup import after_test, is_part, models_found, new_key
+from apps.console.provider_lookup import (
+    after_test,
+    is_part,
+    models_found,
+    new_credential,
+)
 from apps.console.server_status_view import server_line
 from apps.console.test_result_view import test_line
 from apps.pools.models import Conductor
@@ -34,6 +38,7 @@ from apps.pools.services import (
     conductor_look,
     conductor_test,
     conductor_update,
+    save_with_credential,
 )
 from apps.web.team_access import TeamRequest, team_view
 from apps.web.waiting import Work, wait_for
@@ -164,10 +169,10 @@ def _change(
     request: TeamRequest, form: ConductorForm, old: Conductor | None
 ) -> Conductor:
     team, actor = request.team, request.actor
-    return save_with_key(
+    return save_with_credential(
         team=team,
         values=form.values(),
-        key=new_key(form),
+        credential=new_credential(form),
         actor=actor,
         save=lambda values: (
             conductor_create(team=team, values=values, actor=actor)

@@ -27,10 +27,10 @@ from apps.accounts.selectors import (
 )
 from apps.accounts.services import api_key_revoke, api_key_rotate, api_key_update
 from apps.budgets.selectors import budget_list, standings_forget
+from apps.budgets.services import api_key_issue_with_budget
 from apps.console.budget_rows import budget_rows, rows_by_key
 from apps.console.form_tokens import note_used, once_mark, was_used
 from apps.console.forms.keys import KeyForm, NewKeyForm, RotateForm
-from apps.console.key_making import key_make
 from apps.console.key_rows import key_rows, sample_model
 from apps.console.layout import (
     change_and_tell,
@@ -80,12 +80,22 @@ def key_create(request: TeamRequest) -> HttpResponseBase:
         return redirect("console:key_list")
     form = NewKeyForm(posted(request), _worker_names(request))
     if form.is_valid():
-        made = try_change(form, lambda: key_make(request, form))
+        made = try_change(form, lambda: _issue(request, form))
         if made:
             note_used(request, form.cleaned_data["once"])
             return _secret_page(request, *made)
     context = {"form": form, "once": request.POST.get("once") or once_mark()}
     return console_page(request, "console/key_new.html", context, tab="keys")
+
+
+def _issue(request: TeamRequest, form: NewKeyForm) -> tuple[ApiKey, str]:
+    return api_key_issue_with_budget(
+        team=request.team,
+        actor=request.actor,
+        created_by=request.user,
+        settings={**form.settings, "lifetime": form.lifetime},
+        budget=form.budget,
+    )
 
 
 @require_http_methods(["GET", "POST"])

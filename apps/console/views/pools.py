@@ -19,7 +19,6 @@ from django.views.decorators.http import (
 
 from apps.accounts.models import Permission
 from apps.console.forms.pools import PoolForm, moved, new_pool_initial, pool_initial
-from apps.console.hiring import pool_start
 from apps.console.layout import change_and_tell, console_page, require, try_change
 from apps.console.pool_rows import (
     VersionLine,
@@ -38,7 +37,7 @@ from apps.pools.selectors import (
     pool_list,
     worker_list,
 )
-from apps.pools.services import pool_create, pool_delete, pool_update
+from apps.pools.services import pool_create, pool_delete, pool_start, pool_update
 from apps.pools.types import HealthState
 from apps.runs.selectors import worker_healths
 from apps.web.team_access import TeamRequest, team_view

@@ -19,7 +19,6 @@ from django.views.decorators.http import (
 
 from apps.accounts.models import Permission
 from apps.console.forms.models import NEW_POOL, WorkerForm, worker_initial
-from apps.console.hiring import save_with_key, worker_hire
 from apps.console.layout import change_and_tell, console_page, require, try_change
 from apps.console.list_prices import (
     USE,
@@ -34,7 +33,7 @@ from apps.console.provider_lookup import (
     after_test,
     is_part,
     models_found,
-    new_key,
+    new_credential,
     preset_initial,
     preset_of,
 )
@@ -46,7 +45,13 @@ from apps.pools.selectors import (
     pool_list,
     preset_list,
 )
-from apps.pools.services import worker_delete, worker_test, worker_update
+from apps.pools.services import (
+    save_with_credential,
+    worker_delete,
+    worker_onboard,
+    worker_test,
+    worker_update,
+)
 from apps.web.team_access import TeamRequest, team_view
 from apps.web.waiting import Work, wait_for
 
@@ -162,11 +167,12 @@ def _create(request: TeamRequest) -> HttpResponse:
     if form.is_valid():
         worker = try_change(
             form,
-            lambda: worker_hire(
+            lambda: worker_onboard(
                 team=request.team,
                 values=form.values(),
-                key=new_key(form),
-                pools=form.pools,
+                credential=new_credential(form),
+                pool_ids=form.pool_ids,
+                starts_pool=form.starts_pool,
                 actor=request.actor,
             ),
         )
@@ -185,10 +191,10 @@ def _update(request: TeamRequest, worker: Worker) -> HttpResponse:
     if form.is_valid():
         saved = try_change(
             form,
-            lambda: save_with_key(
+            lambda: save_with_credential(
                 team=request.team,
                 values=form.values(),
-                key=new_key(form),
+                credential=new_credential(form),
                 actor=request.actor,
                 save=lambda values: worker_update(
                     worker=worker, values=values, actor=request.actor

@@ -25,12 +25,19 @@ from apps.pools.services.model_tests import (
     models_fetch,
     worker_test,
 )
+from apps.pools.services.onboarding import (
+    NewCredential,
+    pool_start,
+    save_with_credential,
+    worker_onboard,
+)
 from apps.pools.services.pools import pool_create, pool_delete, pool_update
 from apps.pools.services.price_list import price_list_refresh
 from apps.pools.services.server_status import conductor_look
 from apps.pools.services.workers import worker_create, worker_delete, worker_update
 
 __all__ = [
+    "NewCredential",
     "conductor_create",
     "conductor_delete",
     "conductor_look",
@@ -45,11 +52,14 @@ __all__ = [
     "pool_create",
     "pool_delete",
     "pool_import",
+    "pool_start",
     "pool_update",
     "prefill_refused",
     "price_list_refresh",
+    "save_with_credential",
     "worker_create",
     "worker_delete",
+    "worker_onboard",
     "worker_test",
     "worker_update",
 ]

@@ -1,6 +1,6 @@
-"""Bringing a model into a team in one go: its key, the model, a place in a pool.
+"""Creates a model together with its credential and its places in pools.
 
-All of it or nothing: a fault in any part leaves no half of the rest behind.
+Each function saves everything or, if any part is refused, nothing.
 """
 
 from __future__ import annotations
@@ -15,90 +15,88 @@ from django.db import transaction
 
 from apps.accounts.models import Team
 from apps.audit.types import Actor
-from apps.console.forms.models import NEW_POOL
 from apps.core.errors import InvalidFields
 from apps.pools.models import Pool, TierName, TierPlanner, Worker
 from apps.pools.selectors import access_pool, conductor_list, credential_list, pool_list
-from apps.pools.services import (
-    credential_create,
-    pool_create,
-    pool_update,
-    worker_create,
-)
+from apps.pools.services.credentials import credential_create
+from apps.pools.services.pools import pool_create, pool_update
+from apps.pools.services.workers import worker_create
 
 FIRST_POOL = "main"
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class NewKey:
-    """A provider's key that was pasted beside the model it is for."""
+class NewCredential:
+    """A provider's API key that comes with the model that uses it."""
 
     name: str
-    """What it is called in the team's list, if that is free."""
+    """The wanted name; a number is added if it is taken."""
     secret: str = field(repr=False)
 
 
 @transaction.atomic
-def worker_hire(
+def worker_onboard(
     *,
     team: Team,
     values: Mapping[str, Any],
-    key: NewKey | None,
-    pools: Iterable[str],
+    credential: NewCredential | None,
+    pool_ids: Iterable[uuid.UUID],
+    starts_pool: bool,
     actor: Actor,
 ) -> Worker:
-    """Create a worker with its key, and give it a place at the end of `pools`.
+    """Create a worker with its credential, and add it as the last of some pools.
 
-    `pools` are ids, or `NEW_POOL` for a pool made out of it.
-    Raises: InvalidFields; NotFound for a pool of another team.
+    `starts_pool`: make a new pool of it as well. Raises: InvalidFields; NotFound for a
+    pool of another team.
     """
-    worker = save_with_key(
+    worker = save_with_credential(
         team=team,
         values=values,
-        key=key,
+        credential=credential,
         actor=actor,
         save=lambda known: worker_create(team=team, values=known, actor=actor),
     )
-    for each in pools:
-        if each == NEW_POOL:
-            pool_start(team=team, workers=[worker], actor=actor)
-        else:
-            _add_place(access_pool(team.id, uuid.UUID(each)), worker, actor)
+    for pool_id in pool_ids:
+        _add_place(access_pool(team.id, pool_id), worker, actor)
+    if starts_pool:
+        pool_start(team=team, workers=[worker], actor=actor)
     return worker
 
 
 @transaction.atomic
-def save_with_key(
+def save_with_credential(
     *,
     team: Team,
     values: Mapping[str, Any],
-    key: NewKey | None,
+    credential: NewCredential | None,
     actor: Actor,
     save: Callable[[Mapping[str, Any]], T],
 ) -> T:
-    """Store a pasted key, if there is one, and save the model that uses it.
+    """Store a credential, if there is one, and save the model that uses it.
 
-    Raises: InvalidFields, with the names of the model's fields.
+    `save` creates or updates the model of these values. Raises: InvalidFields, with the
+    names of the model's fields.
     """
-    if key is None:
+    if credential is None:
         return save(values)
-    credential = credential_create(
+    row = credential_create(
         team=team,
         values={
-            "name": _free_name(team, key.name),
+            "name": _free_name(team, credential.name),
             "base_url": values["base_url"],
-            "secret": key.secret,
+            "secret": credential.secret,
         },
         actor=actor,
     )
-    return save({**values, "credential_id": credential.id})
+    return save({**values, "credential_id": row.id})
 
 
 def pool_start(*, team: Team, workers: Sequence[Worker], actor: Actor) -> Pool:
-    """Make a pool out of workers that is ready for prompts.
+    """Create a pool of these workers that can take prompts at once.
 
-    A team with a conductor gets both tiers; without one a single worker answers.
+    With a conductor in the team it has both tiers; without one a single worker answers.
+    Raises: InvalidFields if there is no worker.
     """
     conductor = conductor_list(team.id).first()
     if not workers:
