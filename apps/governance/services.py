@@ -14,11 +14,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.accounts.models import Team
-from apps.accounts.services.fields import clean_fields, clean_text
 from apps.audit.selectors import first_seq_of
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import Conflict, InvalidFields, NotFound
+from apps.core.validation import clean_fields, clean_text
 from apps.governance.models import REASON_LENGTH, LegalHold, Retention
 from apps.governance.retention_job import lock_retention, retention_erase
 from apps.governance.selectors import held, site_days

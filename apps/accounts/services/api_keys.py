@@ -19,14 +19,11 @@ from apps.accounts import keys
 from apps.accounts.digests import API_KEY, digests_of
 from apps.accounts.models import DEFAULT_SCOPES, ApiKey, Team, User
 from apps.accounts.services.fields import (
-    Cleaner,
     clean_delivery,
-    clean_fields,
     clean_name,
     clean_progress,
     clean_requests_rate,
     clean_scopes,
-    clean_switch,
     clean_tiers,
     clean_tokens_rate,
     clean_workers,
@@ -41,6 +38,7 @@ from apps.accounts.services.key_delegation import (
 from apps.accounts.services.ledger_entries import apply_changes, record, to_seconds
 from apps.audit.types import Actor, EntryDraft
 from apps.core.errors import Conflict, InvalidFields, NotFound
+from apps.core.validation import Cleaner, clean_fields, clean_switch
 
 KEY_LIFETIME = timedelta(days=90)
 MAX_KEY_LIFETIME = timedelta(days=3653)

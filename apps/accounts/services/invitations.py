@@ -18,18 +18,14 @@ from apps.accounts.emails import invitation_mail_send
 from apps.accounts.models import Invitation, Membership, Team, User
 from apps.accounts.principal import user_actor
 from apps.accounts.selectors import invitation_find
-from apps.accounts.services.fields import (
-    Cleaner,
-    clean_email,
-    clean_fields,
-    clean_role,
-)
+from apps.accounts.services.fields import clean_email, clean_role
 from apps.accounts.services.key_delegation import require_role_within
 from apps.accounts.services.ledger_entries import record, to_seconds
 from apps.accounts.services.members import member_add, require_manager
 from apps.accounts.types import KeyHolder
 from apps.audit.types import NOTHING, Actor, EntryDraft
 from apps.core.errors import Conflict, InvalidFields, NotAllowed, NotFound
+from apps.core.validation import Cleaner, clean_fields
 
 INVITATION_LIFETIME = timedelta(days=7)
 _FIELDS: Mapping[str, Cleaner] = {"email": clean_email, "role": clean_role}

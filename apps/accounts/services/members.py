@@ -8,12 +8,13 @@ from django.utils import timezone
 from apps.accounts.models import Invitation, Membership, Permission, Role, Team, User
 from apps.accounts.selectors import require_permission
 from apps.accounts.services.api_keys import revoke_keys_of
-from apps.accounts.services.fields import clean_fields, clean_role
+from apps.accounts.services.fields import clean_role
 from apps.accounts.services.key_delegation import require_role_within
 from apps.accounts.services.ledger_entries import apply_changes, lock_team, record
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor, EntryDraft
 from apps.core.errors import Conflict, InvalidFields, NotAllowed, NotFound
+from apps.core.validation import clean_fields
 
 
 @transaction.atomic

@@ -14,8 +14,6 @@ from django.utils.text import slugify
 
 from apps.accounts.models import Role, Team, User
 from apps.accounts.services.fields import (
-    Cleaner,
-    clean_fields,
     clean_name,
     clean_requests_rate,
     clean_tokens_rate,
@@ -27,6 +25,7 @@ from apps.accounts.services.members import member_add
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor, EntryDraft
 from apps.core.errors import InvalidFields
+from apps.core.validation import Cleaner, clean_fields
 
 SLUG_LENGTH = 60
 NAMELESS_SLUG = "team"
