@@ -1,4 +1,4 @@
-"""What the processes behind `python -m conductor_site.worker` do."""
+"""Worker processes and the beat: `python -m conductor_site.worker`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every process does first: it loads its settings and says what is wrong.
+"""Loads the settings of a process and checks them before it starts.
 
 Each fault is one line on standard error that names the variable to set. A process that
 could not do its work does not start; what only limits it is a warning. What is checked:

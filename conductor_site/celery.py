@@ -18,7 +18,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "conductor_site.settings")
 
 QUEUE = "conductor"
 SWEEP_S = 5.0
-"""How often one worker process is reminded to look for runs that nobody executes."""
+"""How often one worker process is reminded to look for runs without an owner."""
 CONNECT_S = 1.0
 ANSWER_S = 5.0
 """How long Redis may take; without it a connection that is cut silently hangs."""
@@ -40,7 +40,7 @@ def broker_url(redis_url: str) -> str:
 
 
 def configuration(redis_url: str) -> dict[str, Any]:
-    """Return everything that Celery is told."""
+    """Return the configuration of Celery."""
     return {
         "broker_url": broker_url(redis_url),
         "broker_connection_retry_on_startup": True,

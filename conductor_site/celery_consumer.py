@@ -1,7 +1,7 @@
 """Takes tasks from the broker, in a thread beside the process's event loop.
 
-It has nothing to wait for but the broker, and nobody waits for it: when the broker is
-away Celery tries again and again, and if Celery itself gives up it is started anew.
+It waits only for the broker, and nothing waits for it: when the broker is down Celery
+retries, and if Celery itself gives up it is started anew.
 """
 
 from __future__ import annotations

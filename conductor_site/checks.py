@@ -1,8 +1,8 @@
 """Checks of the configuration against the services it names. They change nothing.
 
 Each fault is one sentence that begins with the variable to set. Errors keep a process
-from starting; warnings do not. No message holds a password: addresses of services are
-told by host alone.
+from starting; warnings do not. No message holds a password: services are
+named by host alone.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def check_modes(**_: Any) -> Messages:
 
 @register(STARTUP, deploy=True)
 def check_production(**_: Any) -> Messages:
-    """Say what a site for others lacks."""
+    """Check what a public site needs."""
     if not settings.IS_PRODUCTION:
         return []
     found: Messages = []
@@ -201,7 +201,7 @@ def _migration_faults(database: BaseDatabaseWrapper) -> Messages:
 
 
 def _key_faults() -> Messages:
-    """Try the encryption keys on stored texts and on every provider's key."""
+    """Try the encryption keys on stored content and on every provider's key."""
     try:
         for sealed in texts_sample():
             require_key_of(sealed)
@@ -217,7 +217,7 @@ def _key_faults() -> Messages:
 
 
 def _conductor_faults() -> Messages:
-    """Warn of conductors that nobody answers at."""
+    """Warn of conductors whose server does not answer."""
     urls = conductor_urls(MAX_CONDUCTORS)
     return [
         Warning(
@@ -238,7 +238,7 @@ async def _try_all(urls: Iterable[str]) -> Sequence[str]:
 
 
 async def _try(transport: HttpTransport, url: str) -> str:
-    """Say why nobody answers; any answer will do, a refusal too."""
+    """Return why a server does not answer; any answer counts, even a refusal."""
     get = Get("conductor", f"{url}/models", (), CONDUCTOR_TIMES)
     try:
         async with await transport.get(get):

@@ -22,9 +22,9 @@ SILENCE = {
 system's 15 minutes to 2 hours: by then others have this process's runs. Seconds, but
 for the last one, which is in ms."""
 POOL = {"min_size": 1, "max_size": 10, "timeout": 5, "reconnect_timeout": 2}
-"""A request waits 5 s for a connection and is then told 503. One that is lost is tried
-for 2 s, then by whoever wants one: never at ever longer intervals, so the site is back
-as soon as the database is."""
+"""A request waits 5 s for a connection and then gets 503. A lost connection is retried
+for 2 s, then by the next request: never at growing intervals, so the site is back as
+soon as the database is."""
 
 
 def database_of(url: str, folder: Path) -> dict[str, Any]:

@@ -35,12 +35,12 @@ FRESH_S = 1.0
 """How long an answer is given again."""
 OK = "ok"
 DISPENSABLE = frozenset(("redis",))
-"""The site does without, and all processes lack it at once: if each of them said that
-it takes no requests, nobody would."""
+"""The site works without it, and all processes lose it at once: if each of them refused
+requests, none would be answered."""
 
 
 class NotReady(Exception):
-    """A part is not there; its text is told to everybody."""
+    """A part is down; the message is public."""
 
 
 class Readiness:

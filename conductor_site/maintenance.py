@@ -23,8 +23,8 @@ BEGIN_S = 60.0
 """A process that has just started has other things to do."""
 EVERY_S = 3600.0
 PAUSE_S = 0.05
-"""Between two steps, for those who wait to write: SQLite lets in whoever asks next, and
-that would be the next step."""
+"""Between two steps, for other writers: SQLite lets in the next to ask, which would be
+the next step."""
 END_S = 5.0
 """How long to wait for the step in progress; a database may hang."""
 
@@ -34,7 +34,7 @@ def _refresh_prices() -> Iterator[object]:
 
 
 CHORES: tuple[tuple[str, Callable[[], Iterator[object]]], ...] = (
-    ("texts whose time is over are not erased", retention_erase),
+    ("content past its retention period was not erased", retention_erase),
     ("expired files are not deleted", files_expire),
     ("the price list is not refreshed", _refresh_prices),
 )

@@ -1,7 +1,7 @@
 """`GET /metrics`: what this process counts, in Prometheus's text format.
 
-Web processes answer beside `/v1`, workers on METRICS_PORT. Whoever asks sends
-METRICS_TOKEN; without one, only this machine is answered, and only directly.
+Web processes answer beside `/v1`, workers on METRICS_PORT. Requests need
+METRICS_TOKEN; without one set, only direct requests from this machine are answered.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from apps.runs.models import ProcessKind
 logger = logging.getLogger(__name__)
 PATH = "/metrics"
 DATABASE_S = 2.0
-"""How long an answer waits for the database; without it, the rest is told."""
+"""How long an answer waits for the database; after that it is sent without it."""
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 FORWARDED = (b"x-forwarded-for", b"forwarded", b"x-real-ip")
-"""Whoever sends one of these came through a proxy, from wherever."""
+"""Headers of requests that came through a proxy."""
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -120,7 +120,7 @@ Gauge(
 )
 Gauge(
     "runs_waiting",
-    "Runs of the whole site that are nobody's: the queue.",
+    "Runs of the whole site without an owner: the queue.",
     _of_site(lambda standing: standing.waiting),
 )
 Gauge(
@@ -186,7 +186,7 @@ async def _answer(
 
 
 class _Server(uvicorn.Server):
-    """Serves until told to stop; signals are the process's own affair."""
+    """Serves until it is stopped; the process handles signals itself."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

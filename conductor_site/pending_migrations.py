@@ -1,4 +1,4 @@
-"""Which of this version's migrations a database lacks."""
+"""Finds the migrations of this version that a database has not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the processes of a site share through Redis, or keep for themselves without."""
+"""Cache and channel layer: shared through Redis, or in the memory of each process."""
 
 from __future__ import annotations
 

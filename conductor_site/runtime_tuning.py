@@ -1,4 +1,4 @@
-"""How Python is set for a process whose event loop is always busy."""
+"""Tunes Python for a process whose event loop is always busy."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
 SIGN_UP = read_choice("SIGN_UP", ("invite", "open", "closed"))
-"""Who may make an account: whoever was invited, anybody, or nobody."""
+"""Who may sign up: invited people, all people, or none."""
 EMAIL_VERIFICATION = read_choice(
     "EMAIL_VERIFICATION",
     ("mandatory", "none") if IS_PRODUCTION else ("none", "mandatory"),
@@ -312,7 +312,7 @@ REQUEST_BODY_TIMEOUT_S = read_int("REQUEST_BODY_TIMEOUT_S", 120)
 MAX_FILE_BYTES = read_int("MAX_FILE_BYTES", 32_000_000)
 """Largest file that can be uploaded for a batch."""
 FILE_DAYS = read_int("FILE_DAYS", 30, highest=MIN_DAYS)
-"""How long files of requests and results are kept. They hold texts of runs, so for no
+"""How long files of requests and results are kept. They hold content of runs, so for no
 longer than a team may choose for those."""
 MAX_BATCH_REQUESTS = read_int("MAX_BATCH_REQUESTS", 10_000)
 """Requests in one batch."""
@@ -331,12 +331,11 @@ LEDGER_ROW_CHECKS = ["apps.runs.records.row_checks.rows_check"]
 BACKGROUND_RUNS = read_choice(
     "BACKGROUND_RUNS", ("workers", "here") if REDIS_URL else ("here", "workers")
 )
-"""Where runs execute that nobody stays with: in worker processes, or where they are
-asked for."""
+"""Where detached runs execute: in worker processes, or in the one that starts them."""
 RUN_WAKER = (
     "apps.runs.tasks.wake_worker" if REDIS_URL and BACKGROUND_RUNS == "workers" else ""
 )
-"""Who is told of a run that was left to the workers; none: their sweeps find it."""
+"""Notifier for queued runs. Empty: worker processes find them by polling."""
 TASK_APP = "conductor_site.celery.app"
 WORKER_DRAIN_S = read_int("WORKER_DRAIN_S", 20)
 """How long the runs of a worker process may go on once it has been asked to stop."""
@@ -384,7 +383,7 @@ CHECKPOINT_DIR = read_text("CHECKPOINT_DIR", str(VAR_DIR / "checkpoints"))
 """Where signed checkpoints of the ledger are copied to, a file for each month. Empty:
 the log is their only copy."""
 RETENTION_DAYS = read_days("RETENTION_DAYS", MIN_DAYS, MAX_DAYS)
-"""How long teams keep texts that have chosen nothing else. 0: without a limit."""
+"""The retention period of teams that chose none, in days. 0: no limit."""
 TEAM_DELETE_CHECK = "apps.governance.services.team_delete_check"
 """What may refuse that a team is deleted."""
 

@@ -1,4 +1,4 @@
-"""What django-allauth needs to know of the site's OpenID provider."""
+"""Configures django-allauth for the site's OpenID provider."""
 
 from __future__ import annotations
 

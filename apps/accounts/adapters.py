@@ -1,7 +1,7 @@
-"""How django-allauth behaves here: who may sign up, what is sealed, who is matched.
+"""Adapts django-allauth: sign-up rules, sealed secrets, matching of accounts.
 
 Sign-up follows the setting SIGN_UP. What second factors keep is encrypted at rest. A
-person who comes from the OpenID provider is whoever has the verified address here.
+person who signs in by OpenID gets the account of their verified address.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def pre_login(
         self, request: HttpRequest, user: User, **kwargs: Any
     ) -> HttpResponse | None:
-        """Let nobody wait for a mail whose account the operator made."""
+        """Sign in accounts made by the operator without waiting for a mail."""
         vouch_for(user)
         response: HttpResponse | None = super().pre_login(request, user, **kwargs)
         return response
@@ -161,7 +161,7 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     def is_open_for_signup(
         self, request: HttpRequest, sociallogin: SocialLogin
     ) -> bool:
-        """Say whether somebody who has no account here yet may get one."""
+        """Return True if a person without an account may get one."""
         if settings.SIGN_UP != "invite":
             return bool(settings.SIGN_UP == "open")
         addresses = [a.email for a in sociallogin.email_addresses if a.verified]
@@ -206,7 +206,7 @@ def _is_invited(email: str) -> bool:
 def _hand_over(user: User, email: str) -> None:
     """Give the account to the owner of its address, as the provider knows them.
 
-    Whoever made it may be somebody else if the address was never confirmed. Then its
+    Another person may have made it if the address was never confirmed. Then its
     password and second factors go, and with the password all its sessions.
     """
     addresses = EmailAddress.objects.filter(user=user, email__iexact=email)

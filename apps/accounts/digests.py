@@ -17,9 +17,10 @@ from apps.core.hmacs import HmacSha256
 API_KEY = b"conductor:api-key-digest:1"
 INVITATION = b"conductor:invitation-digest:1"
 INVITATION_MAIL = b"conductor:invitation-mail:1"
-"""Of the proof that a link came out of the mail: whoever invites sees the token too."""
+"""The purpose of the proof that a link came from the mail: the inviter sees the
+token."""
 TOKEN_BYTES = 32
-"""256 random bits: nobody guesses one."""
+"""256 random bits, which cannot be guessed."""
 
 
 def token_generate() -> str:

@@ -1,4 +1,4 @@
-"""Why a request is not authenticated."""
+"""Errors of authentication."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class SignUpForm(SignupForm):  # type: ignore[misc]
 
 
 class SignInForm(LoginForm):  # type: ignore[misc]
-    """Has the address filled in for somebody who comes with an invitation."""
+    """Fills in the address of an invited person."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

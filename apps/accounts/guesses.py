@@ -1,4 +1,4 @@
-"""How many unknown API keys one address may try before it is refused.
+"""Limits the unknown API keys that one address may try.
 
 Guarantees: only requests whose key is unknown or malformed are counted and refused
 here, so valid keys from the same address, behind a NAT or a proxy, work as ever. Memory

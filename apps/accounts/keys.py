@@ -73,6 +73,6 @@ def key_digest(raw: str, *, pepper: HmacSha256) -> str:
     """Return the HMAC-SHA256 of a key: what is stored instead of it.
 
     `raw` may be any text a client sent. Without the pepper, which is not in the
-    database, a stolen table lets nobody even test a guess.
+    database, a stolen table is not enough to test a guess.
     """
     return pepper.digest(raw.encode("utf-8", "surrogatepass")).hex()

@@ -49,7 +49,7 @@ class UserManager(BaseUserManager["User"]):
     def create_user(
         self, email: str, password: str | None = None, **fields: Any
     ) -> User:
-        """Create a user; without a password nobody can sign in as them yet."""
+        """Create a user; without a password no sign-in is possible yet."""
         user = self.model(email=email.strip().lower(), **fields)
         user.set_password(password)
         user.save(using=self._db)
@@ -142,7 +142,7 @@ class Role(models.TextChoices):
 
 
 class Permission(models.TextChoices):
-    """What somebody may do in a team. Roles and scopes both come down to these."""
+    """Permissions in a team. Roles and scopes are both sets of these."""
 
     READ_RUNS = "read_runs", "Read runs"
     RUN = "run", "Start and cancel runs"
@@ -254,7 +254,7 @@ class Scope(models.TextChoices):
     POOLS_WRITE = "pools:write", "Change pools, workers and credentials"
     KEYS_READ = "keys:read", "Read the list of API keys"
     KEYS_WRITE = "keys:write", "Make and revoke API keys"
-    """A key can give others no scope that it lacks itself."""
+    """A key can only pass on scopes that it has."""
     MEMBERS_READ = "members:read", "Read the list of members"
     MEMBERS_WRITE = "members:write", "Invite, change and remove members"
     BUDGETS_READ = "budgets:read", "Read budgets and usage"
@@ -269,7 +269,7 @@ OFFERED_SCOPES = tuple(scope for scope in Scope if scope is not Scope.AUDIT_EXPO
 DEFAULT_SCOPES = (Scope.RUN, Scope.READ, Scope.DIRECT)
 """What a program needs that only asks questions."""
 TIERS = ("mini", "ultra")
-"""Tiers a key may be held to. What they do is told where pools are, above this app."""
+"""Tiers a key may be held to. The pools app, above this one, says what they do."""
 
 
 class ProgressForm(models.TextChoices):
@@ -292,7 +292,7 @@ class Delivery(models.TextChoices):
 
 
 class ApiKey(models.Model):
-    """A team's key for programs. Holds a digest; nobody can read the key again.
+    """A team's key for programs. Holds a digest; the key cannot be read again.
 
     The key belongs to the team and speaks for it. It is revoked when the member who
     made it leaves the team.

@@ -199,7 +199,7 @@ def invitation_find(token: str) -> Invitation:
 def invitations_of(user: User) -> list[Invitation]:
     """Return the open invitations sent to an address that is surely the user's.
 
-    Nobody learns of them by claiming an address: it must have been confirmed.
+    Claiming an address is not enough: it must have been confirmed.
     """
     if not EmailAddress.objects.filter(
         user=user, email=user.email, verified=True

@@ -25,7 +25,7 @@ class KeyHolder:
     always_include_usage: bool
     """True: streams end with usage even if the client did not ask for it."""
     created_by_id: uuid.UUID | None
-    """None: whoever made the key has been deleted, or it was made at a terminal."""
+    """None: its maker has been deleted, or it was made at a terminal."""
     expires_at: datetime
     allowed_tiers: frozenset[str] = frozenset()
     """Empty: all."""

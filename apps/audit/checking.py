@@ -25,7 +25,7 @@ from apps.core.errors import SecretUnreadable
 from apps.core.keyring import unseal
 
 MAX_FAULTS = 100
-"""Faults that are told one by one; further ones are counted."""
+"""Faults that are listed; further ones are counted."""
 MAX_MISSING = 20_000
 """Missing bodies remembered before they are compared with the erasures."""
 _WHOLE_SECOND = ".000000"

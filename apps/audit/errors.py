@@ -1,4 +1,4 @@
-"""What can go wrong when something is written to the ledger."""
+"""Errors of writing to the ledger."""
 
 from __future__ import annotations
 

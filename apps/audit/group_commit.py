@@ -42,7 +42,7 @@ class Pending(NamedTuple):
 
     batch: PreparedBatch
     waiter: asyncio.Future[list[int]] | Done | int
-    """A number stands for somebody in another process."""
+    """A number stands for a waiter in another process."""
 
 
 Tell = Callable[[Iterable[tuple[Pending, Result]]], None]
@@ -149,7 +149,7 @@ class GroupCommitter:
     def _was_committed(self, connection: BaseDatabaseWrapper, last: Appended) -> bool:
         """Say whether a try was stored although the connection broke in its commit.
 
-        Whoever still holds the head's lock may yet commit, so the lock comes first.
+        A holder of the head's lock may still commit, so take the lock first.
         """
         team_id, seq, entry_hash = last.first
         with _transaction(connection) as cursor:
@@ -177,7 +177,7 @@ def _set_up_sqlite(connection: BaseDatabaseWrapper) -> None:
 def _transaction(connection: BaseDatabaseWrapper) -> Iterator[Any]:
     """Hold a transaction, far quicker than Django's way; give a cursor of the driver.
 
-    Nobody else uses this connection. If it broke, there is nothing to roll back.
+    Only this thread uses the connection. If it broke, there is nothing to roll back.
     """
     with connection.wrap_database_errors, closing(connection.connection.cursor()) as c:
         c.execute("BEGIN IMMEDIATE" if connection.vendor == "sqlite" else "BEGIN")

@@ -1,4 +1,4 @@
-"""Message authentication codes: what only a process with the key can write.
+"""Message authentication codes, which only a process with the key can write.
 
 entry:  key id (8) ‖ HMAC-SHA-256(key, 0x02 ‖ entry hash (32))
 head:   key id (8) ‖ HMAC-SHA-256(key, 0x03 ‖ team (16) ‖ seq (8) ‖ entry hash (32)

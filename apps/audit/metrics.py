@@ -1,4 +1,4 @@
-"""What is counted of the ledger's writer."""
+"""Metrics of the ledger's writer."""
 
 from __future__ import annotations
 

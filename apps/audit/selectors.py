@@ -111,7 +111,7 @@ def _read(
 def texts_recorded_before(
     team_id: UUID, moment: datetime, *, after_seq: int, limit: int
 ) -> list[EntryTexts]:
-    """Return what comes next in a team's chain, up to what is not older than `moment`.
+    """Return the next entries of a team's chain, of those older than `moment`.
 
     Entries without texts are among them: they show how far the chain was looked at.
     """

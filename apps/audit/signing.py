@@ -35,7 +35,7 @@ PublicKeys = Mapping[str, Ed25519PublicKey]
 
 
 def signing_key() -> tuple[str, Ed25519PrivateKey]:
-    """Return id and key of whoever signs now."""
+    """Return the id and the key that sign now."""
     return next(iter(_private_keys(tuple(settings.ENCRYPTION_KEYS)).items()))
 
 

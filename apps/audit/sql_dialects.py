@@ -1,4 +1,4 @@
-"""Where SQLite and PostgreSQL differ for raw statements."""
+"""The raw SQL in which SQLite and PostgreSQL differ."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Dialect:
     conversions: Mapping[type, Callable[[Any], Any]]
     """By exact type; values of other types pass as they are."""
     lock: str
-    """Ends a SELECT whose rows nobody else may change until the commit."""
+    """Ends a SELECT that locks its rows until the commit."""
     now: Callable[[Any], str]
     """Returns the time in UTC as `2030-01-31T12:00:00.123456Z`; takes a cursor."""
     mark: str

@@ -1,4 +1,4 @@
-"""What callers hand to the ledger and what they get back."""
+"""Values that go into the ledger and come out of it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class EntryDraft(NamedTuple):
     data: Mapping[str, Any]
     """Whole numbers, words, booleans, null, lists and objects of these; no floats."""
     bodies: Mapping[str, str] = NOTHING
-    """Texts kept apart, encrypted; the chain holds their salted digests."""
+    """Content kept apart, encrypted; the chain holds salted digests."""
     outcome: str = "success"
     """success, failure, denied, unknown or cancelled."""
 
@@ -90,7 +90,7 @@ class Erasure:
 
 @dataclass(frozen=True, slots=True)
 class EntryTexts:
-    """An entry by the texts that belong to it, erased ones too."""
+    """The names of an entry's bodies, erased ones included."""
 
     seq: int
     subject_id: UUID
@@ -116,4 +116,4 @@ class EntryView:
     """None: the text has been erased."""
     hash: str
     previous_hash: str | None = None
-    """Of the entry before it in the chain; None where nobody asked for it."""
+    """Of the entry before it in the chain; None if it was not read."""

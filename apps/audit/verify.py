@@ -1,4 +1,4 @@
-"""Proves, or disproves, that nobody has touched the ledger. Reads only.
+"""Verifies that the ledger has not been changed. Reads only.
 
 Everything is derived anew: sequence, hashes, the head, the columns from the hashed
 bytes, the digests from the decrypted bodies. A chain of any length is walked in pages.
@@ -101,8 +101,8 @@ def team_ids() -> list[UUID]:
 def verify_team(team_id: UUID, keys: PublicKeys | None = None) -> VerifyReport:
     """Walk a team's chain from its first entry to its head, then its checkpoints.
 
-    `keys`: whose checkpoints count; those of this site if none are given. With keys of
-    somebody else codes are not checked: that takes the secret.
+    `keys`: whose checkpoints count; those of this site if none are given. With the keys
+    of another site codes are not checked: that takes the secret.
     """
     tally = Tally(team_id, checks_macs=keys is None)
     walk = _Walk(tally)

@@ -1,4 +1,4 @@
-"""What goes between a serving process and its writer: batches one way, results back.
+"""Messages between a serving process and its writer: batches one way, results back.
 
 Plain values by `marshal`, each message with its length before it. Both ends are the
 same program, started together, so the form needs no version. Pickles of the same

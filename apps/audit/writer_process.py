@@ -2,7 +2,7 @@
 
 Two threads of one interpreter take turns. A commit is a dozen short calls into the
 database, each of which gives up its turn and waits for a busy event loop to get it
-back; a process of its own waits for nobody.
+back; a process of its own does not wait.
 
 Guarantees: those of `LedgerWriter`. What has been sent is written even if the serving
 process is killed; with SQLite a lock makes the next process wait for that. If the

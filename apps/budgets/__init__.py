@@ -1,1 +1,1 @@
-"""What teams, people, keys and runs may spend, and how fast they may ask."""
+"""Budgets and rate limits of teams, members and keys."""

@@ -1,4 +1,4 @@
-"""Why a run is refused although nothing is wrong with it."""
+"""Errors of budgets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class BudgetExceeded(ConductorError):
 
 
 class PriceMissing(InvalidInput):
-    """A run under a budget would use a model whose price nobody has told."""
+    """A run under a budget would use a model without a price."""
 
     code = "price_missing"
 

@@ -1,4 +1,4 @@
-"""How fast keys and teams may ask: requests and tokens of a minute.
+"""Rate limits of keys and teams: requests and tokens per minute.
 
 A minute begins with the first request after the last one's end. A request is counted
 when it comes; of its tokens the prompt, by estimate, is counted then and the rest when

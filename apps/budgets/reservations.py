@@ -1,4 +1,4 @@
-"""What runs set aside, as statements that ride in the ledger's own commits.
+"""Reservations of runs, as statements inside the ledger's own commits.
 
 A run sets money aside in the commit that opens it, and only if that much is left of
 every budget it counts for: otherwise the statement changes no row, the whole commit

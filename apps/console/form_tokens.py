@@ -12,7 +12,7 @@ from apps.core.ids import new_id
 
 SESSION_KEY = "used_forms"
 REMEMBERED = 50
-"""Forms a session remembers; nobody reloads an older page."""
+"""Forms that a session remembers."""
 
 
 def once_mark() -> str:

@@ -1,4 +1,4 @@
-"""The frame of a team's own pages, and how the outcome of a change is told."""
+"""The layout of a team's pages, and messages about the outcome of changes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What everybody pays for a model, beside what the team has set: shown, and adopted.
+"""Compares a team's prices with list prices, and adopts those.
 
-Guarantees: no price changes but by somebody's click, and then to the very amounts that
+Guarantees: prices change only by a person's click, and then to the very amounts that
 were shown; what is not in the list is not offered.
 """
 
@@ -35,7 +35,7 @@ class PriceOffer:
     own: PriceSnapshot | None
     """What the team has set. None: nothing."""
     is_saved: bool
-    """False: about what somebody is typing, so there is nothing to compare with."""
+    """False: the form is being filled in, so there is nothing to compare with."""
 
     @property
     def words(self) -> str:
@@ -110,7 +110,7 @@ def form_offer(
 
 
 def adopted_values(model: Worker | Conductor, data: Mapping[str, Any]) -> Any:
-    """Return what gives a model the list price that somebody agreed to.
+    """Return the values that give a model the list price a person accepted.
 
     Raises: Conflict if it is not the list price any more.
     """

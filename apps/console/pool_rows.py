@@ -1,4 +1,4 @@
-"""What the pages about pools and workers show, put together before they are drawn."""
+"""Rows of the pages about pools and workers."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def version_lines(pool: Pool) -> list[VersionLine]:
 
 
 def versions_since(pool: Pool, version: int | None) -> list[VersionLine]:
-    """Return the versions somebody made after `version`, the newest first."""
+    """Return the versions after `version`, the newest first."""
     lines = version_lines(pool)
     return [line for line in lines if line.version.version > (version or 0)]
 

@@ -1,4 +1,4 @@
-"""What a look at a conductor's server says, for people."""
+"""Words for the status of a conductor's server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the last test of a model says, for people."""
+"""Words for the last test of a model."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WORDS = {
     "accepts_tools": ("takes tools", "takes no tools"),
     "accepts_prefill": ("continues answers", "does not continue answers"),
 }
-"""By ability: what is said of a model that has it, and of one that lacks it."""
+"""Words by ability: of a model that has it, and of one that does not."""
 
 
 @dataclass(frozen=True, slots=True)

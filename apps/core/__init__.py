@@ -1,1 +1,1 @@
-"""What every app may use: ids, errors, encryption, team scoping. Imports no app."""
+"""Used by every app: ids, errors, encryption, team scoping. Imports no app."""

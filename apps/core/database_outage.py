@@ -1,4 +1,4 @@
-"""What a database that is away looks like, to people and programs."""
+"""Detects that the database is down."""
 
 from __future__ import annotations
 

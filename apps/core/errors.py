@@ -38,7 +38,7 @@ class InvalidInput(ConductorError):
 
 
 class InvalidFields(InvalidInput):
-    """One or more fields are wrong; each is told apart, so a form can show it."""
+    """One or more fields are wrong; each has messages of its own, for forms."""
 
     def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
         """Take messages by field; `workers[2].price.input` names a nested one."""
@@ -68,28 +68,28 @@ class Conflict(ConductorError):
 
 
 class VersionConflict(ConductorError):
-    """Somebody else changed it since the asker read it."""
+    """It was changed since the client read it."""
 
     code = "version_conflict"
     http_status = 412
 
 
 class NotAuthenticated(ConductorError):
-    """Nobody knows who is asking."""
+    """Not authenticated."""
 
     code = "invalid_api_key"
     http_status = 401
 
 
 class NotAllowed(ConductorError):
-    """The asker is known and lacks the role or scope."""
+    """The principal does not have the role or scope."""
 
     code = "permission_denied"
     http_status = 403
 
 
 class NotFound(ConductorError):
-    """There is no such thing in the asker's team."""
+    """The team has no such thing."""
 
     code = "not_found"
     http_status = 404

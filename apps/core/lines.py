@@ -1,8 +1,7 @@
-"""Lines of those who wait, one for each key, and who of them is next.
+"""Queues of waiters, one for each key, served round robin.
 
-Guarantees: the lines are served round robin, each in its order. Whoever was served last
-goes behind all who came meanwhile: beside one busy line a newcomer waits for what is
-being served, and for nothing else of it.
+Guarantees: each queue keeps its order. A queue that was just served goes behind all
+others: beside one busy queue a newcomer waits only for what is being served.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How late this process's event loop is: what to look at first when all is slow."""
+"""Measures the lag of this process's event loop."""
 
 from __future__ import annotations
 

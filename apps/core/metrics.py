@@ -1,4 +1,4 @@
-"""What a process counts of itself, and how Prometheus reads it.
+"""Metrics of a process, for Prometheus.
 
 Counting must cost nothing that a run would notice, so these are plain dictionaries
 without a lock: each of them is counted on one thread only (the event loop's, unless it
@@ -111,7 +111,7 @@ class Histogram(Collector):
 
 
 class Gauge(Collector):
-    """A value that is looked up when somebody asks."""
+    """A value that is read when metrics are collected."""
 
     def __init__(
         self, name: str, text: str, read: Callable[[], Reading], labels: Labels = ()

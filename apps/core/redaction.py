@@ -1,4 +1,4 @@
-"""What must not get into a log: secrets, and what people and models wrote.
+"""Keeps secrets and content of people and models out of logs.
 
 Secrets are found by their shape, by the words before them, and, those of the site, by
 what they are. Content comes into a log only by way of exceptions that quote what they
@@ -23,7 +23,7 @@ HIDDEN = "[hidden]"
 LEAST_SECRET = 6
 """A shorter one would be found in harmless words."""
 MAX_CAUSES = 8
-"""Exceptions of one chain or group that are told."""
+"""The most exceptions of one chain or group that are logged."""
 MAX_FRAMES = 40
 OF_THE_MACHINE = (
     OSError,

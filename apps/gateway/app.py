@@ -81,11 +81,11 @@ OPENAI_ROUTES = frozenset({"batches", "chat", "completions", "responses"})
 Handler = Callable[[Exchange], Awaitable[None]]
 logger = logging.getLogger(__name__)
 TELL_S = 1.0
-"""How long a client may take to be told that the process stops."""
+"""How long a connection may take to receive the notice that the process stops."""
 
 
 def lacks_root(path: str) -> bool:
-    """Say whether a path is one of an API client whose base URL lacks `/v1`."""
+    """Return True for a path of an API client whose base URL has no `/v1`."""
     return path[1:].partition("/")[0] in FIRST_PARTS
 
 

@@ -1,4 +1,4 @@
-"""What the gateway needs from the rest of the product, as one protocol.
+"""The protocol through which the gateway uses the rest of the product.
 
 `django_backend.py` satisfies it with Django's services; tests bring their own.
 """
@@ -40,9 +40,9 @@ class Backend(Protocol):
     async def start_detached(
         self, order: RunOrder, run_id: uuid.UUID | None = None
     ) -> LiveRun | RunRecord:
-        """Start a run that nobody stays with; it can be found by its id then.
+        """Start a detached run; return once it can be found by its id.
 
-        What is on record of it is returned if it executes in another process.
+        Returns its record if it executes in another process.
         Raises: as `start_run`.
         """
         ...

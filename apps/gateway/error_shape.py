@@ -1,4 +1,4 @@
-"""How a failure is worded, which depends on the protocol that the request speaks."""
+"""The shape of errors, by the protocol of the request."""
 
 from __future__ import annotations
 

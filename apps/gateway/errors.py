@@ -1,4 +1,4 @@
-"""The one translation of the product's errors into the OpenAI error shape.
+"""Translates the product's errors into the OpenAI error shape.
 
 Every failure becomes a `ApiFailure`: status, code, message, `param`, and what a client
 should do next. How a run that did not complete is answered:
@@ -89,7 +89,7 @@ class MethodNotAllowed(InvalidInput):
 
 
 class ClientGone(Exception):
-    """The client closed the connection; there is nobody to answer."""
+    """The client closed the connection before the answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """One `Idempotency-Key`, one run: for 24 hours, in all processes.
 
-In one process requests meet here, so a run is told to all of them as it happens.
-Between processes and afterwards the claim in the database and the ledger stand for it.
+In one process requests meet here, so all of them receive the run as it happens.
+Between processes, and afterwards, they use the claim in the database and the ledger.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What clients choose a model and cut their conversations by, in OpenRouter's words.
+"""Facts by which clients choose models and cut conversations, named as by OpenRouter.
 
 Of a tier: the context is that of its roomiest worker, because a step goes to one that
 has room; the longest answer is what each worker may write; a parameter is supported if

@@ -1,7 +1,7 @@
-"""A request's place at a run, which it may share with others.
+"""A request's handle on a run, which several requests may share.
 
-A shared run is told to all who wait for it, from its beginning on, and given up when
-the last of them has left.
+A shared run is sent to all requests that wait for it, from its beginning on, and
+cancelled when the last of them has left.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RunHandle:
         self.is_joined = is_joined
         """True: an earlier request began it."""
         self.is_background = is_background
-        """True: it goes on without anybody waiting."""
+        """True: the run continues when no request waits for it."""
         self._shared = shared
         self._has_left = False
 
@@ -74,9 +74,9 @@ class RunHandle:
         return self.run.id
 
     def leave(self, reason: str = CLIENT_CLOSED) -> None:
-        """Stop waiting: the run is cancelled if nobody else waits for it.
+        """Stop waiting; a run that no other request waits for is cancelled.
 
-        Not one in the background. One of another process is looked at no more.
+        A background run is not. A run of another process is no longer polled.
         """
         shared = self._shared
         if self._has_left or (self.is_background and (not shared or shared.is_ours)):
@@ -98,7 +98,7 @@ class SharedRun:
         self._tape: list[Signal] = []
         self._listeners: list[Listener] = []
         self.is_given_up = False
-        """True: everybody has left, so nobody may join any more."""
+        """True: all requests have left, and none may join."""
         live.listen(self._hear)
         self.end = asyncio.ensure_future(live.finished())
         """Done when the run is."""
@@ -154,7 +154,7 @@ class SharedRun:
     async def finished(self) -> RunSummary:
         """Return when the last event is durable.
 
-        Raises: what the run's own does; ClientGone if nobody waits any more.
+        Raises: what the run's own does; ClientGone if all requests have left.
         """
         try:
             return await asyncio.shield(self.end)
@@ -202,7 +202,7 @@ class FinishedRun:
 
 
 class RemoteRun:
-    """A run of another process: only its end is told, and it can't be stopped here."""
+    """A run of another process: only its end is known, and it can't be stopped here."""
 
     def __init__(self, backend: Backend, team_id: uuid.UUID, run_id: uuid.UUID) -> None:
         self.id = run_id
@@ -218,7 +218,7 @@ class RemoteRun:
         """Nothing is heard of it."""
 
     def cancel(self, reason: str) -> None:
-        """Whoever wants it stopped says so by its id."""
+        """Does nothing: a run of another process is cancelled by its id."""
 
     async def finished(self) -> RunSummary:
         """Return when its end is on record. Raises: Overloaded if it never began."""

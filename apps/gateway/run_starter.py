@@ -91,7 +91,7 @@ class RunStarter:
     ) -> RunHandle:
         """Return the run of a request.
 
-        Whoever stops waiting for it says so with `RunHandle.leave`. Raises: NotAllowed,
+        To stop waiting for it, call `RunHandle.leave`. Raises: NotAllowed,
         RateLimited, InvalidInput, IdempotencyConflict; what `Backend.start_run` raises.
         """
         key = idempotency_key(exchange)

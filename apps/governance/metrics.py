@@ -1,4 +1,4 @@
-"""What is counted of erasing."""
+"""Metrics of retention."""
 
 from __future__ import annotations
 

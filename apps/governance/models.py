@@ -1,4 +1,4 @@
-"""How long a team's texts are kept, and what must be kept longer.
+"""Retention periods of teams, and legal holds.
 
 As in the ledger there are no foreign keys: the texts of a team that has been deleted
 are erased in their time too.
@@ -23,8 +23,7 @@ class Retention(models.Model):
     days = models.PositiveIntegerField(null=True)
     """NULL: as the site says, `RETENTION_DAYS`."""
     begins_at = models.DateTimeField(null=True)
-    """Until then nothing is erased: somebody may have shortened the period by
-    mistake."""
+    """Until then nothing is erased: the period may have been shortened by mistake."""
     erased_through = models.BigIntegerField(default=0)
     """Seq of the ledger's entry up to which texts are gone, but for those on hold."""
 
@@ -44,7 +43,7 @@ class Retention(models.Model):
 
 
 class LegalHold(models.Model):
-    """Somebody's word that the texts of a run, or all of a team, must not be erased."""
+    """An order that the content of a run, or all of a team, must not be erased."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team_id = models.UUIDField(db_index=True)

@@ -122,7 +122,7 @@ def team_delete_check(team_id: uuid.UUID) -> None:
 def _lock_of(team: Team) -> Retention:
     """Return a team's row, locked. Raises: NotFound if the team is no more.
 
-    Nobody could ever release a hold on a team that has been deleted meanwhile.
+    A hold on a deleted team could never be released.
     """
     row = lock_retention(team.id)
     if not Team.objects.filter(id=team.id).exists():

@@ -1,4 +1,4 @@
-"""What reads and erasing answer with."""
+"""Results of selectors and of the retention job."""
 
 from __future__ import annotations
 

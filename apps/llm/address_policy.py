@@ -1,4 +1,4 @@
-"""Which network addresses a model endpoint may have.
+"""The policy for network addresses of model endpoints.
 
 Public addresses are allowed. Everything else (loopback, private, link-local with its
 metadata services, multicast, reserved) only inside the networks the operator lists.
@@ -100,7 +100,7 @@ class AddressPolicy:
 
 
 def _literal(host: str) -> str | None:
-    """Return the address a host stands for whoever is asked; None: a name."""
+    """Return the address that a host spells out; None if it is a name to resolve."""
     host = host.rstrip(".")
     if host == "localhost" or host.endswith(".localhost"):
         return "127.0.0.1"  # RFC 6761, section 6.3

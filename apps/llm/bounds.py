@@ -1,4 +1,4 @@
-"""How much of what a provider sends is read, and in what shape.
+"""Bounds on the size and shape of what providers send.
 
 Every limit applies before the bytes in question are parsed or searched. Guarantees that
 reading JSON takes time linear in its bytes, a few milliseconds for each megabyte, and
@@ -79,7 +79,7 @@ def check_shape(payload: bytes, max_values: int = MAX_VALUES) -> None:
 
 
 def _structure(payload: bytes, max_values: int) -> bytes:
-    """Return the brackets and commas that are not inside of texts."""
+    """Return the brackets and commas outside of strings."""
     plain = payload.replace(rb"\\", b"").replace(rb"\"", b"")
     if plain.count(b'"') > 4 * max_values:  # a name and a text for each value
         raise Unreadable(f"JSON with more than {max_values} values")

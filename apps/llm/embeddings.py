@@ -36,7 +36,7 @@ async def embed(
 ) -> Embeddings:
     """Return the vectors of all texts. Raises: LlmError.
 
-    What is too much for one request of the protocol is sent in several, one by one.
+    Input beyond the protocol's limit is sent in several requests, one after the other.
     """
     protocol = PROTOCOLS.get(endpoint.protocol)
     if protocol is None:

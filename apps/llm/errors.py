@@ -100,7 +100,7 @@ class BadResponse(LlmError):
 
 
 class Redirected(BadResponse):
-    """The provider points elsewhere, to a place that nobody has checked."""
+    """The provider redirects to an address that has not been checked."""
 
 
 class Unauthorized(LlmError):

@@ -347,7 +347,7 @@ class _Deadline:
 
 
 class _Alarm:
-    """Closes a reply whose deadline has passed, so that whoever reads it is told.
+    """Closes a reply whose deadline has passed, so that its reader gets an error.
 
     One timer for a whole answer: it looks at the deadline when it goes off, and most
     often finds that there is time left. A time limit around each read of a stream costs

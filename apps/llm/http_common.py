@@ -1,4 +1,4 @@
-"""What all requests to a provider share: their headers, and a first judgement."""
+"""Headers of all requests to providers, and the check of the reply's status."""
 
 from __future__ import annotations
 

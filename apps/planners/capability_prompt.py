@@ -34,7 +34,7 @@ def abilities(task: Task, pool: Pool) -> Iterator[str]:
 
 
 def _only(able: Sequence[int], pool: Pool, words: str) -> str:
-    """Return who alone can do something; nothing if all can, or nobody."""
+    """Return the workers that can do something; nothing if all or none can."""
     if len(able) in (0, len(pool.workers)):
         return ""
     return f" Only {', '.join(f'Model {n}' for n in able)} {words}."

@@ -1,7 +1,7 @@
 """Lists come in pages: `{"data": [...], "next_cursor": text or null}`.
 
 A cursor is opaque to callers. Long lists go on behind the last row seen, so nothing is
-skipped or told twice while others are added; short ones go on at a place.
+skipped or repeated while others are added; short ones go on at a place.
 """
 
 from __future__ import annotations

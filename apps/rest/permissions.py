@@ -24,6 +24,6 @@ class HasRight(BasePermission):
         setattr(request._request, "asking_team_id", view.principal.team_id)  # noqa: B010
         right = view.rights.get(method)
         if right is None:
-            raise NotAllowed("nobody may do this")
+            raise NotAllowed("this operation is not open to anyone")
         view.principal.require(right)
         return True

@@ -1,4 +1,4 @@
-"""How operations describe themselves in the OpenAPI document.
+"""The OpenAPI descriptions of operations.
 
 `operation` is all a view says; what every operation shares (errors, the team header,
 who may call it, the request id) is added here, so that no view can forget it.
@@ -29,8 +29,8 @@ from apps.rest.pagination import PageQuery, page_output
 ViewT = TypeVar("ViewT", bound=Callable[..., Any])
 ERRORS = {
     400: "The request is wrong; `param` and `fields` say where.",
-    401: "Nobody knows who asks: no key, no session, or one that is no good.",
-    403: "The role or the key lacks what this needs.",
+    401: "Not authenticated: the API key or session is missing or invalid.",
+    403: "Not allowed: the role or the API key does not permit this.",
     404: "There is no such thing in the team.",
     409: "Something else holds on to it.",
     412: "It has been changed since; read it again.",

@@ -1,4 +1,4 @@
-"""What all operations share: headers, the principal, reading input, pages of output."""
+"""The base of all operations: headers, principal, input, pages of output."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class RestView(APIView):
     tag: ClassVar[str] = ""
     """Heading in the documentation."""
     rights: ClassVar[Mapping[str, Right]] = {}
-    """By method. A method without one is nobody's."""
+    """Required right by HTTP method; a method without one is refused."""
     starts_runs: ClassVar[bool] = False
     """True: POST counts the request itself, with the tokens of the prompt."""
     admission: Admission = UNLIMITED
-    """What the rates say; told in the answer's headers."""
+    """What the rate limits say; sent in the response's headers."""
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
     principal: Principal
     """Set by `permissions.HasRight` before the method is called."""

@@ -28,7 +28,7 @@ class RunState(models.TextChoices):
     FAILED = "failed", "Failed"
     """It ended without the answer asked for."""
     CANCELLED = "cancelled", "Cancelled"
-    """Somebody stopped it."""
+    """A person or a key stopped it."""
 
 
 class Source(models.TextChoices):
@@ -113,7 +113,7 @@ class Run(models.Model):
     error_code = models.CharField(max_length=40, default="")
     error_message = models.TextField(default="")
     owner_id = models.UUIDField(null=True)
-    """The process that executes it, while it is unfinished; NULL: nobody yet."""
+    """The process that executes it, while it is unfinished; NULL: none yet."""
     fence = models.PositiveIntegerField(default=0)
     """Grows with each change of hands; a write that knows an older one is refused."""
     deaths = models.PositiveSmallIntegerField(db_default=0)
@@ -146,7 +146,7 @@ class Run(models.Model):
 
 
 class RunStop(models.Model):
-    """Somebody's wish that a run stops which executes in another process."""
+    """A request to cancel a run that executes in another process."""
 
     run = models.OneToOneField(Run, models.CASCADE, primary_key=True, related_name="+")
     team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)

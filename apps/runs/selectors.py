@@ -149,7 +149,7 @@ def _error_of(
 
 
 def asking_worker(team_id: uuid.UUID, run_id: uuid.UUID) -> str:
-    """Return who ended a run of the team by calling tools; empty if nobody did."""
+    """Return the worker whose tool calls ended a run of the team; empty if none did."""
     run = Run.objects.for_team(team_id).filter(id=run_id).first()
     if run is None:
         return ""

@@ -51,7 +51,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")
 SUBMIT_TIMEOUT_S = 30.0
-"""A ledger that takes longer to accept a run is as good as down."""
+"""A ledger that takes longer to accept a run counts as down."""
 
 
 async def run_start(order: RunOrder, run_id: uuid.UUID | None = None) -> LiveRun:
@@ -155,10 +155,10 @@ def usage_report(
 
 
 def run_texts_erase(team_id: uuid.UUID, run_ids: Collection[uuid.UUID]) -> None:
-    """Take what is shown of prompts and failures out of some runs' rows.
+    """Remove titles and error messages from the rows of some runs.
 
-    Ids of other things are passed over. Call it in the transaction that erases the
-    texts themselves.
+    Ids that are not of runs are ignored. Call it in the transaction that erases the
+    bodies.
     """
     rows = Run.objects.for_team(team_id).filter(id__in=run_ids)
     has_texts = ~Q(title="") | ~Q(error_message="")

@@ -1,7 +1,7 @@
-"""What workers are asked to do, and how their tasks reach the runs of their process.
+"""Celery tasks of worker processes, handed over to the event loop.
 
-A worker takes tasks in a thread beside its event loop. Here they are handed over and
-done with: a run lasts for minutes, its task for a millisecond. Task names and arguments
+A worker process takes tasks in a thread beside its event loop. A task only hands over:
+a run lasts for minutes, its task for a millisecond. Task names and arguments
 are a contract between versions of the product that run side by side.
 """
 
@@ -35,7 +35,7 @@ FULL_POLL_S = 0.05
 
 
 def wake_worker(run_id: uuid.UUID) -> None:
-    """Let a worker know of a run that is nobody's. Never blocks, never raises."""
+    """Notify a worker process of a run without an owner. Never blocks, never raises."""
     _waker().wake(run_id)
 
 
@@ -54,7 +54,7 @@ def _waker() -> WorkerNotifier:
 
 @shared_task(name=EXECUTE)  # type: ignore[untyped-decorator]
 def run_execute_task(run_id: str) -> None:
-    """Execute a run in this process, if it is nobody's.
+    """Execute a run in this process, if it has no owner.
 
     Waits while the process is full, so that other processes get the next tasks.
     """
@@ -65,10 +65,10 @@ def run_execute_task(run_id: str) -> None:
 
 @shared_task(name=SWEEP)  # type: ignore[untyped-decorator]
 def run_sweep_task() -> None:
-    """Take up what is nobody's, now."""
+    """Take up runs without an owner, now."""
     executor = _executor_with_room()
     if executor is not None:
-        _hand_over(executor, executor.lease_keeper.sweep(), "what is nobody's")
+        _hand_over(executor, executor.lease_keeper.sweep(), "runs without an owner")
 
 
 _ahead: set[Future[object]] = set()

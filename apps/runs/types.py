@@ -64,7 +64,7 @@ class RunOrder:
     is_streamed: bool = False
     """True: the answer goes out token by token and cannot be taken back."""
     is_watched: bool = True
-    """False: nobody waits for single tokens, so workers answer in one piece."""
+    """False: no client waits for single tokens, so workers answer in one piece."""
     user_id: uuid.UUID | None = None
     api_key_id: uuid.UUID | None = None
     ignored: str = ""
@@ -113,7 +113,7 @@ class StepSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A finished run, as told by its events alone."""
+    """A finished run, from its events alone."""
 
     run_id: uuid.UUID
     end: RunCompleted | RunFailed | RunCancelled
@@ -123,7 +123,7 @@ class RunSummary:
     """The conductor's own calls."""
     orchestration_cost: Cost
     worker: str = ""
-    """Who wrote the answer. Empty: nobody did."""
+    """The worker that wrote the answer. Empty: none did."""
     has_estimated_usage: bool = False
     """True: a provider gave no usage, so a part of the tokens is our estimate."""
 

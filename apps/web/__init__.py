@@ -1,1 +1,1 @@
-"""What all pages share: who is asking, the frame, error pages, words and numbers."""
+"""Shared by all pages: access, layout, error pages, formats."""

@@ -62,7 +62,7 @@ def account(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def single_sign_on(request: HttpRequest) -> HttpResponse:
-    """Send somebody to the OpenID provider, by a page that leads there.
+    """Send a person to the OpenID provider, by a page that leads there.
 
     Browsers hold the answer to a form to `form-action`, wherever the provider goes on
     from there. A page that moves on by itself is no answer to a form.

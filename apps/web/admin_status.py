@@ -1,7 +1,7 @@
-"""How the site is doing, for its operator: processes, queue, workers, ledger, warnings.
+"""The site's status for its operator: processes, queue, workers, ledger, warnings.
 
-For superusers: names of all teams and their workers stand here. Texts of runs do not.
-The page shows the database's view; what one process counts is at `/metrics`.
+For superusers: it names all teams and their workers, and shows no content of runs. It
+shows the database's view; what one process counts is at `/metrics`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _warnings(
     troubled: Sequence[TroubledRun],
     workers: Sequence[WorkerStanding],
 ) -> Iterator[str]:
-    """Yield what somebody should look at, in sentences."""
+    """Yield warnings for the operator, as sentences."""
     web = standing.live_processes(ProcessKind.WEB)
     workers_at_work = standing.live_processes(ProcessKind.WORKER)
     if standing.oldest_waiting_s > PATIENCE_S:

@@ -1,4 +1,4 @@
-"""How numbers read on pages: money, tokens, sizes, durations. Unknown is never zero."""
+"""Formats numbers for pages: money, tokens, sizes, durations. Unknown is never zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every page goes through.
+"""Middleware of all pages.
 
 The product's errors become answers for browsers, in one place; a second factor is
 asked for where the site requires one; pages stay out of shared caches; the admin gets
@@ -87,10 +87,10 @@ class DomainErrorMiddleware:
 
 
 class PrivatePagesMiddleware:
-    """Keeps what somebody with a session sees out of caches that others share.
+    """Keeps pages of signed-in people out of shared caches.
 
     Pages about second factors show secrets: not even their own browser stores them.
-    What says itself how it may be kept is left alone.
+    Responses that set Cache-Control themselves are unchanged.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -106,7 +106,7 @@ class PrivatePagesMiddleware:
 
 
 class SecondFactorMiddleware:
-    """Where REQUIRE_MFA is set, lets nobody past who has signed in with one factor.
+    """Where REQUIRE_MFA is set, refuses people who signed in with one factor.
 
     Programs with an API key have no session and are not concerned.
     """

@@ -3,7 +3,7 @@
 Pages of an account, of a new team and of the operator check access by themselves.
 
 The team is the one chosen in the session, else the first by name. A choice that is no
-longer valid is ignored, so somebody removed from a team never sees its pages again.
+longer valid is ignored, so a former member never sees its pages again.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ View = Callable[Concatenate[TeamRequest, P], HttpResponseBase]
 
 
 def team_view(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
-    """Let members of a team in; others sign in first or are told what is missing."""
+    """Let members of a team in; others sign in first or learn what is missing."""
 
     @wraps(view)
     def inner(
@@ -109,7 +109,7 @@ def page(
 
 
 def _without_team(request: HttpRequest) -> HttpResponse:
-    """Lead somebody who is in no team to where they can begin."""
+    """Lead a person without a team to where they can begin."""
     if request.method != "GET":
         raise NotAllowed("you are in no team yet")
     return redirect("console:team_create")

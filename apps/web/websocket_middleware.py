@@ -1,4 +1,4 @@
-"""What a websocket goes through before it reaches a consumer."""
+"""Middleware of websockets."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ async def _refuse(receive: Any, send: Any, code: int, reason: str) -> None:
 
 
 class SecondFactorSockets:
-    """Where REQUIRE_MFA is set, knows nobody who signed in with one factor."""
+    """Where REQUIRE_MFA is set, refuses people who signed in with one factor."""
 
     def __init__(self, inner: App) -> None:
         self.inner = inner

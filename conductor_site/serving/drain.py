@@ -1,4 +1,4 @@
-"""How a web process stops: first it is given no more work, then it ends what it has.
+"""Stops a web process: first it gets no more work, then it ends what it has.
 
 `notice_s` after it was asked to stop it goes on as before, except that `/readyz` says
 no and every answer closes its connection, so that proxies go elsewhere. Then, for at

@@ -1,8 +1,8 @@
 """uvicorn, with a way to stop that loses no request.
 
 SIGTERM begins the drain (`drain.py`): notice, then open answers and live runs may end.
-What has not ended by then is told that the process restarts, and its run is given back
-to the other processes. A second signal stops at once. CLOSE_S after the drain it has
+Clients of what has not ended by then learn that the process restarts, and their runs
+go to other processes. A second signal stops at once. CLOSE_S after the drain it has
 ended, whatever does not answer.
 """
 
@@ -22,7 +22,7 @@ from conductor_site.serving.uvicorn_protocol import JoiningProtocol
 from conductor_site.shutdown_deadline import CLOSE_S, end_within
 
 TELL_S = 3
-"""How long clients may take to be told why their answers do not end."""
+"""How long clients may take to receive the reason why their answers do not end."""
 
 
 class Server(uvicorn.Server):

@@ -28,7 +28,7 @@ from tests.factories import UserFactory, issue_key
 from tests.runs.test_usage import ran, step
 
 GROUPS: tuple[UsageGroup, ...] = ("day", "worker", "member", "key")
-NAMES = {"member": "Nobody any more", "key": "Without a key"}
+NAMES = {"member": "A former member", "key": "Without a key"}
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
 MIDNIGHT = datetime(2030, 1, 31, tzinfo=UTC)
 ID = first_id(MIDNIGHT)
@@ -308,7 +308,7 @@ def test_names_are_those_of_today(cast):
     assert {(r.label, r.id, r.runs) for r in found["member"]} == {
         ("Robert", cast.bob.id, 1),
         ("Mallory", cast.mallory.id, 1),
-        ("Nobody any more", None, 2),
+        ("A former member", None, 2),
     }
     assert {r.label for r in found["key"]} == {"new name", "Without a key"}
 

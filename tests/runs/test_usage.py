@@ -74,7 +74,7 @@ def test_members_and_keys_are_named_and_the_dearest_comes_first(cast):
     assert [(r.label, r.id, r.cost_micros) for r in members] == [
         ("Alice", cast.alice.id, 7),
         ("Bob", cast.bob.id, 5),
-        ("Nobody any more", None, 1),
+        ("A former member", None, 1),
     ]
     assert [(r.label, r.id, r.cost_micros) for r in keys] == [
         ("Build server", cast.key.row.id, 7),

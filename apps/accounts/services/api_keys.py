@@ -42,7 +42,7 @@ from apps.core.validation import Cleaner, clean_fields, clean_switch
 
 KEY_LIFETIME = timedelta(days=90)
 MAX_KEY_LIFETIME = timedelta(days=3653)
-"""Ten years: nobody remembers a key for longer."""
+"""Ten years."""
 ROTATION_OVERLAP = timedelta(days=1)
 """How long a rotated key goes on working unless said otherwise."""
 
@@ -87,7 +87,7 @@ def api_key_issue(
     tokens_per_minute: int | None = None,
     within: Bounds = None,
 ) -> tuple[ApiKey, str]:
-    """Create a key; return its row and the key itself, which nobody can read again.
+    """Create a key; return its row and the key itself, which is not stored.
 
     `lifetime` of None: `KEY_LIFETIME`, but no longer than `within` lives. `within` is
     the key that asks for it, or its scopes; None if a person does. Raises:

@@ -80,7 +80,7 @@ def clean_delivery(value: Any) -> str:
 
 
 def clean_progress(value: Any) -> str:
-    """Return how progress is told; empty: as reasoning."""
+    """Return the form of progress; empty: as reasoning."""
     if value in (None, ""):
         return ""
     return clean_choice(value, ProgressForm.values, "form of progress")

@@ -1,4 +1,4 @@
-"""What a key cannot do: hand on what it lacks, or loosen what binds it.
+"""Bounds of what a key may do with keys: pass on only what it has, loosen nothing.
 
 A person may do both, by role.
 

@@ -1,4 +1,4 @@
-"""What the services of this app share: locking, saving and writing to the ledger."""
+"""Helpers of this app's services: locking, saving and appending entries."""
 
 from __future__ import annotations
 

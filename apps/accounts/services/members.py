@@ -82,9 +82,9 @@ def member_remove(
 ) -> None:
     """End a membership, and revoke the keys which that member made in the team.
 
-    A waiting invitation to their address ends too, so that nobody returns by an old
-    mail. Their runs stay. Keys stop at once in this process, within `CACHE_SECONDS` in
-    others. Raises: NotFound for a stranger; Conflict for the last owner; NotAllowed.
+    A waiting invitation to their address ends too, so an old mail does not let them
+    back in. Their runs stay. Keys stop at once in this process, within `CACHE_SECONDS`
+    in others. Raises: NotFound for a stranger; Conflict for the last owner; NotAllowed.
     """
     membership = _locked_membership(team, user)
     require_manager(acting_role, membership.role)

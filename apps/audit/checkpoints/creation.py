@@ -1,4 +1,4 @@
-"""Which ends of chains no checkpoint stands for yet, and the checkpoints for them.
+"""Creates checkpoints for the ends of chains that have none yet.
 
 Reads heads without locking them: appending never waits for this. Several processes may
 do it at the same time; a checkpoint that another one has made is passed over. A head

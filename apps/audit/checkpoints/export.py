@@ -1,4 +1,4 @@
-"""Copies checkpoints to where whoever writes to the database cannot change them.
+"""Copies checkpoints out of reach of those who can write to the database.
 
 Each goes as one line to the log, under the name `conductor.checkpoints`, and to the end
 of a file of this month in CHECKPOINT_DIR, if there is one. At least once: a process
@@ -42,7 +42,7 @@ class CheckpointExporter:
         """In the log and not in the file, which cannot be written: once is enough."""
 
     def copy_all(self) -> int:
-        """Copy all that nobody else is copying; return how many there were.
+        """Copy all that no other process is copying; return how many there were.
 
         Raises: OSError if the file cannot be written; the log has them all the same.
         """

@@ -1,8 +1,8 @@
 """Compares chains with the checkpoints that were signed of them. Reads only.
 
-Those in the database show what somebody without the signing key has changed. The copies
-outside of it show that to whoever trusts nothing in the database, and that chains and
-checkpoints are gone together.
+Those in the database reveal changes made without the signing key. The copies outside
+of it also reveal that chains and checkpoints were removed together, and need no trust
+in the database.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a batch and its requests change state.
+"""Changes the state of batches and their requests.
 
 Each change of a batch is recorded in the ledger; each request is a run, which records
 itself. A batch is driven by one process at a time, which renews its claim; when it

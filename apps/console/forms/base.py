@@ -1,4 +1,4 @@
-"""What every form here shares: the look of its fields, and errors from services."""
+"""The base of all forms: the look of fields, and errors from services."""
 
 from __future__ import annotations
 

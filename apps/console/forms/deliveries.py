@@ -1,4 +1,4 @@
-"""How answers go out, in the words of forms."""
+"""The choices of delivery in forms."""
 
 from __future__ import annotations
 

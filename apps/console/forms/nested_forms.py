@@ -24,7 +24,7 @@ class PathForm(ConsoleForm):
     """A form that is read and complained about by paths."""
 
     not_values: ClassVar[Sequence[str]] = ()
-    """Fields that the service is not told as they are."""
+    """Fields that are not passed to the service unchanged."""
 
     def values(self) -> dict[str, Any]:
         """Return what was entered, nested by the paths."""

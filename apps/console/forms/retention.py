@@ -1,4 +1,4 @@
-"""How long texts are kept, and why some must stay: what is typed in."""
+"""Forms of retention and legal holds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.governance.types import MAX_DAYS, MIN_DAYS
 
 
 class RetentionForm(ConsoleForm):
-    """How long a team keeps texts."""
+    """The retention period of a team."""
 
     days = forms.IntegerField(
         label="Days",

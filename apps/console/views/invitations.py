@@ -1,7 +1,7 @@
 """Invitations: making them, sending them again, taking them back, accepting them.
 
-A link to accept is shown to whoever makes the invitation, because mail may not arrive.
-It is shown in the answer itself and kept nowhere.
+The link is also shown to the inviter, because mail may not arrive. It is shown once and
+stored nowhere.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from apps.web.team_access import SESSION_TEAM, TeamRequest, chosen_team, team_vi
 @require_http_methods(["GET", "POST"])
 @team_view
 def invitation_create_page(request: TeamRequest) -> HttpResponseBase:
-    """Invite somebody by e-mail."""
+    """Invite a person by e-mail."""
     require(request, Permission.MANAGE_MEMBERS)
     form = InvitationForm(posted(request), roles_open_to(request))
     if form.is_valid():

@@ -54,7 +54,7 @@ class Outcome:
     pool: Pool | None = None
     """As it is saved; None: it is not."""
     is_outdated: bool = False
-    """True: somebody else changed it since the form was opened."""
+    """True: another person changed it since the form was opened."""
 
 
 @require_GET
@@ -186,7 +186,7 @@ def _saved_words(saved: Pool, old: Pool | None) -> str:
 
 
 def _conflict_page(request: TeamRequest, form: PoolForm, pool: Pool) -> HttpResponse:
-    """Show what somebody else changed meanwhile; saving again overrules them."""
+    """Show the other person's changes; saving again overwrites them."""
     fresh = access_pool(request.team.id, pool.id)
     theirs = versions_since(fresh, form.cleaned_data["version"])
     again = _form(request, fresh)

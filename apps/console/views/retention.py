@@ -1,4 +1,4 @@
-"""How long the team's texts are kept, and legal holds."""
+"""Pages of retention and legal holds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RELEASED_SHOWN = 50
 @require_GET
 @team_view
 def retention_page(request: TeamRequest) -> HttpResponseBase:
-    """Show how long texts are kept, how far they are erased, and what is on hold."""
+    """Show the retention period, how far content is erased, and the legal holds."""
     context = {
         "status": retention_status(request.team.id),
         "holds": holds_in_force(request.team.id),
@@ -49,7 +49,7 @@ def retention_page(request: TeamRequest) -> HttpResponseBase:
 @require_http_methods(["GET", "POST"])
 @team_view
 def retention_edit(request: TeamRequest) -> HttpResponseBase:
-    """Set how long texts are kept."""
+    """Set the retention period."""
     require(request, Permission.MANAGE_TEAM)
     status = retention_status(request.team.id)
     form = RetentionForm(posted(request), status.days, _site_words(status))

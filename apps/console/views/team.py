@@ -30,14 +30,14 @@ from apps.web.team_access import SESSION_TEAM, TeamRequest, chosen_team, team_vi
 
 
 def may_create_team(user: User) -> bool:
-    """Say whether this person may make a team: anybody where anybody may sign up."""
+    """Return True if this person may make a team: all may where sign-up is open."""
     return settings.SIGN_UP == "open" or user.is_staff
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
 def team_create_page(request: HttpRequest) -> HttpResponseBase:
-    """Create a team; also where somebody without one begins."""
+    """Create a team; also the first page of a person without one."""
     user = cast(User, request.user)
     teams, may_create = list(team_list(user)), may_create_team(user)
     if request.method == "POST" and not may_create:

@@ -1,4 +1,4 @@
-"""Which handler answers which path of Anthropic's protocol, and who speaks it."""
+"""Routes of Anthropic's protocol, and the clients that speak it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class MessageStreamEncoder(ItemStreamEncoder[StreamedBlock]):
         estimated_input: int,
         shows_thinking: bool,
     ) -> None:
-        """`estimated_input`: tokens, told until the run's own count is known."""
+        """`estimated_input`: tokens; sent until the run's own count is known."""
         super().__init__(MessageBlocks(run_id), shows_progress=shows_thinking)
         self._run_id = run_id
         self._model = model

@@ -1,4 +1,4 @@
-"""Which handler answers which method of which path of files and batches."""
+"""Routes of files and batches."""
 
 from __future__ import annotations
 

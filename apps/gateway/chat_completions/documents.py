@@ -1,4 +1,4 @@
-"""The documents a finished run is told in: completion, usage, the `conductor` object.
+"""Serializes a finished run: completion, usage, the `conductor` object.
 
 Sums cover the conductor's own calls and every attempt of every step, failed ones
 included. Money is a decimal text with six places; null says that a price is unknown.

@@ -1,6 +1,6 @@
-"""Tells a run as the chunks of a streamed chat completion.
+"""Encodes a run as the chunks of a streamed chat completion.
 
-Guarantees: the texts sent add up to the recorded answer or the stream ends with an
+Guarantees: the pieces sent add up to the recorded answer or the stream ends with an
 error; progress comes before the first of them or not at all; exactly one finish reason,
 and `[DONE]` after complete answers only.
 """
@@ -63,7 +63,7 @@ class ChatStreamEncoder:
         return self._writer.empty()
 
     def hear(self, signal: Signal) -> bool:
-        """Take a signal; return True if it is told."""
+        """Take a signal; return True if it was encoded."""
         if not isinstance(signal, Progress):
             before = len(self._pending)
             if self._has_events and (event := step_event(signal)):

@@ -83,7 +83,7 @@ def _count(raw: bytes, marks: tuple[bytes, ...], most: int) -> int:
 
 
 def _colons(body: dict[str, Any]) -> int:
-    """Count the names in `body`, and the colons in all its texts."""
+    """Count the names in `body`, and the colons in all its strings."""
     found = 0
     waiting: list[Any] = [body]
     while waiting:

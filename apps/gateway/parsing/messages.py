@@ -40,7 +40,7 @@ UNUSABLE = {
     "file": "files are not supported",
     "audio": "audio is not supported",
 }
-"""Content parts that clients send and we cannot use, with what to tell them."""
+"""Content parts that clients send and we cannot use, with the error message."""
 MAX_ID = 256
 """Characters of a tool call's id."""
 

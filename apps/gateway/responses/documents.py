@@ -90,7 +90,7 @@ def ended_document(
 ) -> Document:
     """Return a response whose run has ended.
 
-    `output`: the items as they were streamed. None: as the record tells them.
+    `output`: the items as they were streamed. None: build them from the record.
     """
     end = summary.end
     status = status_of(summary)

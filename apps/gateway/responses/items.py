@@ -70,7 +70,7 @@ class Item(StreamedItem):
 
 
 class Reasoning(Item):
-    """What the run is doing, told as the summary of a model's thoughts."""
+    """The run's progress, in the form of a reasoning summary."""
 
     delta_event = "response.reasoning_summary_text.delta"
 

@@ -1,4 +1,4 @@
-"""Which handler answers which method of which path under `/v1/responses`."""
+"""Routes under `/v1/responses`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run told as a text completion: whole, and as the chunks of a stream."""
+"""Serializes a run as a text completion: whole, and as the chunks of a stream."""
 
 from __future__ import annotations
 

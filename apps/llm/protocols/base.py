@@ -1,4 +1,4 @@
-"""What every wire protocol offers to the one client."""
+"""The interface of a wire protocol."""
 
 from __future__ import annotations
 

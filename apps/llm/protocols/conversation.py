@@ -16,12 +16,12 @@ from apps.llm.errors import BadRequest
 from apps.llm.protocols.json_values import object_in, objects_in
 
 BEGINNING = "(The conversation begins with the answer.)"
-"""Stands for the user's turn where a conversation lacks its first one."""
+"""The first turn of the user in a conversation that begins with another."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenText:
-    """What somebody wrote; never empty."""
+    """The text of a turn; never empty."""
 
     text: str
     cache_control: Mapping[str, Any] | None = None

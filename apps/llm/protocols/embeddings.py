@@ -1,4 +1,4 @@
-"""What a wire protocol offers for embeddings, and how vectors are read from JSON."""
+"""The interface of a wire protocol for embeddings; reads vectors from JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class EmbeddingProtocol(Protocol):
     """The embeddings method of one protocol."""
 
     max_texts: int
-    """Texts that one request may hold."""
+    """The most texts in one request."""
 
     def embed_url(self, endpoint: Endpoint) -> str:
         """Return the address of the method."""

@@ -1,6 +1,6 @@
-"""Asks for JSON in words, where a protocol or a model has no other way.
+"""Asks for JSON in the prompt, where a protocol or a model has no other way.
 
-Whoever needs certainty checks the answer.
+This guarantees nothing: callers that need valid JSON check the answer.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def load_object(endpoint: Endpoint, payload: bytes) -> dict[str, Any]:
 
 
 def text_in(value: Any) -> str:
-    """Return `value` if it is a text, the joined texts of a list of parts, or ""."""
+    """Return `value` if it is a string, the joined text of a list of parts, or ""."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):  # content in parts; those that are no text are left out

@@ -1,4 +1,4 @@
-"""Which object speaks which protocol."""
+"""The protocol objects by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scripted provider is to say, in no protocol's words yet."""
+"""Answers of the scripted provider, independent of any protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which dialect belongs to which protocol."""
+"""The dialects of the scripted provider, by protocol."""
 
 from __future__ import annotations
 

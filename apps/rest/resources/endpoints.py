@@ -1,4 +1,4 @@
-"""What workers and conductors share: where a model is served, and its price."""
+"""Fields that workers and conductors share: where a model is served, and its price."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class InvitationOutput(Output):
     role = serializers.ChoiceField(choices=Role.choices)
     state = serializers.SerializerMethodField()
     invited_by = serializers.SerializerMethodField(
-        help_text="Null: a key, or somebody who is gone."
+        help_text="Null: an API key, or a person whose account was deleted."
     )
     created_at = Time()
     expires_at = Time()
@@ -87,7 +87,7 @@ class Invitations(RestView):
 
     @operation(
         "invitation_create",
-        "Invite somebody",
+        "Invite a person",
         body=InvitationInput,
         answer=InvitationOutput,
         status=201,

@@ -200,7 +200,7 @@ class KeyOutput(Output):
 
 
 class IssuedKeyOutput(KeyOutput):
-    """A new key with its secret, which nobody can read again."""
+    """A new key with its secret, which cannot be read again."""
 
     secret = serializers.CharField(help_text="Shown this once.")
 
@@ -226,9 +226,9 @@ class Keys(RestView):
         example={**EXAMPLE, "secret": f"cdk_8fK2mQ4x{HIDDEN}9aZ1"},
     )
     def post(self, request: Request) -> Response:
-        """Make a key. Its secret is in this answer and nowhere else.
+        """Create a key. Its secret is in this response only.
 
-        A key can give no scope that it lacks itself, and makes none that outlives it.
+        A key can pass on only scopes that it has, and its keys do not outlive it.
         """
         values = self.read(KeyInput)
         _keep_capped(self.principal)
@@ -331,7 +331,7 @@ class KeyRevoke(RestView):
 
 
 def _keep_capped(principal: Principal, key_id: uuid.UUID | None = None) -> None:
-    """Let no key that has a budget of its own get hold of one that lacks it.
+    """Refuse a key under a budget a key without one.
 
     `key_id` is the key to be rotated; None: a new one. Raises: NotAllowed.
     """

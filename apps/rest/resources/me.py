@@ -1,4 +1,4 @@
-"""Who is asking, and which teams they have."""
+"""The authenticated principal and its teams."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class MyKeyOutput(Output):
 
 
 class MeOutput(Output):
-    """Who asks: a person or a key."""
+    """The principal: a person or a key."""
 
     type = serializers.ChoiceField(choices=["user", "api_key"])
     user = MyUserOutput(allow_null=True)
@@ -105,7 +105,7 @@ class Me(RestView):
 
     @operation("me_get", "Who am I", answer=MeOutput, example=EXAMPLE)
     def get(self, request: Request) -> Response:
-        """Return who asks, for which team, and which others there are."""
+        """Return the principal, its team, and the person's other teams."""
         return Response(MeOutput(_me(request)).data)
 
 

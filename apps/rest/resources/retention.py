@@ -1,4 +1,4 @@
-"""How long the team's texts are kept, and legal holds."""
+"""Retention of prompts and answers, and legal holds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HOLD_EXAMPLE: dict[str, Any] = {
 
 
 class RetentionInput(Input):
-    """How long to keep texts."""
+    """The retention period."""
 
     days = Whole(
         min_value=MIN_DAYS,
@@ -50,7 +50,7 @@ class RetentionInput(Input):
 
 
 class RetentionOutput(Output):
-    """How long texts are kept, and how far they are erased."""
+    """The retention period, and how far content is erased."""
 
     days = serializers.IntegerField(
         allow_null=True, help_text="The team's choice. Null: as the site says."
@@ -67,7 +67,7 @@ class RetentionOutput(Output):
     )
     erased_until = Time(
         allow_null=True,
-        help_text="Texts recorded until then are gone, but for those on hold.",
+        help_text="Content recorded until then is erased, except what is on hold.",
     )
 
 
@@ -94,12 +94,12 @@ class HoldOutput(Output):
     released_by = serializers.SerializerMethodField()
 
     def get_released_by(self, hold: Any) -> str | None:
-        """Return who released it, if somebody has."""
+        """Return the person who released it, if it was released."""
         return hold.released_by or None
 
 
 class RetentionView(RestView):
-    """How long the team's texts are kept."""
+    """Retention of the team's prompts and answers."""
 
     tag = TAG
     rights = {"GET": READ_RETENTION, "PATCH": MANAGE_TEAM}
@@ -111,7 +111,7 @@ class RetentionView(RestView):
         example=EXAMPLE,
     )
     def get(self, request: Request) -> Response:
-        """Return how long texts are kept, and how far they are erased."""
+        """Return how long prompts and answers are kept, and how far they are erased."""
         return Response(RetentionOutput(retention_status(self.principal.team_id)).data)
 
     @operation(
@@ -123,7 +123,7 @@ class RetentionView(RestView):
         example=EXAMPLE,
     )
     def patch(self, request: Request) -> Response:
-        """Keep texts for another time. After a shorter one erasing waits for a week."""
+        """Set the retention period. A shorter one takes effect after a week."""
         retention_set(
             team=self.principal.team,
             days=self.read(RetentionInput)["days"],
@@ -155,7 +155,7 @@ class Holds(RestView):
         example=HOLD_EXAMPLE,
     )
     def post(self, request: Request) -> Response:
-        """Keep the texts of a run, or all of the team, from being erased."""
+        """Keep the content of a run, or of the whole team, from being erased."""
         given = self.read(HoldInput)
         hold = hold_place(
             team=self.principal.team,

@@ -276,7 +276,7 @@ class EntryOutput(Output):
     data = serializers.DictField()  # type: ignore[assignment]
     bodies = serializers.DictField(
         child=serializers.CharField(allow_null=True),
-        help_text="Texts by name. Null: it has been erased.",
+        help_text="Content by name. Null: it has been erased.",
     )
     hash = serializers.CharField()
     previous_hash = serializers.CharField()
@@ -364,7 +364,7 @@ class RunEntries(RestView):
 
     @operation("run_entries", "Read a run's ledger entries", page_of=EntryOutput)
     def get(self, request: Request, run_id: uuid.UUID) -> Response:
-        """Return a run's entries in the order of the chain, texts included."""
+        """Return a run's ledger entries in order, with their content."""
         run = access_run(team_id=self.principal.team_id, run_id=run_id)
 
         def read(after_seq: int, limit: int) -> list[EntryView]:

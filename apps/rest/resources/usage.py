@@ -1,4 +1,4 @@
-"""What the team used, by day, worker, member or key."""
+"""Usage of the team by day, worker, member or key."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How processes share runs: leases, fences, requests to cancel, notices of work."""
+"""Coordination of processes: leases, fencing, cancel requests, notices of work."""

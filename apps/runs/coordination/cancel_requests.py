@@ -1,7 +1,7 @@
-"""Wishes to stop runs that execute in another process.
+"""Cancel requests for runs that execute in another process.
 
-Whoever wants a run stopped leaves a row; the process that executes it looks for such
-rows every second. All functions block; not for the event loop.
+A request is a row; the process that executes the run looks for rows of its runs every
+second. All functions block; not for the event loop.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from apps.audit.types import Actor
 from apps.runs.models import Run, RunState, RunStop
 
 LOOK_S = 1.0
-"""How often a process looks for wishes about its runs."""
+"""How often a process looks for cancel requests of its runs."""
 PATIENCE_S = 8.0
-"""How long somebody waits for their wish to come true."""
+"""How long a request to cancel waits for the end of the run."""
 POLL_S = 0.1
 
 
 class CancelRequest(NamedTuple):
-    """A wish to stop a run."""
+    """A request to cancel a run."""
 
     run_id: uuid.UUID
     reason: str
@@ -30,7 +30,7 @@ class CancelRequest(NamedTuple):
 
 
 def stop_ask(run: Run, reason: str, actor: Actor) -> None:
-    """Leave the wish that a run stops; who asks second changes nothing."""
+    """Request that a run be cancelled. Idempotent: the first request stands."""
     values = {
         "team_id": run.team_id,
         "reason": reason,
@@ -55,7 +55,7 @@ def stop_await(run: Run) -> bool:
 
 
 def stops_take(run_ids: Iterable[uuid.UUID]) -> list[CancelRequest]:
-    """Return the wishes about these runs, and forget them."""
+    """Return the cancel requests of these runs, and delete them."""
     rows = RunStop.objects.across_teams().filter(run_id__in=list(run_ids))
     found = [
         CancelRequest(

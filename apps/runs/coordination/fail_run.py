@@ -58,14 +58,14 @@ UNREADABLE = Fault(
 
 
 def fault_at_resume(error: Exception) -> Fault:
-    """Return what is told about a run that could not be taken up again."""
+    """Return the failure of a run that could not be resumed."""
     if isinstance(error, ConductorError):
         return Fault(error.code, error.message)
     return UNREADABLE
 
 
 def fault_at_work(error: Exception) -> Fault:
-    """Return what is told about a run that broke while it was executing."""
+    """Return the failure of a run that broke while it was executing."""
     return UNREADABLE if isinstance(error, HistoryMismatch) else BROKEN
 
 

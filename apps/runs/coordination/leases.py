@@ -1,4 +1,4 @@
-"""Which process executes which run, in the database's own time.
+"""Assigns runs to processes by leases, in the database's own time.
 
 A process with an executor holds a lease: a row that it renews. A run belongs to a lease
 and carries a number, its fence, that grows with each change of hands; every write of a
@@ -85,7 +85,7 @@ def is_eldest(lease_id: uuid.UUID) -> bool:
 
 
 def process_close(lease_id: uuid.UUID) -> None:
-    """End a lease in order: its runs are nobody's, and no death is counted."""
+    """Release a lease on shutdown; its runs lose their owner, without a crash count."""
     with transaction.atomic():
         _unfinished().filter(owner_id=lease_id).update(
             owner_id=None, fence=F("fence") + 1
@@ -94,7 +94,7 @@ def process_close(lease_id: uuid.UUID) -> None:
 
 
 def leases_sweep(lease_id: uuid.UUID | None = None) -> None:
-    """End the leases that have run out, but for one's own: their runs are nobody's."""
+    """End expired leases, except one's own; their runs lose their owner."""
     expired = Process.objects.filter(expires_at__lt=Now())
     if lease_id is not None:
         expired = expired.exclude(id=lease_id)

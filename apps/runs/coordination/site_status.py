@@ -1,7 +1,7 @@
-"""How the whole site stands, read from the database: processes, queue, workers.
+"""The status of the whole site, from the database: processes, queue, workers.
 
-For metrics and the operator's page, so across all teams, and without a word that
-anybody wrote. Cheap whatever the tables hold: unfinished runs have an index of their
+For metrics and the operator's page, so across all teams, and without any text
+of users. Cheap whatever the tables hold: unfinished runs have an index of their
 own, and of runs and steps that are over only the newest are read.
 """
 
@@ -23,11 +23,11 @@ from apps.runs.models import Process, Run, Step
 
 LATELY = timedelta(hours=1)
 STEPS_READ = 5_000
-"""The newest steps of that time, from which is told how workers fare."""
+"""The newest steps sampled for the statistics of workers."""
 RUNS_READ = 5_000
 """The newest runs, among which are looked for those that died."""
 ENOUGH_CALLS = 3
-"""A worker with fewer calls is not told of."""
+"""Workers with fewer calls are left out."""
 SHOWN = 20
 """Rows of a list."""
 
@@ -58,7 +58,7 @@ class SiteStanding:
     processes: tuple[ProcessStanding, ...]
     unfinished: int
     waiting: int
-    """Unfinished runs that are nobody's."""
+    """Unfinished runs without an owner."""
     oldest_waiting_s: float
     """How long the first of them has been on record; 0 if there is none."""
 

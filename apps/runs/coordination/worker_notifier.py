@@ -1,8 +1,8 @@
-"""Tells the workers of new runs without making anybody wait for the broker.
+"""Notifies worker processes of new runs, without blocking on the broker.
 
-A client of a broker that is away tries for seconds. So one thread speaks to it, and
-whoever has a run to tell of leaves the id and goes on. What cannot be told is dropped:
-the workers look for runs every few seconds anyway.
+A client of a broker that is down retries for seconds. So one thread publishes, and
+other code only queues ids. Notices that cannot be sent are dropped: worker processes
+look for runs every few seconds anyway.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class WorkerNotifier:
             logger.debug("run %s is left to the sweeps", run_id)
 
     def settle(self) -> None:
-        """Wait until everything has been told, or dropped."""
+        """Wait until every notice has been sent or dropped."""
         self._waiting.join()
 
     def _run(self) -> None:
@@ -56,7 +56,7 @@ class WorkerNotifier:
             self._is_heard = False
             self._forget()
         except Exception:  # the boundary: the next run is told of all the same
-            logger.exception("run %s is told to nobody", run_id)
+            logger.exception("could not notify a worker process of run %s", run_id)
         else:
             if not self._is_heard:
                 logger.warning("workers can be woken again")

@@ -1,7 +1,6 @@
-"""What the executor asks of the database, without blocking the event loop.
+"""The executor's database calls, without blocking the event loop.
 
-Each function does in a thread what a module of the app does, and its errors are those
-of that module.
+Each function runs one of the app's functions in a thread and raises the same errors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Knows how many requests wait at the conductors' servers, and keeps more away.
+"""Tracks how many requests wait at the conductors' servers, and sheds load.
 
 For servers that show vLLM's metrics. A conductor that is in use is looked after in the
-background: its server is asked at most once in `READ_S`, and not at all once nobody has
+background: its server is asked at most once in `READ_S`, and not at all once no run has
 planned with it for `IDLE_S`. So a call to it costs a look into memory. Where nothing is
 known, or nothing fresh, calls go out. Of one process and its event loop.
 """

@@ -1,4 +1,4 @@
-"""What a run may cost: the least of what its caller, tier and budgets leave it.
+"""The cost cap of a run: the least of what its request, tier and budgets allow.
 
 A run under budgets gets a cost limit, which the engine holds it to, and sets exactly
 that much aside in every daily and monthly budget it counts for, in the commit that
@@ -30,8 +30,8 @@ from apps.runs.types import RunOrder
 
 LEAST_DEFAULT_MICROS = 10_000
 MOST_DEFAULT_MICROS = 5_000_000
-"""Bounds of what is set aside for a run nobody has set a cost limit for: one cent and
-five dollars. Between them it is the upper end of the estimate from prices."""
+"""Bounds of what is set aside for a run without a cost limit: one cent and five
+dollars. Between them it is the upper end of the estimate from prices."""
 NO_OWN_LIMIT = "set aside by estimate; ask for a limit of its own"
 """Why such a run may cost no more."""
 SETTLING_S = 5

@@ -131,7 +131,7 @@ class Executor:
         return run_id
 
     async def claim(self, run_id: uuid.UUID) -> bool:
-        """Execute a run that is nobody's; False if there is no such run or no room."""
+        """Execute a run without an owner; False if there is no such run or no room."""
         return await self.lease_keeper.claim(run_id)
 
     async def take_up(self, runs: Sequence[Run]) -> None:
@@ -150,7 +150,7 @@ class Executor:
         self._begin(run.id, order, resolved, ownership, allowance, history)
 
     def stop(self, stop: CancelRequest) -> None:
-        """Cancel a run of this process, as somebody elsewhere wished."""
+        """Cancel a run of this process, as another process requested."""
         if (execution := self._live.get(stop.run_id)) is not None:
             execution.cancel(stop.reason, by=stop.actor)
 

@@ -1,8 +1,8 @@
-"""Which run an `Idempotency-Key` stands for: one for each key and team, for a day.
+"""Maps an `Idempotency-Key` of a team to its run, for a day.
 
-A claim is one INSERT that the database lets through once; everybody else reads whose it
-is. Rows are deleted only by the run id they were read with, so that of two who take
-over the same stale claim one wins. The commit that puts a run on record holds its
+A claim is one INSERT that the database lets through once; the others read which run
+holds it. Rows are deleted only by the run id they were read with, so that of two that
+take over the same stale claim one wins. The commit that puts a run on record holds its
 claim's row, and whoever lets go of a claim locks that row before looking for the run:
 so a commit on its way is waited for, and one that comes later fails.
 """

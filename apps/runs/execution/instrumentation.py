@@ -1,4 +1,4 @@
-"""Counts, and traces where somebody collects traces, the runs of one process.
+"""Counts the runs of one process, and traces them where traces are collected.
 
 What is observed is what listeners hear, durable events: the engine knows nothing of it.
 """

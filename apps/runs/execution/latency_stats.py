@@ -1,4 +1,4 @@
-"""How long endpoints take to begin an answer, so that a late one is known as late.
+"""Tracks the time to first token of each endpoint, to detect slow calls.
 
 Kept for each team, endpoint and way of asking (a plain answer begins when it is whole),
 by one process. `p95_s` is the nearest-rank 95th percentile of the last `KEPT` calls.
@@ -74,8 +74,8 @@ class LatencyStats:
     def p95_s(self, key: Key, *, is_streamed: bool) -> float | None:
         """Return how long 95 % of the calls took to begin; None: too few to say.
 
-        If more than 5 % never began while somebody waited: the longest of those that
-        did.
+        If more than 5 % were given up before they began: the longest of those that
+        did begin.
         """
         calls = self._began.get((key, is_streamed), ())
         known = sorted(after_s for after_s in calls if after_s < inf)

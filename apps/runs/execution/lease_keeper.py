@@ -1,8 +1,8 @@
-"""Holds this process's lease, and takes up runs that are nobody's.
+"""Renews this process's lease, and takes up runs without an owner.
 
-Whatever becomes of the process, each of its runs ends up in somebody's hands: it gives
-them back when it closes in order, loses them when it stops renewing its lease, and
-takes up again those that it had to drop because the ledger was away.
+Each run of a process finds an owner again: the process releases its runs when it shuts
+down, loses them when it stops renewing its lease, and takes up again those that it had
+to drop because the ledger was down.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class LeaseKeeper:
             self.lease_id = await lease_reopen(self._kind)
 
     async def sweep(self) -> None:
-        """Take up what is nobody's, or this process's and not at work."""
+        """Take up runs without an owner, and own runs that are not executing."""
         async with self._sweeping:
             await self.renew()  # after a standstill nothing else may come first
             await sweep_leases(self.lease_id)
@@ -133,9 +133,9 @@ class LeaseKeeper:
             await self._host.take_up(runs)
 
     async def claim(self, run_id: uuid.UUID) -> bool:
-        """Take up one run; False if it is somebody's or over, or there is no room.
+        """Take up one run; False if it has an owner or ended, or there is no room.
 
-        Those that are asked for at the same time are claimed together.
+        Concurrent calls are claimed together.
         """
         answer = self._asked.get(run_id)
         if answer is None:
@@ -160,7 +160,7 @@ class LeaseKeeper:
                 answer.set_result(run_id in taken)
 
     async def look_for_stops(self) -> None:
-        """Cancel what somebody elsewhere wants stopped."""
+        """Cancel the runs that other processes requested to cancel."""
         live = list(self._host.live_ids)
         if live:
             for stop in await take_stops(live):

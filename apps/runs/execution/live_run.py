@@ -151,7 +151,7 @@ class RunExecution:
             self._listeners.remove(listener)
 
     def cancel(self, reason: str, *, by: Actor | None = None) -> None:
-        """Stop the run; who asks second changes nothing."""
+        """Cancel the run. Idempotent."""
         if self._task is None or self._task.done() or self._stop_reason is not None:
             return
         self._stop_reason = reason
@@ -256,7 +256,7 @@ class RunExecution:
             raise IdempotencyKeyLost(KEY_LOST, retry_after_s=1)
 
     async def put_on_record(self, budget_gate: BudgetGate) -> None:
-        """Record the run without executing it, for whoever claims it.
+        """Record the run without executing it, for the process that claims it.
 
         Raises: BudgetExceeded, IdempotencyKeyLost, LedgerUnavailable.
         """

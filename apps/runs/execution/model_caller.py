@@ -43,7 +43,7 @@ class EndpointCaller:
     circuits: CircuitBreakers
     latencies: LatencyStats
     vectors: VectorSink | None = None
-    """Where vectors go, if the run makes embeddings and somebody waits for them."""
+    """The receiver of vectors, if the run makes embeddings for a waiting request."""
 
     async def stream(self, call: Call) -> AsyncGenerator[Delta | CallEnd, None]:
         """Yield the answer, then its end; see `engine.ports.WorkerCaller`."""
@@ -202,7 +202,7 @@ class _CallTimer:
             metrics.CALLS.add(*self._labels, outcome)
 
     def leave(self, outcome: str = metrics.CLOSED) -> None:
-        """Note that nobody waits for the rest."""
+        """Note that the rest of the answer is not needed."""
         self.count(outcome)
         if self.is_on:
             self._latencies.left(

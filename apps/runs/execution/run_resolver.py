@@ -1,4 +1,4 @@
-"""What each order of this process comes to: its pool, its planner, its limits."""
+"""Resolves orders to their pool, planner and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What share of a process's live runs one team may have.
+"""Limits the share of a process's live runs that one team may have.
 
 Guarantees: a team may use what is free, up to TEAM_RUNS_PERCENT of MAX_LIVE_RUNS. What
 is left is for teams below their fair share, which is MAX_LIVE_RUNS divided by one more

@@ -1,4 +1,4 @@
-"""Shows live runs to whoever watches, through the channel layer.
+"""Broadcasts live runs to their watchers, through the channel layer.
 
 The channel layer carries notifications that something was recorded, and pieces of text
 that are on their way. What it loses is read from the ledger, so while Redis is away
@@ -76,9 +76,9 @@ class Broadcaster:
         self._is_shared = bool(settings.REDIS_URL)
 
     def enter(self, run: Run, owner: SocketOwner, after_seq: int) -> Subscriber:
-        """Let somebody watch a run, from behind a place in the chain, until `leave`.
+        """Subscribe to a run, from behind a place in the chain, until `leave`.
 
-        The seat is closed before that if the owner may not watch any longer.
+        The subscription is closed before that if its owner loses access.
         """
         feed = self._feeds.get(run.id)
         if feed is None or feed.close_code is not None:
@@ -132,11 +132,11 @@ class Broadcaster:
         run.listen(_Broadcast(self, run.id).hear)
 
     def is_watched(self, run_id: uuid.UUID) -> bool:
-        """Say whether anybody may be looking."""
+        """Return True if the run may have watchers."""
         return self._is_shared or self.is_watched_here(run_id)
 
     def is_watched_here(self, run_id: uuid.UUID) -> bool:
-        """Say whether somebody looks through this process."""
+        """Return True if the run has watchers in this process."""
         # Asked for each token, and a UUID's hash is slow.
         return bool(self._feeds) and run_id in self._feeds
 

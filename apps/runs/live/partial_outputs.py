@@ -30,7 +30,7 @@ class PartialOutput:
 
     @property
     def had_by_all(self) -> Had:
-        """Return what somebody has had who knows it to its end."""
+        """Return the position of a subscriber that has received everything."""
         return self.end, len(self.reasoning)
 
     def grow(self, text: str) -> None:
@@ -60,7 +60,7 @@ class PartialOutputs:
         """On record: what is still on its way of them is in the entry."""
 
     def begin(self, texts: Mapping[CallKey, Iterable[str]]) -> None:
-        """Take over texts from their first character on."""
+        """Take over outputs from their first character on."""
         for place, parts in texts.items():
             if place in self._ended:
                 continue
@@ -95,7 +95,7 @@ class PartialOutputs:
         self._ended.add(place)
 
     def reasoning_so_far(self) -> dict[CallKey, Had]:
-        """Return what somebody has had who is to be spared the reasoning so far."""
+        """Return the position of a subscriber that skips the reasoning so far."""
         return {place: (0, len(each.reasoning)) for place, each in self._drafts.items()}
 
     def new_for(self, had: dict[CallKey, Had]) -> Wanted:

@@ -1,4 +1,4 @@
-"""What the sockets of one process that watch the same run have in common.
+"""State shared by all websockets of this process that watch one run.
 
 A feed hears the run's signals and reads its new entries from the ledger once for all
 subscribers; every frame is encoded once. It keeps no queues: each subscriber knows what
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 CHECK_S = 5.0
 """Within this time the feed makes up for a lost signal."""
 KEPT_BACK = frozenset({"messages"})
-"""Bodies that pages fetch when somebody wants to read them."""
+"""Bodies that pages fetch on demand."""
 END = '{"type":"end"}'
 NORMAL, FAULT, RESTART = 1000, 1011, 1012
 """Close codes. Source: RFC 6455, section 7.4, and the registry it set up."""
@@ -124,7 +124,7 @@ class RunFeed:
             group.create_task(self._take_in())
 
     async def _listen(self) -> None:
-        """Hear the run's signals; without Redis nobody rings, and the clock remains."""
+        """Receive the run's signals; without Redis, poll by the clock."""
         layer, group = get_channel_layer(), group_name(self.run.id)
         while True:
             if (channel := await _join(layer, group)) is not None:

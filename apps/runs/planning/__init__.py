@@ -1,1 +1,1 @@
-"""What a run will be: its model, its limits and what it may cost, before it starts."""
+"""Decided before a run starts: its model, limits, restrictions and estimated cost."""

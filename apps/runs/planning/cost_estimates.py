@@ -1,4 +1,4 @@
-"""What a run will cost, from the prices of its pool. Pure arithmetic, no ORM.
+"""Estimates the cost of a run from the prices of its pool. Pure arithmetic, no ORM.
 
 The range is for a run in which nothing goes wrong: one plan for each round, each step
 answered at the first try. Re-plans and retries can cost more than its upper end.

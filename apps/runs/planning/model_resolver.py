@@ -130,7 +130,7 @@ def unknown_model(model: str) -> NotFound:
 
 
 class ModelNotFound(NotFound):
-    """No such model in the asker's team."""
+    """The team has no such model."""
 
     code = "model_not_found"
 

@@ -72,7 +72,7 @@ def check_suited(order: RunOrder, resolved: ResolvedModel) -> None:
 
 
 def _check_kind(order: RunOrder, resolved: ResolvedModel) -> None:
-    """Refuse texts for embeddings that go to a chat worker, and the other way round."""
+    """Refuse embeddings by a chat worker, and chats by an embedding worker."""
     if resolved.tier != DIRECT:
         if order.vectors is not None:
             message = "a tier makes no embeddings; name an embedding worker"
@@ -81,7 +81,7 @@ def _check_kind(order: RunOrder, resolved: ResolvedModel) -> None:
     (worker,) = resolved.pool.workers
     makes_embeddings = resolved.endpoints[worker.name].makes_embeddings
     if makes_embeddings and order.vectors is None:
-        message = "makes embeddings; send texts to /v1/embeddings"
+        message = "makes embeddings; send input to /v1/embeddings"
         raise InvalidInput(f"model: worker {worker.name!r} {message}", param="model")
     if order.vectors is not None and not makes_embeddings:
         message = "answers conversations; its pool's embedding workers make embeddings"

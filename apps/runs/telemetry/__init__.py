@@ -1,1 +1,1 @@
-"""What operators see of runs: counters and traces."""
+"""Counters and traces of runs, for operators."""

@@ -1,4 +1,4 @@
-"""What is counted of runs: their durable events, and the calls of models.
+"""Counters of runs: their durable events, and calls of models.
 
 `RunCounter` is a listener of one run. It counts what has been recorded, so a process
 that dies has counted no more than what is on record. Labels are tiers, outcomes and

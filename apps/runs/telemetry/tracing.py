@@ -235,7 +235,7 @@ def check_packages() -> None:
 
 
 def open_tracing() -> Tracing | None:
-    """Return what traces runs; None if nobody collects traces.
+    """Return the tracer of runs; None if traces are not collected.
 
     Raises: ImproperlyConfigured if the packages for it are not installed.
     """

@@ -1,4 +1,4 @@
-"""Keeps the sums of days that are over, so that nobody has to sum them again.
+"""Keeps the sums of days that are over.
 
 A day is kept when it has been over for a while, unless one of its runs is still
 running: what it used cannot change any more. Runs pay nothing for it.

@@ -57,7 +57,7 @@ def usage_part_keep(team_id: uuid.UUID) -> None:
 def parts_drop(team_id: uuid.UUID) -> None:
     """Drop the parts of days that are kept whole, and of others all but the last two.
 
-    Somebody may be reading the last but one; who reads an older one sums more rows.
+    A reader may be using the last but one; readers of older ones sum more rows.
     """
     parts = UsagePart.objects.for_team(team_id)
     by_day: dict[date, list[datetime]] = {}

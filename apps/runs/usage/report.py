@@ -1,4 +1,4 @@
-"""What a team used, by day, worker, member or key.
+"""Reports the usage of a team by day, worker, member or key.
 
 Days that are over are summed once and kept (`daily_rollup.py`), and so is most of the
 day in progress (`intraday_rollup.py`); the rest of a period is summed from rows of runs
@@ -40,7 +40,7 @@ from apps.runs.models import Run, RunState, UsageDay, UsagePart
 from apps.runs.types import UsageGroup, UsageRow
 
 PLANNING = "Planning and cut-off calls"
-NOBODY = "Nobody any more"
+NOBODY = "A former member"
 NO_KEY = "Without a key"
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 2, tzinfo=UTC)

@@ -43,7 +43,7 @@ def single_sign_on_name() -> str:
 
 @register.simple_tag
 def second_factor_is_required() -> bool:
-    """Say whether this site lets nobody in with one factor alone."""
+    """Return True if this site requires a second factor."""
     return bool(settings.REQUIRE_MFA)
 
 

@@ -1,4 +1,4 @@
-"""`manage.py audit_accept`: goes on from a chain that somebody has tampered with."""
+"""`manage.py audit_accept`: accepts the head of a chain that was tampered with."""
 
 from __future__ import annotations
 

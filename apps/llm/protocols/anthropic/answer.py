@@ -1,4 +1,4 @@
-"""How an answer in Anthropic's messages protocol is read.
+"""Reads answers in Anthropic's messages protocol.
 
 Guarantees that a streamed answer counts as complete only after `message_stop`, and
 that this counts only after a `stop_reason`.

@@ -1,9 +1,9 @@
-"""How a request is written in Anthropic's messages protocol.
+"""Writes requests in Anthropic's messages protocol.
 
-What cannot be said is left out: `seed`; `top_p` beside a `temperature`, which some
-Claudes refuse together; both of them for later Claudes, which refuse either, and
-`temperature` beside thinking.
-Source: Anthropic API reference, "Messages" (version 2023-06-01).
+Parameters without an equivalent are left out: `seed`; `top_p` beside a `temperature`,
+which some Claudes refuse together; both of them for later Claudes, which refuse either,
+and `temperature` beside thinking. Source: Anthropic API reference, "Messages" (version
+2023-06-01).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a Claude is told how hard to think.
+"""Translates the reasoning effort for Claude models.
 
 Claude 3.7 to 4.5 think within a budget of tokens, from 4.6 on they adapt to an effort;
 4.7 and later refuse budgets. A model of another name behind this protocol gets a
@@ -62,7 +62,7 @@ def version_of(model: str) -> Version | None:
 
 
 def thinks(model: str) -> bool:
-    """Say whether a model can be told how hard to think."""
+    """Return True if a model takes a reasoning effort."""
     version = version_of(model)
     return version is None or version >= THINKS_FROM
 

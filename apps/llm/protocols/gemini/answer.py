@@ -1,4 +1,4 @@
-"""How an answer in the Gemini protocol is read.
+"""Reads answers in the Gemini protocol.
 
 The protocol has no end marker. Guarantees that a streamed answer counts as complete
 only after a `finishReason`, and after the connection ended as it should.

@@ -1,6 +1,6 @@
-"""How a request is written in the Gemini protocol.
+"""Writes requests in the Gemini protocol.
 
-What the protocol has no word for is left out: `parallel_tool_calls`.
+Parameters without an equivalent are left out: `parallel_tool_calls`.
 Source: Gemini API reference v1beta, "Generating content", "Function calling" and
 "Thought signatures".
 """

@@ -1,7 +1,7 @@
-"""How a Gemini is told how hard to think.
+"""Translates the reasoning effort for Gemini models.
 
 Gemini 2.5 thinks within a budget of tokens, later models on a level; those take a
-budget as well, but never both. Earlier ones, and other models, cannot be told.
+budget as well, but never both. Earlier ones, and other models, take neither.
 Source: Gemini API documentation, "Gemini thinking", "OpenAI compatibility".
 """
 
@@ -44,7 +44,7 @@ _LARGE = {"minimal": "low", "medium": "high"}
 
 
 def thinks(model: str) -> bool:
-    """Say whether a model can be told how hard to think."""
+    """Return True if a model takes a reasoning effort."""
     return _version(model) >= THINKS_FROM
 
 

@@ -1,4 +1,4 @@
-"""How an answer in the chat completions protocol is read.
+"""Reads answers in the chat completions protocol.
 
 Guarantees that a streamed answer counts as complete only after a `finish_reason` and
 an end marker: `[DONE]`, or the usage chunk that follows the finish.

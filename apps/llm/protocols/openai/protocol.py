@@ -1,4 +1,4 @@
-"""How a request is written in the chat completions protocol."""
+"""Writes requests in the chat completions protocol."""
 
 from __future__ import annotations
 
