@@ -1,4 +1,4 @@
-"""What the flood of one team costs another: pages, REST, `/v1`, sockets.
+"""Measures what the flood of one team costs another: pages, REST, `/v1`, sockets.
 
 One process, SQLite, two teams. The calm team asks one thing after the other; the
 flooding one keeps many requests open meanwhile, with one key and session or with 40 of
@@ -44,7 +44,7 @@ PAUSE_S = 0.05
 START_S = 1.0
 """Until the flood is there."""
 GO, STILL, DONE = b"go\n", b"still\n", b"done\n"
-"""What the flood's process is told, and its answer."""
+"""The command to the flood's process, and its answer."""
 MEMBERS = 40
 """Of the flooding team, with a session and a key each."""
 MAKE_VISITORS = """

@@ -8,7 +8,7 @@ from typing import Any
 def target(
     what: str, value: float, wanted: float, *, at_most: bool = False
 ) -> tuple[str, str, str, str]:
-    """Return a row that says whether a figure is as good as it should be."""
+    """Return a row that compares a figure with its target."""
     is_met = value <= wanted if at_most else value >= wanted
     sign = "≤" if at_most else "≥"
     return what, f"{value:,.2f}", f"{sign} {wanted:,g}", "yes" if is_met else "**no**"

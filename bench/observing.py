@@ -1,4 +1,4 @@
-"""What counting costs a run and a token: `python -m bench.observing`.
+"""Measures the cost of metrics for a run and a token: `python -m bench.observing`.
 
 Times the counting alone, as the paths of a direct call and of a run of three steps do
 it: the listener's events, the call's adapter, the ledger's lag, the request, the ids of

@@ -1,4 +1,4 @@
-"""Who comes to the site of a soak: programs, readers and watchers, at a moderate pace.
+"""The load of a soak: programs, readers and watchers, at a moderate pace.
 
 Reads one job as JSON on standard input; prints a line of JSON with the counts so far
 every second.

@@ -1,8 +1,8 @@
-"""Whether Redis is away, for all in this process who would ask it.
+"""Tracks whether Redis is down, for all code of this process that uses it.
 
-Redis is disposable: whoever asks it has something to do without it. Who gets no answer
-begins an outage; for RETRY_S nobody asks, so that a Redis that hangs costs one wait and
-not one for each request. Then the next one tries again.
+Redis is disposable: all code that uses it works without it. A call without an answer
+begins an outage; for RETRY_S there are no calls, so that a Redis that hangs costs one
+wait and not one for each request. Then the next one tries again.
 """
 
 from __future__ import annotations

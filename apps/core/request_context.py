@@ -1,4 +1,4 @@
-"""What logs and ledger entries say about a request: id, address and user agent."""
+"""The context of a request in logs and ledger entries: id, address and user agent."""
 
 from __future__ import annotations
 

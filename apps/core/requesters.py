@@ -1,4 +1,4 @@
-"""Which team a connection is of, as far as the server's queues need to know.
+"""The requester of a connection, for the server's queues.
 
 The server puts a `Requester` into a connection's scope; the code that authenticates the
 connection adds the team. It orders queues and decides nothing else.

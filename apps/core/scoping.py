@@ -20,7 +20,7 @@ class UnscopedQuery(RuntimeError):
 
 
 class TeamQuerySet(models.QuerySet[ModelT]):
-    """A queryset that refuses to run before it was told a team."""
+    """A queryset that refuses to run without a team."""
 
     _is_scoped = False
 

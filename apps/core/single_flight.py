@@ -1,4 +1,4 @@
-"""One question at a time: who asks what is being asked already waits for that answer.
+"""Deduplicates concurrent identical reads: later callers await the first result.
 
 A burst of requests after a pause finds every cache cold; without this each would send
 the same query to the database's thread.

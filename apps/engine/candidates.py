@@ -1,4 +1,4 @@
-"""Who may do a step, in which order they are asked, and what each of them is sent."""
+"""Selects the workers of a step, their order, and the prompt of each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Candidates:
     responses: Mapping[int, str]
     """The text of every earlier step that has ended."""
     needs_price: bool = False
-    """True: the run has a cost limit, and without a price nobody can be held to it."""
+    """True: the run has a cost limit, which cannot be enforced without a price."""
     _messages: dict[str, Messages] = field(default_factory=dict)
     _fitting: dict[str, bool] = field(default_factory=dict)
 
@@ -107,7 +107,7 @@ def next_worker(
     *,
     closed: int = 0,
 ) -> PoolWorker | None:
-    """Return who is asked next for a step, None if nobody is left.
+    """Return the next worker for a step, None if none is left.
 
     Every candidate gets its turn; attempts beyond that go to a worker whose faults were
     all transient. An answer in a wrong form is put right once, by the worker that gave

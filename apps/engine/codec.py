@@ -1,7 +1,7 @@
 """Turns events into records and back.
 
 A record holds `data` (whole numbers, words, booleans, lists, null: what goes into the
-hash chain) and `bodies` (texts that are stored apart). Shapes are worked out once per
+hash chain) and `bodies` (content that is stored apart). Shapes are worked out once per
 event class at import, because this runs for every event of every run.
 """
 

@@ -1,4 +1,4 @@
-"""What a worker sees: the question, the earlier steps it may read, its own subtask.
+"""Builds the prompt of a worker: the question, earlier steps it may read, its subtask.
 
 Source: arXiv 2512.04388, appendix on the worker prompt; the wording is ours. Texts of
 people and models stand between tags; a tag of ours inside such a text is defused, so

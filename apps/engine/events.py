@@ -1,4 +1,4 @@
-"""What happens in a run, as values. The action names are a public contract.
+"""The events of a run, as values. The action names are a public contract.
 
 The same dotted string names an event in the ledger, on the websocket and in logs.
 Every event turns into a `Record` (plain facts for the hash chain, and bodies of text
@@ -45,7 +45,7 @@ class RunResumed:
 
     action: ClassVar[str] = "run.resumed"
     unknown_calls: int
-    """Calls that had been started and whose outcome nobody will ever know."""
+    """Calls that had been started and whose outcome is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class PlanAccepted:
     reasoning: Body
 
     def __post_init__(self) -> None:
-        """Keep the plan's shape if its texts were erased: each reads as empty."""
+        """Keep the plan's shape if its content was erased: each text reads as empty."""
         if not self.subtasks:
             object.__setattr__(self, "subtasks", ("",) * len(self.workers))
 
@@ -250,7 +250,7 @@ class RunFailed:
 
 @dataclass(frozen=True, slots=True)
 class RunCancelled:
-    """Somebody, or a closed connection, stopped the run."""
+    """A person, an API key or a closed connection cancelled the run."""
 
     action: ClassVar[str] = "run.cancelled"
     reason: str

@@ -18,8 +18,8 @@ Lane = Coroutine[Any, Any, None]
 class Race:
     """Runs a call, and a second one if the first is silent for `patience_s`.
 
-    Whoever makes the calls tells of them: `called` when one has left, `lead` with each
-    item that one of them brings.
+    The code that makes the calls reports: `called` when one was sent, `lead` with each
+    item received.
     """
 
     def __init__(self, patience_s: float, rival: Callable[[], Lane]) -> None:

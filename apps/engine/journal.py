@@ -11,7 +11,7 @@ from apps.engine.ports import ProgressSink, Recorder
 class Journal:
     """Holds events back until something must be durable, then records them at once.
 
-    An event that nobody needs yet (`note`) rides along with the next commit: a run of
+    An event that can wait (`note`) is committed with the next one that cannot: a run of
     one step takes two commits.
     """
 

@@ -70,7 +70,7 @@ class Meter:
         self._in_flight += 1
 
     def end(self, now: float) -> None:
-        """The model that `begin` told of has answered or failed."""
+        """The call of `begin` has ended, with an answer or a failure."""
         self._in_flight -= 1
         if self._in_flight == 0:
             self._waited_s += now - self._busy_since

@@ -1,4 +1,4 @@
-"""What the engine needs from outside, as protocols, and the values that cross them.
+"""The ports of the engine, as protocols, and the values that cross them.
 
 Adapters live in `apps.runs.execution.recorder`, planners in `apps.planners`, fakes in
 `apps.engine.testing`. Time comes from the running event loop, so a test may bring
@@ -108,7 +108,7 @@ class Task:
     is_streamed: bool = False
     """True: the final step's text goes out as it comes, so it can't be taken back."""
     is_watched: bool = True
-    """False: nobody looks at steps while they run, so workers need not stream."""
+    """False: no client watches the steps, so workers need not stream."""
     messages: Messages = ()
     """The conversation itself, for a worker that is asked directly, and the images of
     it for all. Empty: there is nothing but `prompt`."""
@@ -185,7 +185,7 @@ class Call:
     messages: Messages
     params: CallParams
     is_streamed: bool = True
-    """False: nobody waits for single tokens, so one plain answer is enough."""
+    """False: no client waits for single tokens, so one plain answer is enough."""
     is_continued: bool = False
     """True: the last message is the beginning of the answer; the model goes on."""
 
@@ -341,7 +341,7 @@ class Gate(Protocol):
 
 
 class Progress(NamedTuple):
-    """A piece of text on its way to whoever is watching; never stored."""
+    """A piece of text on its way to clients and watchers; never stored."""
 
     round: int
     step: int | None
@@ -387,7 +387,7 @@ class Ports:
     gate: Gate
     progress: ProgressSink
     stop_reason: Callable[[], str | None] = _cancelled
-    """Why the run's task was cancelled; None: the process stops, so the run is left
-    unended for whoever resumes it."""
+    """Why the run's task was cancelled; None: the process stops, so the run stays
+    open for the process that resumes it."""
     random: random.Random = field(default_factory=random.Random)
     """For the jitter of retries."""

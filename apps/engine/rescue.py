@@ -112,13 +112,13 @@ class Continued:
 
 
 class Voice:
-    """What the caller has been told of a live answer, over all calls of its step."""
+    """The part of a live answer that the client has, over all calls of its step."""
 
     def __init__(self, run: RunContext) -> None:
         self._run = run
         self._said: list[str] = []
         self.has_called_tools = False
-        """True once a piece of a tool call is out: then nobody can take over."""
+        """True once a piece of a tool call was sent: then no worker can take over."""
 
     @property
     def said(self) -> str:

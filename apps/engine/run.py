@@ -1,4 +1,4 @@
-"""What the parts of one running run share."""
+"""The state that the parts of one running run share."""
 
 from __future__ import annotations
 

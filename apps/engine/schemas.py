@@ -1,8 +1,8 @@
-"""Makes a checker of a JSON Schema that strangers wrote.
+"""Makes checkers of untrusted JSON Schemas.
 
 Nothing is ever fetched, patterns take time linear in the text, and the number of
-references followed is counted, because a short schema can ask for more work than
-anybody has time for: ten references that each lead to ten others, and so on.
+references followed is counted, because a short schema can take
+unbounded work: ten references that each lead to ten others, and so on.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_WORK = 4_000_000_000
 MAX_WORK_TOLD = 1_000_000
 """The same for finding out all that is wrong, not just one mistake."""
 MAX_PROBLEMS = 5
-"""How many mistakes are told at once."""
+"""The most mistakes in one message."""
 MAX_PROBLEM_CHARS = 160
 
 _CLASSES = {

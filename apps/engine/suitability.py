@@ -24,7 +24,7 @@ def unsuited(task: Task, worker: PoolWorker, *, is_last: bool) -> str:
 def suited_worker(task: Task, pool: Pool, preferred: str) -> str:
     """Return the first worker that can answer `task` on its own.
 
-    In order: `preferred`, the pool's fallback, its substitutes, all others. If nobody
+    In order: `preferred`, the pool's fallback, its substitutes, all others. If none
     can, it is `preferred`: then the step fails and says why.
     """
     for name in _in_order(pool, preferred):

@@ -92,7 +92,7 @@ class ScriptedAnswer:
 
     deltas: tuple[Delta, ...]
     end: CallEnd | CallFailed | None = field(default_factory=CallEnd)
-    """None: the stream ends without its end marker. Usage is filled in if it lacks."""
+    """None: the stream ends without its end marker. Missing usage is filled in."""
 
 
 def spoken(*texts: str, end: CallEnd | CallFailed | None = None) -> ScriptedAnswer:

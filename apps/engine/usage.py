@@ -89,7 +89,7 @@ MOST_BYTES_PER_TOKEN = 6
 
 
 def estimate_tokens(*texts: str) -> int:
-    """Estimate how many input tokens `texts`, one message each, will be."""
+    """Estimate the input tokens of `texts`, one message each."""
     return sum(
         -(-len(text.encode()) // CHARACTERS_PER_TOKEN) + TOKENS_PER_MESSAGE
         for text in texts

@@ -179,7 +179,7 @@ class Exchange:
     ) -> None:
         """Answer with an error, or end the stream with one if it has begun.
 
-        The stream then lacks its end marker, which promises a complete answer.
+        The stream then has no end marker, which would promise a complete answer.
         """
         if self._is_ended:
             return

@@ -1,7 +1,7 @@
 """Builds the items of a streamed answer, in the order in which they come.
 
 At most one item is open at a time: clients glue together what interleaves. Progress is
-told until the answer begins. What arrives for a later tool call waits until the one
+sent until the answer begins. What arrives for a later tool call waits until the one
 before it is whole. `finish` holds what was sent against the recorded answer. What an
 item looks like on the wire is its protocol's affair.
 """

@@ -1,4 +1,4 @@
-"""Everything that can go wrong in a call to a model, split by who must act.
+"""Errors of calls to models, split by who must act.
 
 LlmError
 ├── the provider must recover, or another one take over

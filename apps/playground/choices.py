@@ -1,4 +1,4 @@
-"""What a member can choose from before a run: pools, tiers, single workers."""
+"""The choices of a member before a run: pools, tiers, single workers."""
 
 from __future__ import annotations
 

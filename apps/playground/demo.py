@@ -1,4 +1,4 @@
-"""What `make demo` finds in the database: a team with a pool, a person and a key.
+"""Fills the database for `make demo`: a team with a pool, a person and a key.
 
 Safe to repeat: what is there stays, and the demo's file is written again.
 """

@@ -1,4 +1,4 @@
-"""What a run may cost, in words."""
+"""The estimated cost of a run, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How texts of models are drawn: formatted, or plain if that would take too long.
+"""Renders texts of models: formatted, or plain if formatting would take too long.
 
 Guarantees that drawing a text takes a bounded time, here and in the browser. The server
 formats no more than a budget allows. For the browser a long text comes in pieces, of

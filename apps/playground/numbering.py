@@ -1,4 +1,4 @@
-"""What the numbers in a conductor's words stand for, in the names a page uses.
+"""Translates the numbers in a conductor's text into the names that pages use.
 
 The conductor sees no names: it writes "Model 0". Workers see earlier steps as
 "agent 0". What was sent is shown unchanged, with its meaning beside it.
@@ -37,7 +37,7 @@ def models_of(round_: RoundStory) -> Legend:
 
 
 def agents_of(round_: RoundStory, access: Sequence[int]) -> Legend:
-    """Return which steps the agents are that a step was told of."""
+    """Return the steps that the agents in a step's prompt stand for."""
     steps = {step.index: step for step in round_.steps}
     return [
         (f"agent {index}", f"step {index + 1}, {steps[index].worker}")

@@ -24,7 +24,7 @@ from apps.web.team_access import TeamRequest, page, team_view
 PARTIAL = "X-Partial"
 """The header by which a page's script asks for the part alone."""
 ANSWER = "answer"
-"""What the answer is called among the texts of a run."""
+"""The name of the answer among the parts of a run."""
 
 
 def part_or_page(request: TeamRequest, name: str) -> str:

@@ -30,7 +30,7 @@ def credential_holds(credential: Credential, secret: str) -> bool:
 
 
 def credential_try(credential: Credential) -> None:
-    """Open the row's secret for nobody. Raises: SecretUnreadable."""
+    """Check that the row's secret opens. Raises: SecretUnreadable."""
     unseal(bytes(credential.sealed), context=_context(credential))
 
 

@@ -1,4 +1,4 @@
-"""What a worker is asked with unless a request says otherwise, as columns of a row."""
+"""Default parameters of a worker's calls, as columns of a row."""
 
 from __future__ import annotations
 

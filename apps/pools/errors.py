@@ -1,4 +1,4 @@
-"""What can be wrong with a pool. An admin of the team must act on each."""
+"""Errors of pools. An admin of the team must act on each."""
 
 from __future__ import annotations
 

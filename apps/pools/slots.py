@@ -1,4 +1,4 @@
-"""How many questions to providers a team may have under way beside its runs.
+"""Limits the requests to providers that a team may have in progress beside its runs.
 
 Guarantees: no team has more than `MODEL_CALLS_PER_TEAM` tests, model lists and server
 looks under way in this process; one more is refused at once, it never waits.

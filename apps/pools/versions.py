@@ -1,4 +1,4 @@
-"""What a pool was at each version, and what changed from one to another.
+"""The versions of a pool, and the differences between them.
 
 The document of a version is everything the pool was made of, as JSON without secrets.
 Two versions of a pool with equal documents do not exist: whatever changes a document

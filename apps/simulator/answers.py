@@ -1,4 +1,4 @@
-"""What a simulated worker answers: solves, plans, checks or combines, honestly signed.
+"""Answers of simulated workers, which solve, plan, check or combine, and sign them.
 
 A worker is right as often as its reliability says; which question it gets wrong, and
 how, depends on seed, worker and question alone.

@@ -22,7 +22,7 @@ _PLAN = re.compile(r"\b(?:plan|outline|decide how|think through)\b", re.IGNORECA
 _TURN = re.compile(
     r"(?:^|\n\n)(?P<who>User|Assistant|Tool result|Assistant calls a tool): "
 )
-"""Where a turn begins in a conversation that is told as one question."""
+"""Begins a turn in a conversation that is written as one question."""
 _PART = re.compile(r"this part:\s*«(?P<part>.*?)»", re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""What a simulated worker says of images: how many, and what their headers tell."""
+"""Answers about images: how many there are, and what their headers say."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ASKED = re.compile(
 
 
 def look(pictures: Sequence[Picture], question: str) -> SimulatedAnswer | None:
-    """Return what there is to say; None if there are none or nobody asks."""
+    """Return the answer; None without images or a question about them."""
     if not pictures or not ASKED.search(question):
         return None
     count = len(pictures)

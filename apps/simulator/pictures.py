@@ -1,4 +1,4 @@
-"""What can be known of an image without drawing it: type, bytes, pixels, digest."""
+"""Facts of an image without decoding it: type, bytes, pixels, digest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a request or a server, before a surface words it."""
+"""Problems of requests and servers, before a protocol words them."""
 
 from __future__ import annotations
 

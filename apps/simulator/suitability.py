@@ -1,4 +1,4 @@
-"""Which listed model suits which need, judged by what the conductor is told of it.
+"""Matches models to needs, by what the conductor's prompt says of them.
 
 Names and descriptions are used when they are shown. Anonymous models are all alike, so
 work is spread over them, starting at a place that depends on the question.

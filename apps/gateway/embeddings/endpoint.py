@@ -1,6 +1,6 @@
 """Starts a run that makes embeddings, and answers with its vectors.
 
-The run's record holds the texts and a digest of the vectors, not the vectors: they can
+The run's record holds the input and a digest of the vectors, not the vectors: they can
 be made again, and would be many times as long.
 """
 

@@ -21,7 +21,7 @@ FORMATS = ("float", "base64")
 MAX_TEXTS = 2048
 MAX_DIMENSIONS = 100_000
 SEPARATOR = "\n\n"
-"""Between the texts of a request where its record shows them as one prompt."""
+"""The separator of inputs where the record shows them as one prompt."""
 
 
 @dataclass(frozen=True, slots=True)

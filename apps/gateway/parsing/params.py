@@ -50,7 +50,7 @@ def read_params(body: Mapping[str, Any]) -> CallParams:
 
 
 def read_stop(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return the field `name`, texts that end an answer. Raises: InvalidInput."""
+    """Return the field `name`, stop sequences. Raises: InvalidInput."""
     stop = body.get(name)
     if stop is None:
         return ()

@@ -24,7 +24,7 @@ class AnswerReader(Protocol):
     def end(self, rest: bytes | None) -> Finish:
         """Return the finish of a stream that has ended properly without one so far.
 
-        `rest` is the payload of an event that lacks its last empty line. Raises:
+        `rest` is the payload of an event without its last empty line. Raises:
         Incomplete if the provider did not say that the answer is complete.
         """
         ...

@@ -1,4 +1,4 @@
-"""A public list of providers' prices, to look a model's list price up in.
+"""A public list of providers' prices, by model.
 
 Guarantees: a price is found only for an address of the very provider that asks it, so a
 model on somebody's own server has none; amounts are whole micro-dollars; what is not
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 BUNDLED_VERSION, BUNDLED_ON = "0.2.3", date(2026, 11, 10)
 """The release of the library that this version comes with, and its day."""
 MAX_NAME, MAX_ADDRESS = 200, 500
-"""Longer ones fit no column: whoever typed them has not finished."""
+"""Longer names fit no column."""
 REMEMBERED = 4_096
 """Look-ups by address and model; a site has some tens of them."""
 AMOUNTS = ("input_mtok", "output_mtok", "cache_read_mtok")

@@ -1,4 +1,4 @@
-"""What an API key cannot do to prices while a budget binds it.
+"""Refuses price changes by an API key that a budget binds.
 
 A budget counts calls by the team's prices, so a lower price is a looser budget. While a
 budget binds a key (its own, its maker's or the team's), the key can raise a price or

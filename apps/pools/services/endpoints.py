@@ -1,4 +1,4 @@
-"""What changes of workers and conductors have in common."""
+"""Changes that workers and conductors have in common."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What calls teach of a model: its record says what it refuses.
+"""Records what calls reveal about a model, such as a refused prefill.
 
-The only changes of a team's models that no person asks for. Their entries name the
+The only changes of a team's models that no person makes. Their entries name the
 service as actor, and the run that found it out.
 """
 

@@ -22,8 +22,8 @@ from apps.runs.models import IdempotencyKey, Run, RunState
 from apps.runs.querysets import KEY_LIFETIME, IdempotencyKeys
 
 GRACE = timedelta(minutes=1)
-"""How long a claimed run may take to get on record. Whoever claimed it is gone after
-that, without having released the key."""
+"""How long a claimed run may take to get on record. After that its claimant is gone,
+without having released the key."""
 TRIES = 5
 
 
@@ -64,8 +64,8 @@ def idempotency_claim(
 def idempotency_release(*, team_id: uuid.UUID, key: str, run_id: uuid.UUID) -> None:
     """Give a key back that stands for `run_id`; others keep theirs.
 
-    Whoever says that the run never began may be wrong: its process may have been told
-    of an outage while the commit went through. A run that is on record keeps its key,
+    A caller that says that the run never began may be wrong: its process may have seen
+    an outage while the commit went through. A run that is on record keeps its key,
     unless it was cancelled.
     """
     claim = IdempotencyKey.objects.for_team(team_id).filter(key=key, run_id=run_id)

@@ -1,4 +1,4 @@
-"""What a solved question is: the right claim, and the slips a worker may make."""
+"""A solved question: the right claim, and the mistakes a worker may make."""
 
 from __future__ import annotations
 

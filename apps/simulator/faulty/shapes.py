@@ -1,4 +1,4 @@
-"""Answers in a shape that nobody asked for."""
+"""Answers in an unexpected shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a wire protocol must offer, so that models and faults know none of them."""
+"""The interface of a wire protocol, so that models and faults know none."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Surface(Protocol):
     def framing(
         self, request: SimulatedRequest, model: str, digest: str
     ) -> AnswerFraming:
-        """Return the framing of one answer, told under the name `model`."""
+        """Return the framing of one answer, under the name `model`."""
 
     def failure(self, problem: Problem) -> SimulatedFailure:
         """Return the problem as an HTTP answer."""

@@ -1,4 +1,4 @@
-"""How hostile answers are sent: piece by piece, so that floods need no memory here."""
+"""Sends hostile answers piece by piece, so that floods need no memory here."""
 
 from __future__ import annotations
 
