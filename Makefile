@@ -100,6 +100,7 @@ check: $(VENV)/.installed-dev
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/python -m deploy.file_map
 
 lock: ## needs uv
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

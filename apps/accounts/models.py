@@ -155,7 +155,7 @@ class Permission(models.TextChoices):
     MANAGE_HOLDS = "manage_holds", "Place and release legal holds"
     MANAGE_TEAM = (
         "manage_team",
-        "Rename and delete the team, say how long it keeps texts",
+        "Rename and delete the team, set its retention period",
     )
     """Owners only."""
 

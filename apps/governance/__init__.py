@@ -1,0 +1,1 @@
+"""Retention of prompts and answers, and legal holds."""

@@ -412,7 +412,7 @@ class TierPlanner(models.TextChoices):
 
     CONDUCTOR = "conductor", "The pool's conductor"
     """Needs a conductor in the pool."""
-    SINGLE_WORKER = "single_worker", "Nobody: the fallback worker does it alone"
+    SINGLE_WORKER = "single_worker", "None: the fallback worker answers alone"
     """Needs none."""
 
 

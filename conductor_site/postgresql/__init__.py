@@ -1,0 +1,1 @@
+"""PostgreSQL, with cheaper checks of pooled connections."""

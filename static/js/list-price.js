@@ -34,7 +34,7 @@ function fill(button) {
     form.elements.namedItem(`price.${name}`).value = button.dataset[part];
   }
   const words = button.parentElement.querySelector("p");
-  words.append(" It stands above now: save to keep it.");
+  words.append(" It is filled in above: save to keep it.");
   button.remove();
   form.elements.namedItem("price.input_usd").focus();
 }

@@ -122,7 +122,7 @@ def test_app_is_turned_off_and_the_codes_go_with_it(client: Client, app: App):
 def test_owner_is_told_by_mail(client: Client, app: App):
     note = mail.outbox[-1]
     assert note.to == ["ann@example.org"]
-    assert "Was it not you?" in note.body
+    assert "If this was not you" in note.body
     assert app.secret not in note.body
 
 

@@ -39,7 +39,7 @@ def test_every_page_leads_to_the_set_up(client: Client, ann: User, address: str)
 
 def test_page_of_the_set_up_says_why(client: Client, ann: User):
     page = client.get(reverse("mfa_index")).content.decode()
-    assert "asks everybody for a second factor" in page
+    assert "requires a second factor" in page
 
 
 def test_scripts_are_told_in_json(client: Client, ann: User):

@@ -113,7 +113,7 @@ def test_reset_link_leads_to_the_site_whatever_the_request_names(
 
 def test_used_reset_link_says_so(client: Client):
     page = client.get("/accounts/password/reset/key/1-abc-def/").content.decode()
-    assert "does not work any more" in page
+    assert "no longer works" in page
 
 
 def test_password_is_changed_on_its_page(client: Client):

@@ -134,7 +134,7 @@ def test_address_is_confirmed_by_a_link_if_the_site_says_so(
     settings.SIGN_UP, settings.ACCOUNT_EMAIL_VERIFICATION = "open", "mandatory"
     response = sign_up(client)
     assert "_auth_user_id" not in client.session
-    assert "Look into your mail" in client.get(response["Location"]).content.decode()
+    assert "Check your mail" in client.get(response["Location"]).content.decode()
     link = re.search(r"http://\S+/confirm-email/\S+", str(mail.outbox[0].body))
     assert link is not None
     page = client.get(link[0]).content.decode()
@@ -145,7 +145,7 @@ def test_address_is_confirmed_by_a_link_if_the_site_says_so(
 
 def test_used_confirmation_link_says_so(client: Client):
     page = client.get(reverse("account_confirm_email", args=["nonsense"]))
-    assert "does not work any more" in page.content.decode()
+    assert "no longer works" in page.content.decode()
 
 
 def test_account_made_by_the_operator_needs_no_confirmation(

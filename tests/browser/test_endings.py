@@ -134,7 +134,7 @@ async def test_p11_failed_run_keeps_what_was_received_and_offers_a_retry(
     await runs.ends(page, "cancelled")
     partial = page.locator("#run-answer [data-partial]")
     await expect(partial).to_contain_text("0 1 2 3")
-    await expect(partial).to_contain_text("not on record")
+    await expect(partial).to_contain_text("not recorded")
 
 
 async def test_p11_retry_stands_beside_the_error(visit, site, hire):

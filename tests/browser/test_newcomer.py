@@ -102,7 +102,7 @@ async def first_provider(page: Page, url: str) -> None:
     """Follow the page that a team without a pool sees."""
     await page.get_by_role("link", name="Add your first worker").click()
     await describe_worker(page, url, "sim-delta", "first")
-    await page.get_by_label("Make a pool out of it").uncheck()
+    await page.get_by_label("Make a pool from it").uncheck()
     await page.get_by_role("button", name="Save and test").last.click()
     await expect(page.locator(".test")).to_contain_text("It answers.")
     await page.get_by_role("link", name="Pools", exact=True).click()
@@ -167,7 +167,7 @@ async def test_second_person_comes_by_the_link_in_the_mail(visit, open_site):
     await expect(members).to_contain_text("Nina New")
     await expect(members).to_contain_text("Omar Other")
     await page.get_by_role("link", name="Done").click()
-    await expect(page.get_by_role("main")).to_contain_text("Nobody is invited")
+    await expect(page.get_by_role("main")).to_contain_text("no open invitations")
 
 
 async def make_capped_key(page: Page, cap_usd: str = CAP_USD) -> str:

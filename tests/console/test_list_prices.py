@@ -231,7 +231,7 @@ def test_key_is_not_kept_while_a_price_is_filled_in(alice):
     form.update(credential_id="new", secret=SECRET)
     page = alice.post("/workers/new/", form).content.decode()
     assert SECRET not in page
-    assert "Paste the key once more" in page
+    assert "Paste the key again" in page
 
 
 def test_listing_models_shows_the_price_of_the_one_that_was_typed(alice):

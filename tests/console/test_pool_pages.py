@@ -182,7 +182,7 @@ def test_second_of_two_people_sees_what_the_first_changed(cast, alice, pool):
     response = alice.post(f"/pools/{pool.id}/", sent)
     text = words(response.content.decode())
     assert response.status_code == 412
-    assert "Somebody else changed this pool meanwhile" in text
+    assert "Another person changed this pool in the meantime" in text
     assert "tiers.ultra.max_steps 5 3" in text
     assert "by tests" in text
     assert 'value="mine"' in response.content.decode()
@@ -228,7 +228,7 @@ def test_history_says_who_changed_what(cast, alice, pool):
 
 def test_pool_without_a_history_says_so(alice, pool):
     page = alice.get(f"/pools/{pool.id}/history/").content.decode()
-    assert "Nothing changed since versions are kept" in page
+    assert "No changes yet" in page
 
 
 def test_new_pool_begins_with_everything_there_is(cast, alice, pool):

@@ -1,4 +1,4 @@
-"""How long texts are kept, and legal holds, on the pages."""
+"""Retention period, and legal holds, on the pages."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def rita(cast):
 def test_first_look_says_that_nothing_is_erased(alice):
     page = text_of(alice.get(PAGE))
     assert "No limit" in page
-    assert "As the site says" in page
+    assert "Set by the site" in page
     assert "Nothing is on hold" in page
 
 

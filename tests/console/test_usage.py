@@ -78,7 +78,7 @@ def test_unknown_cost_is_never_shown_as_nothing(alice, cast):
     )
     page = text_of(alice.get(URL))
     assert "unknown" in page
-    assert "Nothing of known cost ran" in page
+    assert "No runs with a known cost" in page
 
 
 def test_another_team_sees_none_of_it(mallory, runs):

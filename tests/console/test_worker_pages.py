@@ -221,7 +221,7 @@ def test_test_says_what_a_model_can_do_and_what_is_not_marked(
     sent = worker_input(base_url=simulator_url, model="sim-delta", test="1")
     text = words(alice.post(NEW, sent, follow=True).content.decode())
     assert "Takes images, takes tools, continues answers." in text
-    assert "no run counts on it: takes images, continues answers." in text
+    assert "runs do not use it: takes images, continues answers." in text
     assert "this test says otherwise" not in text
 
 
@@ -230,7 +230,7 @@ def test_test_says_what_is_marked_and_not_so(cast, alice, simulator_url):
     text = words(
         alice.post(NEW, worker_input(**marked, test="1"), follow=True).content.decode()
     )
-    assert "The form says it takes images, takes tools; this test" in text
+    assert "The form says that it takes images, takes tools; this test" in text
 
 
 def test_failing_test_names_the_error_and_what_to_do(cast, alice, simulator_url):
@@ -284,7 +284,7 @@ def test_listing_models_keeps_what_was_typed_but_not_the_key(alice, simulator_ur
     )
     page = alice.post(NEW, sent).content.decode()
     assert SECRET not in page
-    assert "Paste the key once more" in page
+    assert "Paste the key again" in page
     assert 'value="small-model"' in page
 
 

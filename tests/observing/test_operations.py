@@ -98,7 +98,7 @@ def context(operator: Client) -> Any:
 def test_a_site_that_is_well_needs_nothing(operator: Client):
     add_process()
     page = operator.get(ADDRESS).content.decode()
-    assert "Nothing needs to be looked at." in page
+    assert "Nothing needs attention." in page
     assert "host:web" in page
 
 

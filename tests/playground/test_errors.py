@@ -73,5 +73,5 @@ def test_error_page_needs_no_context(name):
 def test_a_form_from_elsewhere_is_refused_in_the_sites_own_words(db):
     answer = Client(enforce_csrf_checks=True).post("/accounts/login/", {"login": "x"})
     assert answer.status_code == 403
-    assert b"This form cannot be taken" in answer.content
+    assert b"This form cannot be accepted" in answer.content
     assert b"<style" not in answer.content

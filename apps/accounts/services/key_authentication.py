@@ -131,7 +131,7 @@ def _require_valid(api_key: ApiKey, raw: str, now: datetime) -> None:
         )
     maker = api_key.created_by
     if maker is not None and not maker.is_active:
-        raise _refusal(raw, "was made by somebody whose account is switched off")
+        raise _refusal(raw, "was made by a person whose account is switched off")
 
 
 def _refusal(raw: str, complaint: str) -> NotAuthenticated:

@@ -126,7 +126,7 @@ def _keep_an_owner(membership: Membership) -> None:
     if membership.role == Role.OWNER and owners.count() == 1:
         raise Conflict(
             f"{membership.user.get_full_name()!r} is the last owner of this team; "
-            f"make somebody else an owner first"
+            f"make another member an owner first"
         )
 
 

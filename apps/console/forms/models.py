@@ -184,7 +184,7 @@ class WorkerForm(ModelForm):
         label="What it makes",
         choices=[
             (WorkerKind.CHAT, "Answers, for plans and prompts"),
-            (WorkerKind.EMBEDDING, "Embeddings of texts, for /v1/embeddings alone"),
+            (WorkerKind.EMBEDDING, "Embeddings, for /v1/embeddings only"),
         ],
         widget=forms.RadioSelect,
         initial=WorkerKind.CHAT,
@@ -270,7 +270,7 @@ class WorkerForm(ModelForm):
         self.fields["pools"] = forms.MultipleChoiceField(
             label="Put it to use",
             required=False,
-            choices=known or [(NEW_POOL, "Make a pool out of it, ready for prompts")],
+            choices=known or [(NEW_POOL, "Make a pool from it, ready for prompts")],
             widget=forms.CheckboxSelectMultiple,
         )
 

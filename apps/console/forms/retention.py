@@ -47,7 +47,7 @@ class HoldForm(ConsoleForm):
     reason = forms.CharField(
         label="Reason",
         max_length=REASON_LENGTH,
-        help_text="Goes on record, and stays.",
+        help_text="Recorded permanently in the ledger.",
         error_messages={"required": "Write why it must be kept."},
         widget=forms.TextInput(attrs={"placeholder": "Matter, who asked for it"}),
     )

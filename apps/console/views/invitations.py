@@ -68,7 +68,7 @@ def invitation_create_page(request: TeamRequest) -> HttpResponseBase:
         if made:
             return _sent_page(request, *made)
     context = {
-        "title": "Invite somebody",
+        "title": "Invite a person",
         "lead": "They get a mail with a link, which works for 7 days and only for "
         "their address.",
         "form": form,

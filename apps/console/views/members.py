@@ -144,7 +144,7 @@ def team_leave(request: TeamRequest) -> HttpResponseBase:
         "points": [
             "You lose access to its runs, pools and keys at once.",
             "Every API key you made for this team stops working.",
-            "To come back, somebody has to invite you again.",
+            "To come back, you need a new invitation.",
         ],
         "label": "Leave",
         "back": reverse("console:member_list"),

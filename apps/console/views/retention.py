@@ -98,9 +98,9 @@ def hold_new(request: TeamRequest) -> HttpResponseBase:
             return redirect("console:retention")
     context = {
         "title": "Place a legal hold",
-        "lead": "As long as it holds, its texts are not erased, however old they are, "
-        "and the team cannot be deleted. What has been erased before does not come "
-        "back.",
+        "lead": "While the hold is in place, prompts and answers are not erased, "
+        "however old, and the team cannot be deleted. Content erased before does not "
+        "come back.",
         "form": form,
         "label": "Place hold",
         "back": reverse("console:retention"),
@@ -127,7 +127,7 @@ def hold_release_page(request: TeamRequest, hold_id: uuid.UUID) -> HttpResponseB
             f"It was placed by {hold.placed_by}: {hold.reason}",
             "What is older than the retention period is erased within the hour, "
             "unless another hold keeps it.",
-            "Texts that were erased cannot be brought back.",
+            "Erased content cannot be restored.",
         ],
         "label": "Release",
         "back": reverse("console:retention"),
@@ -137,5 +137,5 @@ def hold_release_page(request: TeamRequest, hold_id: uuid.UUID) -> HttpResponseB
 
 def _site_words(status: RetentionStatus) -> str:
     if status.site_days is None:
-        return "Texts are kept without a limit"
+        return "No retention limit"
     return f"The site's period applies: {status.site_days} days"

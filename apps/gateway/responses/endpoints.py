@@ -97,7 +97,7 @@ class Responses:
         query = exchange.query
         if "starting_after" in query:
             raise InvalidInput(
-                "starting_after: a stream is told from its beginning only",
+                "starting_after: a stream can only be read from its beginning",
                 param="starting_after",
             )
         if query.get("stream") in TRUE_WORDS and exchange.scope["method"] == "GET":

@@ -70,7 +70,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.UUIDField(default=apps.core.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(choices=[('mini', 'Mini'), ('ultra', 'Ultra')], max_length=8)),
-                ('planner', models.CharField(choices=[('conductor', "The pool's conductor"), ('single_worker', 'Nobody: the fallback worker does it alone')], default='conductor', max_length=16)),
+                ('planner', models.CharField(choices=[('conductor', "The pool's conductor"), ('single_worker', 'None: the fallback worker answers alone')], default='conductor', max_length=16)),
                 ('max_steps', models.PositiveSmallIntegerField()),
                 ('max_rounds', models.PositiveSmallIntegerField(default=1)),
                 ('max_parallel', models.PositiveSmallIntegerField(default=4)),

@@ -176,7 +176,7 @@ class KeyOutput(Output):
     )
     state = serializers.SerializerMethodField()
     created_by = serializers.SerializerMethodField(
-        help_text="Null: it was made at a terminal, or by somebody who is gone."
+        help_text="Null: made by a command, or by a person whose account was deleted."
     )
     created_at = Time()
     expires_at = Time()
