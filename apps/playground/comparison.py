@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from apps.playground.run_page import RunBody, compose
-from apps.playground.run_view import RunStory
+from apps.playground.run_story import RunStory
 from apps.runs.models import Run
 from apps.runs.planning.model_resolver import direct_worker
 from apps.runs.selectors import run_events

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from apps.playground.run_view import RoundStory
+from apps.playground.run_story import RoundStory
 
 _LIST = re.compile(r'model_id["\']?\s*[:=]\s*\[([^\]]{0,2000})\]')
 _EACH = re.compile(r'"worker"\s*:\s*(\d{1,6})\b')

@@ -15,7 +15,7 @@ from apps.core.errors import NotFound
 from apps.playground.message_view import shown_messages
 from apps.playground.model_text import draw_on_request
 from apps.playground.numbering import Legend, agents_of, models_of
-from apps.playground.run_view import CallView, RunStory
+from apps.playground.run_story import CallView, RunStory
 from apps.playground.run_view_builder import tell
 from apps.runs.models import Run
 from apps.runs.selectors import access_run, run_events

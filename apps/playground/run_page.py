@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from apps.playground import graph, timeline
-from apps.playground.run_view import RoundStory, RunStory, StepStory
+from apps.playground.run_story import RoundStory, RunStory, StepStory
 from apps.playground.run_view_builder import tell
 from apps.runs.types import RecordedEvent
 

@@ -31,7 +31,7 @@ from apps.engine.events import (
 )
 from apps.engine.usage import Cost
 from apps.playground.message_view import shown_calls, shown_images
-from apps.playground.run_view import (
+from apps.playground.run_story import (
     CLOSED_BY_US,
     OVER,
     CallView,

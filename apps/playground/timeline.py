@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from apps.playground.run_view import CallView, RunStory
+from apps.playground.run_story import CallView, RunStory
 
 MIN_SPAN_MS = 100
 MIN_BAR_PERCENT = 0.6

@@ -39,7 +39,7 @@ from apps.playground.forms import CompareForm, RunFilterForm, RunForm
 from apps.playground.pagination import LongPaginator
 from apps.playground.part_views import part_or_page
 from apps.playground.run_page import RunBody, compose
-from apps.playground.run_view import RunStory
+from apps.playground.run_story import RunStory
 from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
 from apps.playground.verification_text import verdict_of
 from apps.pools.models import TierName

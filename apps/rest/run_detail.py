@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from apps.engine.events import RunCompleted, RunCreated, RunFailed
 from apps.runs.models import Run
-from apps.runs.records.run_totals import RunTotals, StepTotals
+from apps.runs.records.run_view import RunView, StepView
 from apps.runs.selectors import run_events
 
 
@@ -19,12 +19,12 @@ class RunDetail:
     """Empty if it has been erased."""
     answer: str | None
     """None while it runs, and if it was stopped."""
-    steps: tuple[StepTotals, ...]
+    steps: tuple[StepView, ...]
 
 
 def tell(run: Run) -> RunDetail:
     """Read a run's entries once and return what they tell."""
-    prompt, tally = "", RunTotals()
+    prompt, tally = "", RunView()
     for recorded in run_events(run):
         if isinstance(recorded.event, RunCreated):
             prompt = recorded.event.prompt

@@ -25,7 +25,7 @@ from apps.runs.planning.model_resolver import parse_model, resolve
 from apps.runs.records.history import event_of, events_in, run_entries, run_events
 from apps.runs.records.projection import STATES
 from apps.runs.records.run_params import order_of, params_of
-from apps.runs.records.run_totals import RunTotals
+from apps.runs.records.run_view import RunView
 from apps.runs.records.search import SEARCHED, run_list
 from apps.runs.types import (
     Estimate,
@@ -114,16 +114,16 @@ def record_of(run: Run) -> RunRecord:
     events = [event_of(entry) for entry in entries if is_run_event(entry.action)]
     if not events or not isinstance(events[0], ev.RunCreated):
         raise NotFound(f"run {str(run.id)!r} has no record of what was asked")
-    tally = RunTotals()
+    view = RunView()
     for event in events:
-        tally.add(event)
+        view.add(event)
     params = params_of(events[0])
     return RunRecord(
         run_id=run.id,
         created_at=run.created_at,
         model=run.model,
         # The row may be older than the entries.
-        state=STATES[type(tally.end)] if tally.end else run.state,
+        state=STATES[type(view.end)] if view.end else run.state,
         source=run.source,
         prompt=events[0].prompt,
         messages=tuple(params.pop("messages", ())),
@@ -131,8 +131,8 @@ def record_of(run: Run) -> RunRecord:
         context=entries[0].context,
         api_key_id=run.api_key_id,
         user_id=run.user_id,
-        summary=None if tally.end is None else tally.summary(run.id),
-        error=_error_of(tally.end),
+        summary=None if view.end is None else view.summary(run.id),
+        error=_error_of(view.end),
     )
 
 

@@ -14,7 +14,7 @@ from apps.engine.events import RunCompleted
 from apps.engine.ports import CallParams
 from apps.engine.usage import Cost, Usage
 from apps.playground.comparison import difference
-from apps.playground.run_view import RunStory
+from apps.playground.run_story import RunStory
 from apps.runs import services
 from apps.runs.models import Run, RunState
 from apps.runs.types import RunOrder

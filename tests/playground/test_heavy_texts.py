@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from apps.playground import markdown
 from apps.playground.model_text import draw_at_once, draw_on_request, in_pieces
-from apps.playground.run_view import split_thinking
+from apps.playground.run_story import split_thinking
 from tests.playground import heavy, stories
 from tests.playground.conftest import record_run
 

@@ -4,7 +4,7 @@ import pytest
 
 from apps.engine.events import PlanKept, PlanRequested, RunResumed
 from apps.engine.usage import Cost, Usage
-from apps.playground.run_view import split_thinking
+from apps.playground.run_story import split_thinking
 from apps.playground.run_view_builder import CONTINUED, REPAIR, RIVAL, tell
 from tests.playground import stories
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from apps.playground.run_page import compose
-from apps.playground.run_view import RunStory
+from apps.playground.run_story import RunStory
 from apps.playground.run_view_builder import tell
 from apps.playground.timeline import lay_out
 from tests.playground import stories

@@ -13,7 +13,7 @@ import pytest
 from apps.engine import events as ev
 from apps.pools.models import Worker
 from apps.runs.models import Run, RunState
-from apps.runs.records.run_totals import RunTotals
+from apps.runs.records.run_view import RunView
 from apps.runs.selectors import run_events
 from apps.simulator.faults import faults
 from tests.runs.asking import planned
@@ -61,10 +61,10 @@ def wrong_with(said: Said) -> str:
     if any(word in said.text for word in ("Traceback", 'File "', "cdk_")):
         return "the answer shows the server's inside"
     run = Run.objects.across_teams().get(id=said.run_id)
-    tally, events = RunTotals(), events_of(said)
+    view, events = RunView(), events_of(said)
     for event in events:
-        tally.add(event)
-    end = tally.end
+        view.add(event)
+    end = view.end
     if end is None:
         return "the run has not ended"
     starts = sum(isinstance(e, ev.StepStarted | ev.PlanRequested) for e in events)
@@ -72,10 +72,10 @@ def wrong_with(said: Said) -> str:
     if starts != ends:
         return f"{starts} calls began and {ends} ended"
     row = (run.prompt_tokens, run.completion_tokens, run.cost_micros)
-    sums = (tally.usage.prompt_tokens, tally.usage.completion_tokens)
+    sums = (view.usage.prompt_tokens, view.usage.completion_tokens)
     told = (end.usage.prompt_tokens, end.usage.completion_tokens)
-    if not row == (*sums, tally.cost.micros) == (*told, end.cost_micros):
-        return f"row {row}, ledger {sums} {tally.cost}, end {told}"
+    if not row == (*sums, view.cost.micros) == (*told, end.cost_micros):
+        return f"row {row}, ledger {sums} {view.cost}, end {told}"
     if isinstance(end, ev.RunCompleted) and said.error is None:
         usage = said.usage
         if (usage["prompt_tokens"], usage["completion_tokens"]) != told:

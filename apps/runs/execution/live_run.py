@@ -178,7 +178,7 @@ class RunExecution:
             raise RunInterrupted(
                 f"run {self.id} was interrupted; it stays on record", retry_after_s=5
             )
-        return self._projection.tally.summary(self.id)
+        return self._projection.view.summary(self.id)
 
     # --- for the executor ------------------------------------------------------------
 
@@ -190,7 +190,7 @@ class RunExecution:
     @property
     def used_tokens(self) -> int:
         """Return the tokens of all calls that have ended."""
-        return self._projection.tally.usage.total_tokens
+        return self._projection.view.usage.total_tokens
 
     def start(self, equipment: ProcessServices) -> asyncio.Task[None]:
         """Begin on the running loop and return the task."""
@@ -303,8 +303,8 @@ class RunExecution:
         )
 
     async def _break_off(self, fault: Fault) -> None:
-        tally = self._projection.tally
-        sums = (tally.usage, tally.cost.micros, True, 0, 0)
+        view = self._projection.view
+        sums = (view.usage, view.cost.micros, True, 0, 0)
         end = ev.RunFailed(fault.code, fault.message, "", *sums)
         await self._recorder.record(end)
         self.event(end)

@@ -81,7 +81,7 @@ class LedgerRecorder:
             now = datetime.now(UTC)
             writes += hold.opening(self._order.team_id, self._run_id, now)
         if isinstance(events[-1], _ENDS):
-            writes += settling(self._run_id, self._projection.tally.cost.micros)
+            writes += settling(self._run_id, self._projection.view.cost.micros)
         return writes
 
     def _draft(self, event: ev.Event) -> EntryDraft:

@@ -17,7 +17,7 @@ from apps.core.plain_text import plain
 from apps.engine import events as ev
 from apps.runs.coordination.leases import Ownership
 from apps.runs.models import TITLE_CHARACTERS, RunState
-from apps.runs.records.run_totals import RunTotals, StepTotals
+from apps.runs.records.run_view import RunView, StepView
 from apps.runs.types import RunOrder
 
 _FIXED = (
@@ -113,7 +113,7 @@ class RunProjection:
         created_at: datetime,
         ownership: Ownership,
     ) -> None:
-        self.tally = RunTotals()
+        self.view = RunView()
         self._ownership = ownership
         self._key = (run_id, ownership.fence)
         self._run_id = run_id
@@ -127,8 +127,8 @@ class RunProjection:
     def replay(self, events: Sequence[ev.Event]) -> None:
         """Take events that have been recorded before."""
         for event in events:
-            self.tally.add(event)
-        self._steps |= {k for k, step in self.tally.steps.items() if step.is_over}
+            self.view.add(event)
+        self._steps |= {k for k, step in self.view.steps.items() if step.is_over}
         self._is_inserted = True
 
     def writes(self, events: Sequence[ev.Event]) -> tuple[RowWrite, ...]:
@@ -142,7 +142,7 @@ class RunProjection:
             if isinstance(event, ev.RunCreated):
                 self._pool = (event.pool, event.pool_version)
             is_news = is_news or not isinstance(event, _NO_NEWS)
-            step = self.tally.add(event)
+            step = self.view.add(event)
             if step is not None and step.is_over:
                 writes.append(self._step_write(step))
         if not self._is_inserted and self._order.idempotency_key:
@@ -184,10 +184,10 @@ class RunProjection:
         )
 
     def _changing(self) -> tuple[object, ...]:
-        now = datetime.now(UTC) if self.tally.end else None
-        return (*run_columns(self.tally), now)
+        now = datetime.now(UTC) if self.view.end else None
+        return (*run_columns(self.view), now)
 
-    def _step_write(self, step: StepTotals) -> RowWrite:
+    def _step_write(self, step: StepView) -> RowWrite:
         place = (step.round, step.index)
         if place in self._steps:
             values = (*step_columns(step), self._run_id, *place)
@@ -197,22 +197,22 @@ class RunProjection:
         return RowWrite(INSERT_STEP, values, phase=1)
 
 
-def run_columns(tally: RunTotals) -> tuple[object, ...]:
+def run_columns(view: RunView) -> tuple[object, ...]:
     """Return what the row of a run says by its events: the columns `CHANGING`."""
-    end = tally.end
-    states = [step.state for step in tally.steps.values()]
-    usage, cost = tally.usage, tally.cost
+    end = view.end
+    states = [step.state for step in view.steps.values()]
+    usage, cost = view.usage, view.cost
     failed = end if isinstance(end, ev.RunFailed) else None
     return (
         RUNNING if end is None else STATES[type(end)],
-        tally.planner,
-        _plan_json(tally.newest_plan),
+        view.planner,
+        _plan_json(view.newest_plan),
         len(states) - states.count("skipped"),
         states.count("completed"),
         usage.prompt_tokens,
         usage.completion_tokens,
-        tally.orchestration_usage.prompt_tokens,
-        tally.orchestration_usage.completion_tokens,
+        view.orchestration_usage.prompt_tokens,
+        view.orchestration_usage.completion_tokens,
         cost.micros,
         cost.has_unknown or bool(end and end.has_unknown_cost),
         end.latency_ms if end else None,
@@ -222,7 +222,7 @@ def run_columns(tally: RunTotals) -> tuple[object, ...]:
     )
 
 
-def step_columns(step: StepTotals) -> tuple[object, ...]:
+def step_columns(step: StepView) -> tuple[object, ...]:
     """Return what the row of a step that has ended says: the columns `STEP_COLUMNS`."""
     return (
         step.worker,
@@ -243,7 +243,7 @@ def title_of(prompt: str) -> str:
     return line[: TITLE_CHARACTERS - 1] + "…"
 
 
-def _plan_json(steps: Sequence[StepTotals]) -> str:
+def _plan_json(steps: Sequence[StepView]) -> str:
     return orjson.dumps(
         [{"worker": s.worker, "access": s.access, "state": s.state} for s in steps]
     ).decode()

@@ -35,7 +35,7 @@ from apps.runs.records.projection import (
     step_columns,
     title_of,
 )
-from apps.runs.records.run_totals import RunTotals
+from apps.runs.records.run_view import RunView
 from apps.runs.records.usage_checks import (
     NONE,
     DerivedDays,
@@ -182,16 +182,16 @@ def _check_run(
     days: DerivedDays,
     report: RowReport,
 ) -> None:
-    tally, faults = _differences(rows, story)
+    view, faults = _differences(rows, story)
     if faults:
         rows, story = _read_settled(team_id, rows.run["id"])
-        tally, faults = _differences(rows, story)
+        view, faults = _differences(rows, story)
     report.checked["runs"] += 1
     report.checked["steps"] += len(rows.steps)
     for fault in faults:
         report.blame(fault)
-    if tally is not None:
-        days.add(rows.run, tally)
+    if view is not None:
+        days.add(rows.run, view)
 
 
 def _read_settled(team_id: uuid.UUID, run_id: uuid.UUID) -> tuple[_Rows, _Story]:
@@ -210,36 +210,36 @@ def _read_rows(team_id: uuid.UUID, run_id: uuid.UUID) -> _Rows:
     return _Rows(run, _steps([run_id]).get(run_id, {}))
 
 
-def _differences(rows: _Rows, story: _Story) -> tuple[RunTotals | None, list[RowFault]]:
+def _differences(rows: _Rows, story: _Story) -> tuple[RunView | None, list[RowFault]]:
     """Return what the entries come to, and where the rows say something else."""
     name = f"run {rows.run['id']}"
     if not story.entries:
         why = NONE if story.has_texts else UNREADABLE
         return None, [RowFault(name, "entries", "a row", why)]
-    tally = RunTotals()
+    view = RunView()
     try:
         events = [recorded.event for recorded in events_in(story.entries)]
         for event in events:
-            tally.add(event)
+            view.add(event)
     except _READING_ERRORS:
         events = []
     if not events or not isinstance(events[0], ev.RunCreated):
         return None, [RowFault(name, "entries", "a row", UNREADABLE)]
-    derived = _derived(rows.run, story, events[0], tally)
+    derived = _derived(rows.run, story, events[0], view)
     faults = [
         _fault(name, column, rows.run[column], value)
         for column, value in derived.items()
-        if not _is_alike(column, rows.run[column], value, tally)
+        if not _is_alike(column, rows.run[column], value, view)
     ]
-    return tally, [*faults, *_step_faults(rows, tally)]
+    return view, [*faults, *_step_faults(rows, view)]
 
 
 def _derived(
-    run: Mapping[str, Any], story: _Story, created: ev.RunCreated, tally: RunTotals
+    run: Mapping[str, Any], story: _Story, created: ev.RunCreated, view: RunView
 ) -> dict[str, Any]:
     """Return the columns that can be told from the entries, as these tell them."""
     first, last = story.entries[0], story.entries[-1]
-    derived = dict(zip(CHANGING, run_columns(tally), strict=True))
+    derived = dict(zip(CHANGING, run_columns(view), strict=True))
     derived |= {
         "pool_name": created.pool,
         "pool_version": created.pool_version,
@@ -248,14 +248,14 @@ def _derived(
         "actor_id": first.actor.id,
         "actor_name": first.actor.display,
         "created_at": first.recorded_at,
-        "finished_at": last.recorded_at if tally.end else None,
+        "finished_at": last.recorded_at if view.end else None,
     }
     for column, kind in (("user_id", "user"), ("api_key_id", "api_key")):
         if run[column] is not None and first.actor.type == kind:
             derived[column] = uuid.UUID(first.actor.id)  # empty once they are deleted
-    if has_broken_off(tally):
+    if has_broken_off(view):
         derived = {k: v for k, v in derived.items() if k not in UNRECORDED}
-        derived |= totals(tally)
+        derived |= totals(view)
     if not story.has_texts:
         del derived["title"], derived["error_message"]
     elif not created.prompt and not run["error_message"]:
@@ -263,20 +263,20 @@ def _derived(
     return derived
 
 
-def _is_alike(column: str, stored: Any, derived: Any, tally: RunTotals) -> bool:
+def _is_alike(column: str, stored: Any, derived: Any, view: RunView) -> bool:
     if column == "plan":
-        return _is_same_plan(stored, orjson.loads(derived), tally)
+        return _is_same_plan(stored, orjson.loads(derived), view)
     if isinstance(stored, datetime) and isinstance(derived, datetime):
         return abs(stored - derived) <= NEAR
     return bool(stored == derived)
 
 
-def _is_same_plan(stored: Any, derived: Any, tally: RunTotals) -> bool:
+def _is_same_plan(stored: Any, derived: Any, view: RunView) -> bool:
     """Compare the small graphs.
 
     Of a run that executes, or was given up, its row need not know what has been begun.
     """
-    end = tally.end
+    end = view.end
     if end is None:
         return True
     is_given_up = isinstance(end, ev.RunFailed) and not end.latency_ms
@@ -287,9 +287,9 @@ def _is_same_plan(stored: Any, derived: Any, tally: RunTotals) -> bool:
     return bool(stored == derived)
 
 
-def _step_faults(rows: _Rows, tally: RunTotals) -> Iterator[RowFault]:
+def _step_faults(rows: _Rows, view: RunView) -> Iterator[RowFault]:
     derived = {
-        place: step_columns(step) for place, step in tally.steps.items() if step.is_over
+        place: step_columns(step) for place, step in view.steps.items() if step.is_over
     }
     for place in sorted(rows.steps.keys() | derived.keys()):
         name = f"step {place[0]}.{place[1]} of run {rows.run['id']}"

@@ -16,7 +16,7 @@ from apps.audit.rows import RowFault, RowReport
 from apps.engine import events as ev
 from apps.runs.coordination.fail_run import BROKEN
 from apps.runs.models import UsageDay
-from apps.runs.records.run_totals import RunTotals, StepTotals
+from apps.runs.records.run_view import RunView, StepView
 from apps.runs.types import UsageGroup
 from apps.runs.usage.report import BEGIN, Slot, Sums, add_sums
 
@@ -37,29 +37,29 @@ class DerivedDays:
     """The first day on which it did."""
     slots: dict[Slot, Sums] = field(default_factory=dict)
 
-    def add(self, run: Mapping[str, Any], tally: RunTotals) -> None:
+    def add(self, run: Mapping[str, Any], view: RunView) -> None:
         """Count a run by what its entries say."""
         day = run["created_at"].astimezone(UTC).date()
         self.first = min(self.first or day, day)
         if day in self.kept:
-            for slot, sums in _slots_of(day, run, tally).items():
+            for slot, sums in _slots_of(day, run, view).items():
                 add_sums(self.slots, slot, sums)
 
 
-def has_broken_off(tally: RunTotals) -> bool:
+def has_broken_off(view: RunView) -> bool:
     """Say whether a commit may have been refused before the run's end.
 
     Then its row and its last entry count what it had used by then, and the entries
     before only what came on record.
     """
-    return isinstance(tally.end, ev.RunFailed) and tally.end.code == BROKEN.code
+    return isinstance(view.end, ev.RunFailed) and view.end.code == BROKEN.code
 
 
-def totals(tally: RunTotals) -> dict[str, int]:
+def totals(view: RunView) -> dict[str, int]:
     """Return what a run used."""
-    usage, micros = tally.usage, tally.cost.micros
-    if tally.end is not None and has_broken_off(tally):
-        usage, micros = tally.end.usage, tally.end.cost_micros
+    usage, micros = view.usage, view.cost.micros
+    if view.end is not None and has_broken_off(view):
+        usage, micros = view.end.usage, view.end.cost_micros
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -121,15 +121,15 @@ def _stored_slots(team_id: uuid.UUID, kept: Collection[date]) -> dict[Slot, Sums
     return found
 
 
-def _slots_of(day: date, run: Mapping[str, Any], tally: RunTotals) -> dict[Slot, Sums]:
+def _slots_of(day: date, run: Mapping[str, Any], view: RunView) -> dict[Slot, Sums]:
     """Return what a run counts in the sums of its day."""
     of_run = Sums(
         1,
-        int(isinstance(tally.end, ev.RunFailed)),
+        int(isinstance(view.end, ev.RunFailed)),
         unknown_costs=int(
-            tally.cost.has_unknown or bool(tally.end and tally.end.has_unknown_cost)
+            view.cost.has_unknown or bool(view.end and view.end.has_unknown_cost)
         ),
-        **totals(tally),
+        **totals(view),
     )
     owners: dict[UsageGroup, uuid.UUID | None] = {
         "member": run["user_id"],
@@ -138,14 +138,14 @@ def _slots_of(day: date, run: Mapping[str, Any], tally: RunTotals) -> dict[Slot,
     slots = {Slot(day, "day", ""): of_run}
     for group, owner in owners.items():
         slots[Slot(day, group, owner.hex if owner else "")] = of_run
-    for step in tally.steps.values():
+    for step in view.steps.values():
         if step.state in _CALLED:
             slot = Slot(day, "worker", step.worker)
             add_sums(slots, slot, _sums_of(step, is_first=slot not in slots))
     return slots
 
 
-def _sums_of(step: StepTotals, *, is_first: bool) -> Sums:
+def _sums_of(step: StepView, *, is_first: bool) -> Sums:
     """Return what a step counts for its worker; the run counts once."""
     return Sums(
         int(is_first),

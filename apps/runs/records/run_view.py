@@ -18,7 +18,7 @@ Outcome = ev.PlanReplied | ev.PlanCallFailed | ev.StepAttemptFailed | ev.StepCom
 
 
 @dataclass(slots=True)
-class StepTotals:
+class StepView:
     """One step so far."""
 
     round: int
@@ -39,11 +39,11 @@ class StepTotals:
         return self.state in {"completed", "failed", "skipped"}
 
 
-class RunTotals:
+class RunView:
     """One run so far."""
 
     def __init__(self) -> None:
-        self.steps: dict[tuple[int, int], StepTotals] = {}
+        self.steps: dict[tuple[int, int], StepView] = {}
         self.planner = ""
         self.rounds = 0
         self.usage = Usage()
@@ -54,7 +54,7 @@ class RunTotals:
         self.orchestration_cost = Cost()
         self.end: ev.RunCompleted | ev.RunFailed | ev.RunCancelled | None = None
 
-    def add(self, event: ev.Event) -> StepTotals | None:
+    def add(self, event: ev.Event) -> StepView | None:
         """Take an event; return the step it is about, if it is about one."""
         match event:
             case ev.PlanAccepted():
@@ -79,14 +79,14 @@ class RunTotals:
         return None
 
     @property
-    def newest_plan(self) -> list[StepTotals]:
+    def newest_plan(self) -> list[StepView]:
         """Return the steps of the newest plan."""
         return [s for s in self.steps.values() if s.round == self.rounds - 1]
 
     @property
     def answering_worker(self) -> str:
         """Return who wrote the answer that stands; empty if there is none."""
-        finals: dict[int, StepTotals] = {}
+        finals: dict[int, StepView] = {}
         for step in self.steps.values():
             finals[step.round] = step
         for round_ in sorted(finals, reverse=True):
@@ -129,7 +129,7 @@ class RunTotals:
         self.rounds = event.round + 1
         parts = zip(event.workers, event.subtasks, event.access, strict=True)
         for index, (worker, subtask, access) in enumerate(parts):
-            self.steps[event.round, index] = StepTotals(
+            self.steps[event.round, index] = StepView(
                 event.round, index, worker, subtask, access
             )
 
@@ -140,7 +140,7 @@ class RunTotals:
         | ev.StepCompleted
         | ev.StepFailed
         | ev.StepSkipped,
-    ) -> StepTotals:
+    ) -> StepView:
         step = self.steps[event.round, event.step]
         match event:
             case ev.StepStarted():
