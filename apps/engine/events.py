@@ -261,22 +261,17 @@ class RunCancelled:
     overhead_ms: int
 
 
-Event = (
-    RunCreated
-    | RunResumed
-    | PlanRequested
+PlanEvent = (
+    PlanRequested
     | PlanReplied
     | PlanCallFailed
     | PlanRejectedEvent
     | PlanAccepted
     | PlanKept
-    | StepStarted
-    | StepAttemptFailed
-    | StepCompleted
-    | StepFailed
-    | StepSkipped
-    | RunCompleted
-    | RunFailed
-    | RunCancelled
 )
+StepEvent = StepStarted | StepAttemptFailed | StepCompleted | StepFailed | StepSkipped
+RunEnd = RunCompleted | RunFailed | RunCancelled
+CallOutcome = PlanReplied | PlanCallFailed | StepAttemptFailed | StepCompleted
+"""Events that end a call: they carry its usage and cost."""
+Event = RunCreated | RunResumed | PlanEvent | StepEvent | RunEnd
 ALL_EVENTS: tuple[type[Event], ...] = Event.__args__

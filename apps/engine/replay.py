@@ -129,7 +129,7 @@ class ReplayedRun:
     plan_failures: int = 0
     """Rejected or failed answers among them."""
     rejections: list[Rejection] = field(default_factory=list)
-    end: ev.RunCompleted | ev.RunFailed | ev.RunCancelled | None = None
+    end: ev.RunEnd | None = None
     unknown_calls: int = 0
 
 
@@ -170,15 +170,7 @@ class _Reader:
             case _:
                 self._read_plan(event)
 
-    def _read_plan(
-        self,
-        event: ev.PlanRequested
-        | ev.PlanReplied
-        | ev.PlanCallFailed
-        | ev.PlanRejectedEvent
-        | ev.PlanAccepted
-        | ev.PlanKept,
-    ) -> None:
+    def _read_plan(self, event: ev.PlanEvent) -> None:
         match event:
             case ev.PlanRequested():
                 self._open.add((event.round, PLANNING, event.attempt))
@@ -198,14 +190,7 @@ class _Reader:
             case ev.PlanKept():
                 self.state.is_kept = True
 
-    def _read_step(
-        self,
-        event: ev.StepStarted
-        | ev.StepAttemptFailed
-        | ev.StepCompleted
-        | ev.StepFailed
-        | ev.StepSkipped,
-    ) -> None:
+    def _read_step(self, event: ev.StepEvent) -> None:
         now = self._round(event.round)
         match event:
             case ev.StepStarted():
@@ -249,14 +234,7 @@ class _Reader:
             )
         return self.state.rounds[number]
 
-    def _settle(
-        self,
-        step: int,
-        event: ev.PlanReplied
-        | ev.PlanCallFailed
-        | ev.StepAttemptFailed
-        | ev.StepCompleted,
-    ) -> None:
+    def _settle(self, step: int, event: ev.CallOutcome) -> None:
         call = (event.round, step, event.attempt)
         if call not in self._open:
             raise HistoryMismatch(f"{event.action} without a start: {call!r}")

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from apps.audit.types import Actor
 from apps.budgets.rate_limits import TokenMeter
-from apps.engine.events import Event, RunCancelled, RunCompleted, RunFailed
+from apps.engine.events import Event, RunCancelled, RunEnd
 from apps.engine.ports import CallParams, Messages, Progress
 from apps.engine.usage import Cost, Usage
 
@@ -116,7 +116,7 @@ class RunSummary:
     """A finished run, from its events alone."""
 
     run_id: uuid.UUID
-    end: RunCompleted | RunFailed | RunCancelled
+    end: RunEnd
     steps: tuple[StepSummary, ...]
     planner: str
     orchestration_usage: Usage

@@ -31,9 +31,6 @@ _BY_CALLER = frozenset({ev.RunCreated.action, ev.RunCancelled.action})
 """What a person or key does; everything else the service does for them."""
 
 
-_ENDS = (ev.RunCompleted, ev.RunFailed, ev.RunCancelled)
-
-
 class LedgerRecorder:
     """Records one run's events in its team's chain, with the rows they change."""
 
@@ -80,7 +77,7 @@ class LedgerRecorder:
             self._is_held = True
             now = datetime.now(UTC)
             writes += hold.opening(self._order.team_id, self._run_id, now)
-        if isinstance(events[-1], _ENDS):
+        if isinstance(events[-1], ev.RunEnd):
             writes += settling(self._run_id, self._projection.view.cost.micros)
         return writes
 

@@ -38,15 +38,7 @@ KEPT_BACK = frozenset({"messages"})
 END = '{"type":"end"}'
 NORMAL, FAULT, RESTART = 1000, 1011, 1012
 """Close codes. Source: RFC 6455, section 7.4, and the registry it set up."""
-ENDS_OF_CALLS = frozenset(
-    each.action
-    for each in (
-        ev.StepCompleted,
-        ev.StepAttemptFailed,
-        ev.PlanReplied,
-        ev.PlanCallFailed,
-    )
-)
+ENDS_OF_CALLS = frozenset(each.action for each in ev.CallOutcome.__args__)
 RECORDED, PIECES = "run.recorded", "run.pieces"
 Message = Mapping[str, Any]
 Texts = Mapping[CallKey, Iterable[str]]

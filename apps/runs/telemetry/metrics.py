@@ -80,9 +80,7 @@ class RunCounter:
             count(self._tier, signal)
 
 
-def count_end(
-    tier: str, event: ev.RunCompleted | ev.RunFailed | ev.RunCancelled
-) -> None:
+def count_end(tier: str, event: ev.RunEnd) -> None:
     """Count the end of a run."""
     ENDED.add(tier, event.action[4:])  # without its "run."
     if event.latency_ms:  # 0: the run broke off, and nobody knows

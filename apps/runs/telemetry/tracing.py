@@ -37,8 +37,6 @@ LOST = "unknown"
 CLOSE_MS = 5_000
 """How long closing waits for the collector."""
 
-End = ev.RunCompleted | ev.RunFailed | ev.RunCancelled
-
 
 class Tracing:
     """Traces the runs of one process."""
@@ -160,14 +158,7 @@ class RunTrace:
         )
         self._calls[place] = span, began
 
-    def _end(
-        self,
-        place: CallKey,
-        event: ev.StepCompleted
-        | ev.StepAttemptFailed
-        | ev.PlanReplied
-        | ev.PlanCallFailed,
-    ) -> None:
+    def _end(self, place: CallKey, event: ev.CallOutcome) -> None:
         span, began = self._calls.pop(place, (None, 0))
         if span is None:
             return
@@ -185,7 +176,7 @@ class RunTrace:
         else:
             span.end(ended)
 
-    def _close(self, event: End) -> None:
+    def _close(self, event: ev.RunEnd) -> None:
         for place in list(self._calls):
             self._fail(self._calls.pop(place)[0], LOST)
         self._root.set_attributes(_spent(event))
