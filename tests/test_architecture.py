@@ -46,7 +46,8 @@ ALSO_OPEN = {
     "apps.runs.planning.model_resolver",  # model names
     "apps.runs.coordination.site_status",  # for metrics and the operator
     "apps.runs.telemetry.tracing",  # its packages are looked for at start
-    "apps.runs.records.run_view",  # sums and steps of a run
+    "apps.runs.records.round_view",  # rounds, steps and calls of a run
+    "apps.runs.records.run_view",  # the read model of a run
     "apps.gateway.app",
     "apps.gateway.batches.driver",  # opened and closed by the process
     "apps.web.request_context",  # what entries say of a request

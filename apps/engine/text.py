@@ -7,6 +7,8 @@ import re
 OPEN = "<think>"
 CLOSE = "</think>"
 _BLOCK = re.compile(f"{OPEN}.*?{CLOSE}", re.DOTALL)
+_THINKING = re.compile(r"(?:\A|<think>)((?:(?!<think>).)*?)</think>", re.DOTALL)
+"""The thinking in a block; some servers swallow the first opening tag."""
 FENCE = "```"
 FENCED_AS = "json"
 
@@ -69,6 +71,11 @@ def strip_thinking(text: str) -> str:
         text = tail
     think_filter = ThinkFilter()
     return think_filter.feed(text) + think_filter.flush()
+
+
+def thinking_in(text: str) -> str:
+    """Return the thinking inside the `<think>` blocks of `text`; empty: none."""
+    return "\n\n".join(part.strip() for part in _THINKING.findall(text))
 
 
 def without_fences(text: str) -> str:

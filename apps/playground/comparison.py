@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 from apps.playground.run_page import RunBody, compose
-from apps.playground.run_story import RunStory
 from apps.runs.models import Run
 from apps.runs.planning.model_resolver import direct_worker
+from apps.runs.records.run_view import RunView
 from apps.runs.selectors import run_events
 from apps.web import formats
 
@@ -34,7 +34,7 @@ class Side:
     """first or second: its name when nothing else tells the two apart."""
 
     @property
-    def story(self) -> RunStory:
+    def story(self) -> RunView:
         """Return what happened in the run."""
         return self.body.story
 
@@ -46,11 +46,7 @@ class Side:
     @property
     def plan(self) -> list[dict[str, Any]]:
         """Return the last plan as the small drawing takes it."""
-        planned = [round_ for round_ in self.story.rounds if round_.steps]
-        return [
-            {"worker": step.worker, "access": step.access, "state": step.state}
-            for step in (planned[-1].steps if planned else ())
-        ]
+        return self.story.plan_drawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +85,7 @@ class Comparison:
         return difference((left, self.left.story), (right, self.right.story))
 
 
-Named = tuple[str, RunStory]
+Named = tuple[str, RunView]
 """A run with what it is called in a sentence."""
 
 
@@ -115,9 +111,10 @@ def difference(left: Named, right: Named) -> tuple[str, ...]:
 def _ratios(left: Named, right: Named) -> str:
     (name, mine), (other_name, other) = left, right
     parts = [_part(mine.latency_ms or 0, other.latency_ms or 0, "time")]
-    if not (mine.cost.has_unknown or other.cost.has_unknown):
-        parts.append(_part(mine.cost.micros, other.cost.micros, "cost"))
-    parts.append(_part(mine.usage.total_tokens, other.usage.total_tokens, "tokens"))
+    if not (mine.total_cost.has_unknown or other.total_cost.has_unknown):
+        parts.append(_part(mine.total_cost.micros, other.total_cost.micros, "cost"))
+    tokens = (mine.total_usage.total_tokens, other.total_usage.total_tokens)
+    parts.append(_part(*tokens, "tokens"))
     known = [part for part in parts if part]
     if not known:
         return f"There is nothing to compare {name} and {other_name} by."
@@ -146,15 +143,15 @@ def times(mine: int, other: int) -> str:
 def _costs(left: Named, right: Named) -> list[str]:
     """Return what is to be said of costs that have no ratio."""
     (name, mine), (other_name, other) = left, right
-    unknown = [name for name, story in (left, right) if story.cost.has_unknown]
+    unknown = [name for name, story in (left, right) if story.total_cost.has_unknown]
     if unknown:
         who = " and of ".join(unknown)
         return [f"The cost of {who} is unknown, so costs are not compared."]
-    if mine.cost.micros and other.cost.micros:
+    if mine.total_cost.micros and other.total_cost.micros:
         return []
-    if mine.cost == other.cost:
+    if mine.total_cost == other.total_cost:
         return ["Both cost nothing."]
-    costs = [_price(story.cost.micros) for story in (mine, other)]
+    costs = [_price(story.total_cost.micros) for story in (mine, other)]
     return [f"{_sentence(name)} cost {costs[0]}, {other_name} {costs[1]}."]
 
 

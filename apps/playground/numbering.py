@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from apps.playground.run_story import RoundStory
+from apps.runs.records.round_view import RoundView
 
 _LIST = re.compile(r'model_id["\']?\s*[:=]\s*\[([^\]]{0,2000})\]')
 _EACH = re.compile(r'"worker"\s*:\s*(\d{1,6})\b')
@@ -20,7 +20,7 @@ Legend = list[tuple[str, str]]
 """Pairs of a number as it was written and its meaning."""
 
 
-def models_of(round_: RoundStory) -> Legend:
+def models_of(round_: RoundView) -> Legend:
     """Return which workers the models of a plan are, in the order of their numbers.
 
     Read out of what the conductor wrote; only models that the plan uses are known.
@@ -36,7 +36,7 @@ def models_of(round_: RoundStory) -> Legend:
     return [(f"Model {number}", known[number]) for number in sorted(known)]
 
 
-def agents_of(round_: RoundStory, access: Sequence[int]) -> Legend:
+def agents_of(round_: RoundView, access: Sequence[int]) -> Legend:
     """Return the steps that the agents in a step's prompt stand for."""
     steps = {step.index: step for step in round_.steps}
     return [

@@ -15,10 +15,10 @@ from apps.core.errors import NotFound
 from apps.playground.message_view import shown_messages
 from apps.playground.model_text import draw_on_request
 from apps.playground.numbering import Legend, agents_of, models_of
-from apps.playground.run_story import CallView, RunStory
-from apps.playground.run_view_builder import tell
 from apps.runs.models import Run
-from apps.runs.selectors import access_run, run_events
+from apps.runs.records.round_view import CallView
+from apps.runs.records.run_view import RunView
+from apps.runs.selectors import access_run, run_view
 from apps.web.team_access import TeamRequest, page, team_view
 
 PARTIAL = "X-Partial"
@@ -40,7 +40,7 @@ def plan_context(
 ) -> HttpResponseBase:
     """Show what the conductor was asked in a round, and what it wrote."""
     run = access_run(team_id=request.team.id, run_id=run_id)
-    found = next((r for r in _story(run).rounds if r.index == round), None)
+    found = next((r for r in run_view(run).rounds if r.index == round), None)
     if found is None:
         raise NotFound(f"this run has no round {round + 1}")
     title = f"Conductor, round {found.number}"
@@ -55,7 +55,7 @@ def step_context(
 ) -> HttpResponseBase:
     """Show exactly what the worker of a step was sent, attempt by attempt."""
     run = access_run(team_id=request.team.id, run_id=run_id)
-    story = _story(run)
+    story = run_view(run)
     found = next((s for s in story.steps if (s.round, s.index) == (round, step)), None)
     if found is None:
         raise NotFound(f"this run has no step {step + 1} in round {round + 1}")
@@ -71,7 +71,7 @@ def step_context(
 def run_text(request: TeamRequest, run_id: uuid.UUID, part: str) -> HttpResponseBase:
     """Show one text of a run formatted, as far as one request may take the time."""
     run = access_run(team_id=request.team.id, run_id=run_id)
-    title, text = _texts(_story(run)).get(part, ("", ""))
+    title, text = _texts(run_view(run)).get(part, ("", ""))
     if not text:
         raise NotFound("this run has no such text, or the text has been erased")
     anchor = "run-answer" if part == ANSWER else part
@@ -89,19 +89,15 @@ def run_text(request: TeamRequest, run_id: uuid.UUID, part: str) -> HttpResponse
     return page(request, part_or_page(request, "text"), context)
 
 
-def _texts(story: RunStory) -> dict[str, tuple[str, str]]:
+def _texts(story: RunView) -> dict[str, tuple[str, str]]:
     """Return the texts that models wrote in a run, with titles, by their parts."""
-    texts = {ANSWER: ("Answer", story.answer)}
+    texts = {ANSWER: ("Answer", story.answer or "")}
     for round_ in story.rounds:
         title = f"Conductor, round {round_.number}: reasoning"
         texts[f"plan-{round_.key}"] = (title, round_.reasoning)
     for step in story.steps:
         texts[f"step-{step.key}"] = (f"Step {step.number}, {step.worker}", step.text)
     return texts
-
-
-def _story(run: Run) -> RunStory:
-    return tell(run_events(run))
 
 
 def _context_page(

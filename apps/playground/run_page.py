@@ -1,4 +1,4 @@
-"""What `_run_body.html` needs, put together: story, drawings, time line.
+"""What `_run_body.html` needs, put together: the run, drawings, time line.
 
 The same value feeds the first page and every live update, so both look the same.
 """
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from apps.playground import graph, timeline
-from apps.playground.run_story import RoundStory, RunStory, StepStory
-from apps.playground.run_view_builder import tell
+from apps.playground.question import Question, question_of
+from apps.runs.records.round_view import RoundView, StepView
+from apps.runs.records.run_view import RunView, fold
 from apps.runs.types import RecordedEvent
 
 
@@ -20,7 +21,7 @@ from apps.runs.types import RecordedEvent
 class DrawnStep:
     """A step with its place in the drawing."""
 
-    step: StepStory
+    step: StepView
     node: graph.Node
 
 
@@ -28,7 +29,7 @@ class DrawnStep:
 class DrawnRound:
     """A round with its drawing."""
 
-    round: RoundStory
+    round: RoundView
     layout: graph.Layout
     nodes: tuple[DrawnStep, ...]
 
@@ -43,9 +44,21 @@ class RunBody:
     """Everything the partials of a run read."""
 
     run_id: uuid.UUID
-    story: RunStory
+    story: RunView
+    question: Question
     rounds: tuple[DrawnRound, ...]
     timeline: timeline.Timeline
+
+    @property
+    def writing(self) -> str:
+        """Return the calls in flight by round, step and attempt, as the pages' script
+        names them: `0-:1` is the conductor's, `0-2:1` one of step 3.
+        """
+        rounds, steps = self.story.rounds, self.story.steps
+        calls = [(f"{round_.key}-", call) for round_ in rounds for call in round_.calls]
+        calls += [(step.key, call) for step in steps for call in step.calls]
+        flying = [(key, call) for key, call in calls if call.state == "running"]
+        return " ".join(f"{key}:{call.number}" for key, call in flying)
 
     @property
     def busy_ms(self) -> int:
@@ -63,16 +76,17 @@ def compose(
     run_id: uuid.UUID, recorded: Sequence[RecordedEvent], now: datetime
 ) -> RunBody:
     """Return the body of a run's page as of `now`."""
-    story = tell(recorded)
+    story = fold(recorded)
     return RunBody(
         run_id=run_id,
         story=story,
+        question=question_of(story.params),
         rounds=tuple(_drawn(round_) for round_ in story.rounds),
         timeline=timeline.lay_out(story, now),
     )
 
 
-def _drawn(round_: RoundStory) -> DrawnRound:
+def _drawn(round_: RoundView) -> DrawnRound:
     layout = graph.lay_out([step.access for step in round_.steps])
     pairs = zip(round_.steps, layout.nodes, strict=True)
     return DrawnRound(round_, layout, tuple(DrawnStep(s, n) for s, n in pairs))

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from apps.playground.run_story import CallView, RunStory
+from apps.runs.records.round_view import CallView
+from apps.runs.records.run_view import RunView
 
 MIN_SPAN_MS = 100
 MIN_BAR_PERCENT = 0.6
@@ -55,7 +56,7 @@ class Timeline:
     span_ms: int
 
 
-def lay_out(story: RunStory, now: datetime) -> Timeline:
+def lay_out(story: RunView, now: datetime) -> Timeline:
     """Return the time line; calls that still run reach to `now`."""
     if story.created_at is None:
         return Timeline((), (), MIN_SPAN_MS)
@@ -69,7 +70,7 @@ def lay_out(story: RunStory, now: datetime) -> Timeline:
     return Timeline(tuple(bars), _ticks(span), span)
 
 
-def _calls(story: RunStory) -> list[tuple[CallView, str, str]]:
+def _calls(story: RunView) -> list[tuple[CallView, str, str]]:
     rows = [
         (call, "Conductor", f"plan-{round_.index}")
         for round_ in story.rounds
@@ -84,7 +85,7 @@ def _calls(story: RunStory) -> list[tuple[CallView, str, str]]:
 
 
 def _bar(
-    story: RunStory, span: int, call: CallView, end: datetime, label: str, anchor: str
+    story: RunView, span: int, call: CallView, end: datetime, label: str, anchor: str
 ) -> TimelineBar:
     start_ms = _between(story.created_at or end, call.started_at)
     length = call.latency_ms

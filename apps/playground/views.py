@@ -39,12 +39,12 @@ from apps.playground.forms import CompareForm, RunFilterForm, RunForm
 from apps.playground.pagination import LongPaginator
 from apps.playground.part_views import part_or_page
 from apps.playground.run_page import RunBody, compose
-from apps.playground.run_story import RunStory
 from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
 from apps.playground.verification_text import verdict_of
 from apps.pools.models import TierName
 from apps.runs.admission import ordered_by, run_admit
 from apps.runs.models import TITLE_CHARACTERS
+from apps.runs.records.run_view import RunView
 from apps.runs.selectors import (
     SEARCHED,
     access_run,
@@ -87,7 +87,7 @@ def index(request: TeamRequest) -> HttpResponseBase:
     context = {
         "section": "playground",
         "pools": pools,
-        "chosen": _settings_of(source.story if source else RunStory(), pools),
+        "chosen": _settings_of(source.story if source else RunView(), pools),
         "samples": samples,
         "languages": ("curl", "python", "javascript"),
         "prompt": source.story.prompt if source else _sample(request, samples),
@@ -367,7 +367,7 @@ def _is_simulated(pools: list[PoolChoice]) -> bool:
     return bool(pools) and pools[0].is_simulated
 
 
-def _settings_of(story: RunStory, pools: list[PoolChoice]) -> dict[str, Any]:
+def _settings_of(story: RunView, pools: list[PoolChoice]) -> dict[str, Any]:
     names = [pool.name for pool in pools]
     pool = story.pool if story.pool in names else next(iter(names), "")
     tiers = next((each.tier_names for each in pools if each.name == pool), TIERS)

@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from apps.core.errors import NotFound
 from apps.engine import events as ev
-from apps.engine.codec import is_run_event
 from apps.engine.ports import CallParams
 from apps.pools.models import Worker
 from apps.pools.selectors import pool_snapshot, worker_health
@@ -23,13 +22,11 @@ from apps.runs.models import Run, RunState, Step
 from apps.runs.planning.cost_estimates import price_range
 from apps.runs.planning.model_resolver import parse_model, resolve
 from apps.runs.records.history import event_of, events_in, run_entries, run_events
-from apps.runs.records.projection import STATES
 from apps.runs.records.run_params import order_of, params_of
-from apps.runs.records.run_view import RunView
+from apps.runs.records.run_view import RunView, fold
 from apps.runs.records.search import SEARCHED, run_list
 from apps.runs.types import (
     Estimate,
-    RunError,
     RunRecord,
     UsageGroup,
     UsageRow,
@@ -52,6 +49,7 @@ __all__ = [
     "run_is_over",
     "run_list",
     "run_record",
+    "run_view",
     "usage_by",
     "worker_calls",
     "worker_healths",
@@ -63,7 +61,6 @@ ENOUGH_PAST_RUNS = 5
 WATCHED = timedelta(days=1)
 """How far back a worker's health looks."""
 NO_CALLS = WorkerCalls(0, 0, None)
-CANCELLED = "cancelled"
 TOOL_CALLS = "tool_calls"
 """How an answer ends that wants tools called."""
 WATCHED_RUNS = 1_000
@@ -111,41 +108,31 @@ def run_record(team_id: uuid.UUID, run_id: uuid.UUID) -> RunRecord:
 def record_of(run: Run) -> RunRecord:
     """Return what the ledger tells of a run. Raises: NotFound if it tells nothing."""
     entries = run_entries(run)
-    events = [event_of(entry) for entry in entries if is_run_event(entry.action)]
-    if not events or not isinstance(events[0], ev.RunCreated):
+    recorded = events_in(entries)
+    if not recorded or not isinstance(recorded[0].event, ev.RunCreated):
         raise NotFound(f"run {str(run.id)!r} has no record of what was asked")
-    view = RunView()
-    for event in events:
-        view.add(event)
-    params = params_of(events[0])
+    view, params = fold(recorded), params_of(recorded[0].event)
     return RunRecord(
         run_id=run.id,
         created_at=run.created_at,
         model=run.model,
         # The row may be older than the entries.
-        state=STATES[type(view.end)] if view.end else run.state,
+        state=view.state if view.is_over else run.state,
         source=run.source,
-        prompt=events[0].prompt,
+        prompt=view.prompt,
         messages=tuple(params.pop("messages", ())),
         params=params,
         context=entries[0].context,
         api_key_id=run.api_key_id,
         user_id=run.user_id,
-        summary=None if view.end is None else view.summary(run.id),
-        error=_error_of(view.end),
+        summary=view.summary(run.id) if view.is_over else None,
+        error=view.error,
     )
 
 
-def _error_of(
-    end: ev.RunCompleted | ev.RunFailed | ev.RunCancelled | None,
-) -> RunError | None:
-    match end:
-        case ev.RunFailed():
-            return RunError(end.code, end.message)
-        case ev.RunCancelled():
-            return RunError(CANCELLED, end.reason)
-        case _:
-            return None
+def run_view(run: Run) -> RunView:
+    """Return the read model of a run, from its ledger entries."""
+    return fold(run_events(run))
 
 
 def asking_worker(team_id: uuid.UUID, run_id: uuid.UUID) -> str:

@@ -277,7 +277,8 @@ def chained() -> list[RecordedEvent]:
     recording = Recording().at(0, created())
     recording.at(10, PlanRequested(0, 1, messages("Plan."))).at(700, replied(ms=680))
     plan = accepted((), (0,), (0,), (0, 2), (0, 2, 3), skipped=(1,))
-    recording.at(710, plan).at(715, started(0, "claude-sonnet-4"))
+    skipped = StepSkipped(0, 1, "the answer does not depend on it")
+    recording.at(710, plan, skipped).at(715, started(0, "claude-sonnet-4"))
     recording.at(2000, completed(0, "claude-sonnet-4", "Facts.", ms=1280))
     return recording.at(2010, started(2, "gemini-2.5-pro")).entries
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 import pytest
 from django.urls import reverse
 
-from apps.engine.events import RunCompleted
+from apps.engine.events import RunCancelled, RunCompleted, RunFailed
 from apps.engine.ports import CallParams
-from apps.engine.usage import Cost, Usage
+from apps.engine.usage import Usage
 from apps.playground.comparison import difference
-from apps.playground.run_story import RunStory
 from apps.runs import services
 from apps.runs.models import Run, RunState
+from apps.runs.records.run_view import RunView
 from apps.runs.types import RunOrder
 from tests.factories import PoolFactory
 from tests.playground import stories
@@ -243,13 +243,17 @@ class Numbers:
     tokens: int = 100
     state: str = "completed"
 
-    def story(self) -> RunStory:
-        return RunStory(
-            state=self.state,
-            latency_ms=None if self.state == "running" else self.ms,
-            cost=Cost(self.micros or 0, has_unknown=self.micros is None),
-            usage=Usage(self.tokens, 0),
-        )
+    def story(self) -> RunView:
+        view = RunView()
+        usage, cost = Usage(self.tokens, 0), (self.micros or 0, self.micros is None)
+        sums = (usage, *cost, self.ms, 0)
+        if self.state == "completed":
+            view.add(RunCompleted("", "stop", *sums))
+        elif self.state == "failed":
+            view.add(RunFailed("worker_failed", "", "", *sums))
+        elif self.state == "cancelled":
+            view.add(RunCancelled("", *sums))
+        return view
 
 
 ONE = Numbers()

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
+from apps.engine.text import strip_thinking, thinking_in
 from apps.playground import markdown
 from apps.playground.model_text import draw_at_once, draw_on_request, in_pieces
-from apps.playground.run_story import split_thinking
 from tests.playground import heavy, stories
 from tests.playground.conftest import record_run
 
@@ -48,7 +48,7 @@ def test_what_is_not_formatted_is_there_as_plain_text(name, draw):
 def test_t3_text_of_many_thoughts_is_split_in_bounded_time():
     text = "<think></think>" * 130_000
     before = time.thread_time()
-    assert split_thinking(text)[1] == ""
+    assert strip_thinking(text) == thinking_in(text).strip() == ""
     assert time.thread_time() - before < LONGEST_S
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from apps.playground.numbering import agents_of, models_of
-from apps.playground.run_view_builder import tell
+from apps.runs.records.run_view import fold
 from tests.playground import stories
 from tests.playground.conftest import record_run
 
@@ -26,18 +26,18 @@ def planned(output):
 
 @pytest.mark.parametrize("output", [LISTS, AS_JSON])
 def test_models_of_a_plan_are_named(output):
-    (round_,) = tell(planned(output)).rounds
+    (round_,) = fold(planned(output)).rounds
     assert models_of(round_) == [("Model 0", "birch"), ("Model 2", "atlas")]
 
 
 @pytest.mark.parametrize("output", ["", "model_id = [1]", "no plan at all"])
 def test_nothing_is_guessed_if_the_numbers_do_not_fit_the_plan(output):
-    (round_,) = tell(planned(output)).rounds
+    (round_,) = fold(planned(output)).rounds
     assert models_of(round_) == []
 
 
 def test_agents_that_a_worker_was_told_of_are_steps_from_one_on():
-    (round_,) = tell(planned(LISTS)).rounds
+    (round_,) = fold(planned(LISTS)).rounds
     assert agents_of(round_, (0, 1)) == [
         ("agent 0", "step 1, atlas"),
         ("agent 1", "step 2, birch"),

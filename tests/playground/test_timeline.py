@@ -3,41 +3,40 @@
 from datetime import timedelta
 
 from apps.playground.run_page import compose
-from apps.playground.run_story import RunStory
-from apps.playground.run_view_builder import tell
 from apps.playground.timeline import lay_out
+from apps.runs.records.run_view import RunView, fold
 from tests.playground import stories
 
 SECOND = timedelta(seconds=1)
 
 
 def test_bars_stand_where_the_calls_were():
-    story = tell(stories.finished())
+    story = fold(stories.finished())
     conductor, first, *_ = lay_out(story, stories.START).bars
     assert (conductor.start_ms, conductor.duration_ms) == (12, 840)
     assert (first.start_ms, first.duration_ms) == (866, 3830)
 
 
 def test_running_call_reaches_to_now():
-    story = tell(stories.parallel())
+    story = fold(stories.parallel())
     line = lay_out(story, stories.START + 2 * SECOND)
     running = [bar for bar in line.bars if bar.state == "running"]
     assert all(bar.start + bar.width == 100 for bar in running)
 
 
 def test_every_attempt_has_a_bar():
-    line = lay_out(tell(stories.rescued()), stories.START)
+    line = lay_out(fold(stories.rescued()), stories.START)
     assert [bar.state for bar in line.bars].count("failed") == 2
 
 
 def test_bars_never_leave_the_line():
     for make in stories.ALL.values():
-        line = lay_out(tell(make()), stories.START + 3 * SECOND)
+        line = lay_out(fold(make()), stories.START + 3 * SECOND)
         assert all(b.start >= 0 and b.start + b.width <= 100.01 for b in line.bars)
 
 
 def test_story_without_events_has_no_bars():
-    assert lay_out(RunStory(), stories.START).bars == ()
+    assert lay_out(RunView(), stories.START).bars == ()
 
 
 def test_parallel_calls_are_counted(run_id=stories.RUN_ID):

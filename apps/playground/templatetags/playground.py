@@ -16,6 +16,8 @@ from django.utils.safestring import SafeString
 
 from apps.engine.usage import Cost
 from apps.playground import graph, model_text, numbering
+from apps.playground.message_view import shown_calls
+from apps.runs.records.round_view import CONTINUATION, REPAIR, RIVAL
 from apps.web import formats
 
 ROWS_KEPT = 5_000
@@ -46,6 +48,19 @@ PLANNER_WORDS = {
 }
 
 
+REASON_WORDS = {
+    RIVAL: "asked as well, because the answer was late",
+    REPAIR: "asked to put its answer into the right form",
+    CONTINUATION: "went on from what had been sent",
+}
+
+
+@register.filter
+def reason_words(reason: str) -> str:
+    """Return why a step has another call, as people read it; empty: a plain one."""
+    return REASON_WORDS.get(reason, "")
+
+
 @register.filter
 def planner_words(planner: str) -> str:
     """Return what made a plan, as people read it."""
@@ -59,6 +74,7 @@ def state_word(state: str) -> str:
 
 
 register.filter("models_of", numbering.models_of)
+register.filter("shown_calls", shown_calls)
 
 
 @register.filter

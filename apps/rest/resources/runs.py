@@ -32,13 +32,13 @@ from apps.rest.fields import (
     Whole,
 )
 from apps.rest.pagination import PageQuery, page_by_id, page_by_seq
-from apps.rest.run_detail import RunDetail, tell
 from apps.rest.schema import operation
 from apps.rest.throttles import pass_run
 from apps.rest.views import RestView
 from apps.runs.admission import ordered_by
 from apps.runs.models import Run, RunState, Source
-from apps.runs.selectors import SEARCHED, access_run, run_estimate, run_list
+from apps.runs.records.run_view import RunView
+from apps.runs.selectors import SEARCHED, access_run, run_estimate, run_list, run_view
 from apps.runs.services import (
     run_cancel,
     run_rerun,
@@ -240,13 +240,14 @@ class RunDetailOutput(RunOutput):
     )
     steps = StepOutput(many=True)
 
-    def to_representation(self, told: RunDetail) -> dict[str, Any]:
+    def to_representation(self, shown: tuple[Run, RunView]) -> dict[str, Any]:
         """Return the row's fields and what the entries add to them."""
+        run, view = shown
         return {
-            **RunOutput(told.run).data,
-            "prompt": told.prompt,
-            "answer": told.answer,
-            "steps": StepOutput(told.steps, many=True).data,
+            **RunOutput(run).data,
+            "prompt": view.prompt,
+            "answer": view.answer,
+            "steps": StepOutput(view.steps, many=True).data,
         }
 
 
@@ -353,7 +354,7 @@ class OneRun(RestView):
     def get(self, request: Request, run_id: uuid.UUID) -> Response:
         """Return a run with its prompt, its answer and every step."""
         run = access_run(team_id=self.principal.team_id, run_id=run_id)
-        return Response(RunDetailOutput(tell(run)).data)
+        return Response(RunDetailOutput((run, run_view(run))).data)
 
 
 class RunEntries(RestView):
@@ -396,7 +397,7 @@ class RunRerun(RestView):
         principal = self.principal
         run = access_run(team_id=principal.team_id, run_id=run_id)
         principal.require(READ_RUNS)
-        admission = pass_run(self, run.model, tell(run).prompt)
+        admission = pass_run(self, run.model, run_view(run).prompt)
         new_id = run_rerun(run, principal, admission, source=Source.API.value)
         return _started(self, new_id)
 

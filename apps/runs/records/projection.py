@@ -17,7 +17,8 @@ from apps.core.plain_text import plain
 from apps.engine import events as ev
 from apps.runs.coordination.leases import Ownership
 from apps.runs.models import TITLE_CHARACTERS, RunState
-from apps.runs.records.run_view import RunView, StepView
+from apps.runs.records.round_view import StepView
+from apps.runs.records.run_view import RunView
 from apps.runs.types import RunOrder
 
 _FIXED = (
@@ -96,11 +97,6 @@ UPDATE_STEP = (
 _NO_NEWS = (ev.PlanRequested, ev.StepStarted)
 """Events that change nothing a list shows."""
 RUNNING = RunState.RUNNING.value
-STATES = {
-    ev.RunCompleted: RunState.COMPLETED.value,
-    ev.RunFailed: RunState.FAILED.value,
-    ev.RunCancelled: RunState.CANCELLED.value,
-}
 
 
 class RunProjection:
@@ -113,7 +109,7 @@ class RunProjection:
         created_at: datetime,
         ownership: Ownership,
     ) -> None:
-        self.view = RunView()
+        self.view = RunView(keeps_texts=False)
         self._ownership = ownership
         self._key = (run_id, ownership.fence)
         self._run_id = run_id
@@ -122,13 +118,12 @@ class RunProjection:
         self._is_inserted = False
         self._steps: set[tuple[int, int]] = set()
         """Steps that have a row."""
-        self._pool: tuple[str, int] = ("", 0)
 
     def replay(self, events: Sequence[ev.Event]) -> None:
         """Take events that have been recorded before."""
         for event in events:
             self.view.add(event)
-        self._steps |= {k for k, step in self.view.steps.items() if step.is_over}
+        self._steps |= {step.place for step in self.view.steps if step.is_over}
         self._is_inserted = True
 
     def writes(self, events: Sequence[ev.Event]) -> tuple[RowWrite, ...]:
@@ -139,8 +134,6 @@ class RunProjection:
         writes = []
         is_news = not self._is_inserted
         for event in events:
-            if isinstance(event, ev.RunCreated):
-                self._pool = (event.pool, event.pool_version)
             is_news = is_news or not isinstance(event, _NO_NEWS)
             step = self.view.add(event)
             if step is not None and step.is_over:
@@ -172,7 +165,8 @@ class RunProjection:
             order.team_id,
             order.source,
             order.model,
-            *self._pool,
+            self.view.pool,
+            self.view.pool_version,
             title_of(order.prompt),
             actor.type,
             actor.id,
@@ -188,7 +182,7 @@ class RunProjection:
         return (*run_columns(self.view), now)
 
     def _step_write(self, step: StepView) -> RowWrite:
-        place = (step.round, step.index)
+        place = step.place
         if place in self._steps:
             values = (*step_columns(step), self._run_id, *place)
             return RowWrite(UPDATE_STEP, values, phase=2)
@@ -199,24 +193,21 @@ class RunProjection:
 
 def run_columns(view: RunView) -> tuple[object, ...]:
     """Return what the row of a run says by its events: the columns `CHANGING`."""
-    end = view.end
-    states = [step.state for step in view.steps.values()]
-    usage, cost = view.usage, view.cost
-    failed = end if isinstance(end, ev.RunFailed) else None
+    failed = view.end if isinstance(view.end, ev.RunFailed) else None
     return (
-        RUNNING if end is None else STATES[type(end)],
+        view.state if view.is_over else RUNNING,
         view.planner,
-        _plan_json(view.newest_plan),
-        len(states) - states.count("skipped"),
-        states.count("completed"),
-        usage.prompt_tokens,
-        usage.completion_tokens,
+        orjson.dumps(view.plan_drawing).decode(),
+        view.steps_planned,
+        view.steps_done,
+        view.usage.prompt_tokens,
+        view.usage.completion_tokens,
         view.orchestration_usage.prompt_tokens,
         view.orchestration_usage.completion_tokens,
-        cost.micros,
-        cost.has_unknown or bool(end and end.has_unknown_cost),
-        end.latency_ms if end else None,
-        end.overhead_ms if end else None,
+        view.cost.micros,
+        view.has_unknown_cost,
+        view.latency_ms,
+        view.overhead_ms,
         failed.code if failed else "",
         failed.message.replace("\0", "") if failed else "",
     )
@@ -224,13 +215,14 @@ def run_columns(view: RunView) -> tuple[object, ...]:
 
 def step_columns(step: StepView) -> tuple[object, ...]:
     """Return what the row of a step that has ended says: the columns `STEP_COLUMNS`."""
+    usage, cost = step.usage, step.cost
     return (
         step.worker,
         step.state,
         step.attempts,
-        step.usage.prompt_tokens,
-        step.usage.completion_tokens,
-        None if step.cost.has_unknown else step.cost.micros,
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        None if cost.has_unknown else cost.micros,
         step.latency_ms,
     )
 
@@ -241,9 +233,3 @@ def title_of(prompt: str) -> str:
     if len(line) <= TITLE_CHARACTERS:
         return line
     return line[: TITLE_CHARACTERS - 1] + "…"
-
-
-def _plan_json(steps: Sequence[StepView]) -> str:
-    return orjson.dumps(
-        [{"worker": s.worker, "access": s.access, "state": s.state} for s in steps]
-    ).decode()

@@ -288,9 +288,7 @@ def _is_same_plan(stored: Any, derived: Any, view: RunView) -> bool:
 
 
 def _step_faults(rows: _Rows, view: RunView) -> Iterator[RowFault]:
-    derived = {
-        place: step_columns(step) for place, step in view.steps.items() if step.is_over
-    }
+    derived = {step.place: step_columns(step) for step in view.steps if step.is_over}
     for place in sorted(rows.steps.keys() | derived.keys()):
         name = f"step {place[0]}.{place[1]} of run {rows.run['id']}"
         stored, told = rows.steps.get(place), derived.get(place)

@@ -1,122 +1,169 @@
-"""Follows a run's events and knows at any time where it stands and what it cost.
+"""The read model of a run: its events, folded once into rounds, steps and calls.
 
-List rows and API answers take their sums here. The page of a run adds up the calls that
-it shows by itself (`apps/playground/run_view_builder.py`). Pure: no ORM, no I/O.
+List rows, API answers, pages and checks of rows are views of it. The same events always
+read the same: live, after a reload, or years later. Pure: no ORM, no I/O.
 """
 
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from typing import Any
 
 from apps.engine import events as ev
+from apps.engine.events import RunEnd
 from apps.engine.usage import Cost, Usage
-from apps.runs.types import RunSummary, StepSummary
+from apps.runs.records.round_view import RoundView, StepView, total_cost
+from apps.runs.records.run_fold import RunFold
+from apps.runs.types import RecordedEvent, RunError, RunSummary
 
-Outcome = ev.PlanReplied | ev.PlanCallFailed | ev.StepAttemptFailed | ev.StepCompleted
-"""Events that end a call: they carry its usage and cost."""
+CANCELLED = "cancelled"
+STATES: dict[type[RunEnd], str] = {
+    ev.RunCompleted: "completed",
+    ev.RunFailed: "failed",
+    ev.RunCancelled: CANCELLED,
+}
 
 
-@dataclass(slots=True)
-class StepView:
-    """One step so far."""
+class RunView(RunFold):
+    """One run so far, as lists, APIs and pages read it."""
 
-    round: int
-    index: int
-    worker: str
-    subtask: str
-    access: tuple[int, ...]
-    state: str = "waiting"
-    """waiting, running, completed, failed, skipped or cancelled."""
-    attempts: int = 0
-    usage: Usage = field(default_factory=Usage)
-    cost: Cost = field(default_factory=Cost)
-    latency_ms: int = 0
+    @property
+    def state(self) -> str:
+        """Return queued, planning, running, completed, failed or cancelled."""
+        if self.end is not None:
+            return STATES[type(self.end)]
+        if not self.rounds:
+            return "queued"
+        return "planning" if self.rounds[-1].state == "planning" else "running"
 
     @property
     def is_over(self) -> bool:
-        """Say whether the step has ended."""
-        return self.state in {"completed", "failed", "skipped"}
+        """Say whether the run has ended."""
+        return self.end is not None
 
+    @property
+    def _step_states(self) -> list[str]:
+        return [step.state for step in self._steps.values()]
 
-class RunView:
-    """One run so far."""
+    @property
+    def steps_planned(self) -> int:
+        """Return how many steps were to be run: all but skipped ones."""
+        states = self._step_states
+        return len(states) - states.count("skipped")
 
-    def __init__(self) -> None:
-        self.steps: dict[tuple[int, int], StepView] = {}
-        self.planner = ""
-        self.rounds = 0
-        self.usage = Usage()
-        """Of all calls."""
-        self.cost = Cost()
-        self.orchestration_usage = Usage()
-        """The conductor's part."""
-        self.orchestration_cost = Cost()
-        self.end: ev.RunCompleted | ev.RunFailed | ev.RunCancelled | None = None
-
-    def add(self, event: ev.Event) -> StepView | None:
-        """Take an event; return the step it is about, if it is about one."""
-        match event:
-            case ev.PlanAccepted():
-                self._accept(event)
-            case ev.PlanReplied() | ev.PlanCallFailed():
-                cost = self._count(event)
-                self.orchestration_usage += event.usage
-                self.orchestration_cost += cost
-            case ev.RunCompleted() | ev.RunFailed() | ev.RunCancelled():
-                self.end = event
-                self._close_open_steps()
-            case (
-                ev.StepStarted()
-                | ev.StepAttemptFailed()
-                | ev.StepCompleted()
-                | ev.StepFailed()
-                | ev.StepSkipped()
-            ):
-                return self._add_to_step(event)
-            case _:
-                return None
-        return None
+    @property
+    def steps_done(self) -> int:
+        """Return how many steps have an answer."""
+        return self._step_states.count("completed")
 
     @property
     def newest_plan(self) -> list[StepView]:
         """Return the steps of the newest plan."""
-        return [s for s in self.steps.values() if s.round == self.rounds - 1]
+        for round_ in reversed(self.rounds):
+            if round_.steps:
+                return round_.steps
+        return []
+
+    @property
+    def plan_drawing(self) -> list[dict[str, Any]]:
+        """Return the newest plan as small drawings take it."""
+        return [
+            {"worker": step.worker, "access": step.access, "state": step.state}
+            for step in self.newest_plan
+        ]
+
+    @property
+    def final_step(self) -> StepView | None:
+        """Return the step whose text is, or will be, the answer."""
+        return self.newest_plan[-1] if self.newest_plan else None
+
+    @property
+    def unplanned(self) -> RoundView | None:
+        """Return the round whose fallback plan is in force: no usable one was made."""
+        planned = [round_ for round_ in self.rounds if round_.steps]
+        return planned[-1] if planned and planned[-1].is_fallback else None
+
+    @property
+    def total_usage(self) -> Usage:
+        """Return what the run used, as its end says once there is one."""
+        return self.usage if self.end is None else self.end.usage
+
+    @property
+    def total_cost(self) -> Cost:
+        """Return what the run cost, as its end says once there is one."""
+        if self.end is None:
+            return self.cost
+        return Cost(self.end.cost_micros, self.end.has_unknown_cost)
+
+    @property
+    def has_unknown_cost(self) -> bool:
+        """Say whether a part of the cost is unknown, by the calls or by the end."""
+        end = self.end
+        return self.cost.has_unknown or (end is not None and end.has_unknown_cost)
+
+    @property
+    def planning_cost(self) -> Cost:
+        """Return the conductor's part; unknown if the end of a call is not known."""
+        return total_cost(self.planning_calls)
+
+    @property
+    def has_spent(self) -> bool:
+        """Say whether any call has ended, so that there are figures to show."""
+        calls = (*self.planning_calls, *self.step_calls)
+        return self.is_over or any(call.state != "running" for call in calls)
+
+    @property
+    def latency_ms(self) -> int | None:
+        """Return how long the run took; None until it has ended."""
+        return None if self.end is None else self.end.latency_ms
+
+    @property
+    def overhead_ms(self) -> int | None:
+        """Return the time without a call in flight; None until the run has ended."""
+        return None if self.end is None else self.end.overhead_ms
+
+    @property
+    def answer(self) -> str | None:
+        """Return the answer, or the best so far of a failed run; else None."""
+        end = self.end
+        return end.answer if isinstance(end, ev.RunCompleted | ev.RunFailed) else None
+
+    @property
+    def finish_reason(self) -> str:
+        """Return why the answer ended; empty if there is none."""
+        return self.end.finish_reason if isinstance(self.end, ev.RunCompleted) else ""
+
+    @property
+    def tool_calls(self) -> str:
+        """Return the tool calls of the answer, as a JSON array; empty: none."""
+        return self.end.tool_calls if isinstance(self.end, ev.RunCompleted) else ""
+
+    @property
+    def error(self) -> RunError | None:
+        """Return why the run failed or was cancelled; None if it did not."""
+        match self.end:
+            case ev.RunFailed():
+                return RunError(self.end.code, self.end.message)
+            case ev.RunCancelled():
+                return RunError(CANCELLED, self.end.reason)
+            case _:
+                return None
 
     @property
     def answering_worker(self) -> str:
-        """Return who wrote the answer that stands; empty if there is none."""
-        finals: dict[int, StepView] = {}
-        for step in self.steps.values():
-            finals[step.round] = step
-        for round_ in sorted(finals, reverse=True):
-            if finals[round_].state == "completed":
-                return finals[round_].worker
-        return ""
+        """Return the worker that wrote the answer that stands; empty if none did."""
+        finals = (round_.steps[-1] for round_ in reversed(self.rounds) if round_.steps)
+        return next((step.worker for step in finals if step.state == "completed"), "")
 
     def summary(self, run_id: uuid.UUID) -> RunSummary:
         """Return the finished run. Raises: ValueError while it runs."""
         if self.end is None:
             raise ValueError(f"run {run_id} has not ended")
-        steps = tuple(
-            StepSummary(
-                step.round,
-                step.index,
-                step.worker,
-                step.subtask,
-                step.access,
-                step.state,
-                step.attempts,
-                step.usage,
-                step.cost,
-                step.latency_ms,
-            )
-            for step in self.steps.values()
-        )
         return RunSummary(
             run_id,
             self.end,
-            steps,
+            tuple(step.summary() for step in self.steps),
             self.planner,
             self.orchestration_usage,
             self.orchestration_cost,
@@ -124,49 +171,10 @@ class RunView:
             self.usage.is_estimated,
         )
 
-    def _accept(self, event: ev.PlanAccepted) -> None:
-        self.planner = event.planner
-        self.rounds = event.round + 1
-        parts = zip(event.workers, event.subtasks, event.access, strict=True)
-        for index, (worker, subtask, access) in enumerate(parts):
-            self.steps[event.round, index] = StepView(
-                event.round, index, worker, subtask, access
-            )
 
-    def _add_to_step(
-        self,
-        event: ev.StepStarted
-        | ev.StepAttemptFailed
-        | ev.StepCompleted
-        | ev.StepFailed
-        | ev.StepSkipped,
-    ) -> StepView:
-        step = self.steps[event.round, event.step]
-        match event:
-            case ev.StepStarted():
-                step.state, step.worker = "running", event.worker
-                step.attempts = event.attempt
-            case ev.StepAttemptFailed() | ev.StepCompleted():
-                step.usage += event.usage
-                step.cost += self._count(event)
-                step.latency_ms += event.latency_ms
-                if isinstance(event, ev.StepCompleted):
-                    # Of two asked at once, this may be the first.
-                    step.state, step.worker = "completed", event.worker
-            case ev.StepFailed():
-                step.state = "failed"
-            case ev.StepSkipped():
-                step.state = "skipped"
-        return step
-
-    def _count(self, event: Outcome) -> Cost:
-        micros = event.cost_micros
-        cost = Cost(0, has_unknown=True) if micros is None else Cost(micros)
-        self.usage += event.usage
-        self.cost += cost
-        return cost
-
-    def _close_open_steps(self) -> None:
-        for step in self.steps.values():
-            if not step.is_over:
-                step.state = "cancelled"
+def fold(recorded: Iterable[RecordedEvent]) -> RunView:
+    """Return the read model of the recorded events of one run, in ledger order."""
+    view = RunView()
+    for entry in recorded:
+        view.add(entry.event, entry.seq, entry.recorded_at)
+    return view

@@ -16,7 +16,8 @@ from apps.audit.rows import RowFault, RowReport
 from apps.engine import events as ev
 from apps.runs.coordination.fail_run import BROKEN
 from apps.runs.models import UsageDay
-from apps.runs.records.run_view import RunView, StepView
+from apps.runs.records.round_view import StepView
+from apps.runs.records.run_view import RunView
 from apps.runs.types import UsageGroup
 from apps.runs.usage.report import BEGIN, Slot, Sums, add_sums
 
@@ -126,9 +127,7 @@ def _slots_of(day: date, run: Mapping[str, Any], view: RunView) -> dict[Slot, Su
     of_run = Sums(
         1,
         int(isinstance(view.end, ev.RunFailed)),
-        unknown_costs=int(
-            view.cost.has_unknown or bool(view.end and view.end.has_unknown_cost)
-        ),
+        unknown_costs=int(view.has_unknown_cost),
         **totals(view),
     )
     owners: dict[UsageGroup, uuid.UUID | None] = {
@@ -138,7 +137,7 @@ def _slots_of(day: date, run: Mapping[str, Any], view: RunView) -> dict[Slot, Su
     slots = {Slot(day, "day", ""): of_run}
     for group, owner in owners.items():
         slots[Slot(day, group, owner.hex if owner else "")] = of_run
-    for step in view.steps.values():
+    for step in view.steps:
         if step.state in _CALLED:
             slot = Slot(day, "worker", step.worker)
             add_sums(slots, slot, _sums_of(step, is_first=slot not in slots))

@@ -3,14 +3,17 @@
 import pytest
 
 from apps.engine.events import PlanKept, PlanRequested, RunResumed
+from apps.engine.text import strip_thinking, thinking_in
 from apps.engine.usage import Cost, Usage
-from apps.playground.run_story import split_thinking
-from apps.playground.run_view_builder import CONTINUED, REPAIR, RIVAL, tell
+from apps.playground.message_view import shown_calls
+from apps.playground.question import question_of
+from apps.runs.records.round_view import CONTINUATION, REPAIR, RIVAL
+from apps.runs.records.run_view import fold
 from tests.playground import stories
 
 
 def states(recorded):
-    return [step.state for step in tell(recorded).steps]
+    return [step.state for step in fold(recorded).steps]
 
 
 @pytest.mark.parametrize(
@@ -25,11 +28,11 @@ def states(recorded):
     ],
 )
 def test_run_has_the_state_its_events_say(name, state):
-    assert tell(stories.ALL[name]()).state == state
+    assert fold(stories.ALL[name]()).state == state
 
 
 def test_run_that_was_only_accepted_is_queued():
-    assert tell(stories.planning()[:1]).state == "queued"
+    assert fold(stories.planning()[:1]).state == "queued"
 
 
 def test_steps_that_read_others_wait():
@@ -37,13 +40,13 @@ def test_steps_that_read_others_wait():
 
 
 def test_finished_steps_keep_text_and_figures():
-    step = tell(stories.finished()).steps[0]
+    step = fold(stories.finished()).steps[0]
     assert step.text == "- MVCC\n- Roles"
     assert (step.usage.total_tokens, step.cost) == (1100, Cost(5400))
 
 
 def test_answer_is_that_of_the_run():
-    story = tell(stories.finished())
+    story = fold(stories.finished())
     assert story.answer == stories.ANSWER
     assert story.final_step is story.steps[2]
 
@@ -54,28 +57,28 @@ def test_failed_step_makes_later_ones_skipped():
 
 
 def test_failed_run_keeps_its_best_answer_and_its_reason():
-    story = tell(stories.failed())
-    assert story.error_code == "worker_failed"
+    story = fold(stories.failed())
+    assert story.error is not None and story.error.code == "worker_failed"
     assert story.answer == "- MVCC\n- Roles"
 
 
 def test_cancelled_run_stops_its_steps():
     recorded = stories.cancelled()
     assert states(recorded) == ["cancelled"] * 3
-    assert tell(recorded).steps[0].calls[0].state == "stopped"
+    assert fold(recorded).steps[0].calls[0].state == "stopped"
 
 
 def test_call_closed_with_its_run_is_no_failure():
     recording = stories.Recording()
     recording.entries = stories.parallel()
     recording.at(900, stories.attempt_failed(0, "claude-sonnet-4", fault="cancelled"))
-    step = tell(recording.entries).steps[0]
+    step = fold(recording.entries).steps[0]
     assert step.calls[0].state == "stopped"
     assert step.failed_calls == []
 
 
 def test_every_attempt_is_told():
-    step = tell(stories.rescued()).steps[0]
+    step = fold(stories.rescued()).steps[0]
     assert [call.state for call in step.calls] == ["failed", "failed", "completed"]
     assert [call.fault for call in step.failed_calls] == [
         "rate_limited",
@@ -84,13 +87,13 @@ def test_every_attempt_is_told():
 
 
 def test_fallback_worker_is_named_as_the_one_who_worked():
-    step = tell(stories.rescued()).steps[0]
+    step = fold(stories.rescued()).steps[0]
     assert (step.worker, step.planned_worker) == ("qwen3-32b", "gpt-5")
     assert step.was_replaced
 
 
 def test_rejected_plan_keeps_what_the_conductor_wrote():
-    (call,) = tell(stories.rejected()).rounds[0].rejected
+    (call,) = fold(stories.rejected()).rounds[0].rejected
     assert call.fault == "unknown_worker"
     assert call.output.startswith("model_id")
 
@@ -100,43 +103,43 @@ def test_unneeded_step_is_skipped_from_the_start():
 
 
 def test_totals_of_a_running_run_are_the_sum_of_its_parts():
-    story = tell(stories.finished()[:-1])
-    assert story.usage == Usage(1240 + 3 * 620, 210 + 3 * 480)
-    assert story.cost == Cost(412 + 3 * 5400)
+    story = fold(stories.finished()[:-1])
+    assert story.total_usage == Usage(1240 + 3 * 620, 210 + 3 * 480)
+    assert story.total_cost == Cost(412 + 3 * 5400)
 
 
 def test_unknown_price_makes_the_sum_a_lower_bound():
-    story = tell(stories.finished(unknown=True)[:-1])
-    assert story.cost == Cost(412 + 2 * 5400, has_unknown=True)
+    story = fold(stories.finished(unknown=True)[:-1])
+    assert story.total_cost == Cost(412 + 2 * 5400, has_unknown=True)
 
 
 def test_conductor_is_part_of_the_totals():
-    story = tell(stories.finished())
+    story = fold(stories.finished())
     assert story.planning_cost == Cost(412)
-    assert story.planning_usage == Usage(1240, 210)
+    assert story.orchestration_usage == Usage(1240, 210)
 
 
 def test_second_round_begins_another_plan():
     recording = stories.Recording()
     recording.entries = stories.finished()[:-1]
     recording.at(7950, PlanRequested(1, 1, "[]"))
-    assert tell(recording.entries).state == "planning"
+    assert fold(recording.entries).state == "planning"
     recording.at(8000, stories.replied(round_=1), PlanKept(1))
-    assert [r.state for r in tell(recording.entries).rounds] == ["planned", "kept"]
+    assert [r.state for r in fold(recording.entries).rounds] == ["planned", "kept"]
 
 
 def test_calls_in_flight_at_a_crash_are_unknown():
     recording = stories.Recording()
     recording.entries = stories.parallel()
     recording.at(9000, RunResumed(2))
-    story = tell(recording.entries)
-    assert story.resumed == 1
+    story = fold(recording.entries)
+    assert story.resumes == 1
     assert [s.calls[0].state for s in story.steps[:2]] == ["unknown", "unknown"]
 
 
 def test_version_of_a_card_changes_only_with_its_own_events():
     recorded = stories.finished()
-    before, after = tell(recorded[:7]), tell(recorded[:8])
+    before, after = fold(recorded[:7]), fold(recorded[:8])
     assert before.steps[0].version != after.steps[0].version or (
         before.steps[1].version != after.steps[1].version
     )
@@ -147,7 +150,7 @@ def test_erased_texts_leave_the_shape_of_the_plan():
     recording = stories.Recording().at(0, stories.created(""))
     plan = stories.accepted((), (0,))
     erased = type(plan)(0, "llm", plan.workers, plan.access, (), (), "")
-    story = tell(recording.at(5, erased).entries)
+    story = fold(recording.at(5, erased).entries)
     assert [step.subtask for step in story.steps] == ["", ""]
 
 
@@ -161,23 +164,23 @@ def test_erased_texts_leave_the_shape_of_the_plan():
     ],
 )
 def test_thinking_is_split_from_the_text(text, thoughts, visible):
-    assert split_thinking(text) == (thoughts, visible)
+    assert (thinking_in(text), strip_thinking(text).strip()) == (thoughts, visible)
 
 
 @pytest.mark.parametrize(("quicker", "winner"), [(1, "slow"), (2, "quick")])
 def test_of_two_rivals_the_one_that_answered_is_named(quicker, winner):
-    step = tell(stories.raced(quicker=quicker)).steps[0]
+    step = fold(stories.raced(quicker=quicker)).steps[0]
     assert (step.worker, step.state) == (winner, "completed")
     assert [call.worker for call in step.beaten_calls] == [
         "quick" if winner == "slow" else "slow"
     ]
     assert step.failed_calls == []
-    assert step.calls[1].note == RIVAL
+    assert step.calls[1].reason == RIVAL
 
 
 def test_step_runs_on_while_one_of_two_rivals_does():
     recorded = stories.raced(quicker=1)
-    racing, alone = tell(recorded[:4]).steps[0], tell(recorded[:5]).steps[0]
+    racing, alone = fold(recorded[:4]).steps[0], fold(recorded[:5]).steps[0]
     assert (racing.state, racing.live_attempt) == ("running", 1)
     assert (alone.state, alone.live_attempt) == ("running", 1)
 
@@ -185,27 +188,28 @@ def test_step_runs_on_while_one_of_two_rivals_does():
 def test_rival_that_is_closed_after_the_answer_changes_nothing():
     recorded = stories.raced()
     late = [*recorded[:4], recorded[5], recorded[4]]
-    assert tell(late).steps[0].state == "completed"
+    assert fold(late).steps[0].state == "completed"
 
 
 def test_repair_and_continuation_are_told_apart_from_retries():
     notes = [
-        [call.note for call in tell(recorded).steps[0].calls]
+        [call.reason for call in fold(recorded).steps[0].calls]
         for recorded in (stories.put_right(), stories.went_on(), stories.rescued())
     ]
-    assert notes == [["", REPAIR], ["", CONTINUED], ["", "", ""]]
+    assert notes == [["", REPAIR], ["", CONTINUATION], ["", "", ""]]
 
 
 def test_answer_that_calls_tools_names_them():
-    story = tell(stories.called_tools())
-    (call,) = story.tool_calls
+    story = fold(stories.called_tools())
+    (call,) = shown_calls(story.tool_calls)
     assert (call.name, call.arguments) == ("look_up", '{"term": "<b>MVCC</b>"}')
     assert story.steps[0].tool_calls == story.tool_calls
-    assert (story.tools, story.delivery) == (("look_up",), "verified")
+    question = question_of(story.params)
+    assert (question.tools, question.delivery) == (("look_up",), "verified")
 
 
 def test_images_are_named_by_type_and_size_or_address():
-    assert tell(stories.called_tools()).images == (
+    assert question_of(fold(stories.called_tools()).params).images == (
         "image/png, 2.9\xa0KB",
         stories.FOREIGN,
     )

@@ -1,0 +1,54 @@
+"""What a run was asked beside its prompt, as pages show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from apps.playground.message_view import shown_images
+
+NOT_ASKED = frozenset(
+    {"delivery", "echo", "narrowing", "allowed_tiers", "allowed_workers"}
+)
+"""Parameters of a run that say nothing of the question or the answer's form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What came with a prompt."""
+
+    is_conversation: bool
+    """There is more to the question than the prompt: turns, images, tools, a form of
+    the answer, sampling."""
+    images: tuple[str, ...]
+    """What stands for the images of the question."""
+    tools: tuple[str, ...]
+    """Names of the caller's tools."""
+    form: str
+    """What form the answer was to have; empty: any."""
+    delivery: str
+    """How the answer went out, if that was asked for: live or verified."""
+
+
+def question_of(recorded: str) -> Question:
+    """Return a question from the parameters on record, a JSON object or nothing."""
+    params: dict[str, Any] = orjson.loads(recorded or "{}")
+    return Question(
+        is_conversation=not params.keys() <= NOT_ASKED,
+        images=shown_images(params.get("messages", ())),
+        tools=tuple(tool["function"]["name"] for tool in params.get("tools", ())),
+        form=_form(params.get("response_format") or {}),
+        delivery=params.get("delivery") or "",
+    )
+
+
+def _form(response_format: Mapping[str, Any]) -> str:
+    """Return what form the answer was to have; empty: any."""
+    if response_format.get("type") == "json_object":
+        return "a JSON object"
+    if named := response_format.get("json_schema"):
+        return f"JSON by the schema “{named.get('name', '')}”"
+    return ""
