@@ -1,7 +1,7 @@
 """Does what one process does for the whole site, in a thread of each serving process.
 
 Each looks now and then, and the one that has been there for longest does it. Whatever
-is not done this time, or done twice because the eldest has just changed, is no harm.
+is not done this time, or done twice because the leader has just changed, is no harm.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from apps.batches.services import files_expire
 from apps.governance.services import retention_erase
 from apps.pools.services import price_list_refresh
 from apps.runs.execution.executor import Executor
-from apps.runs.selectors import is_eldest
+from apps.runs.selectors import is_leader
 
 logger = logging.getLogger(__name__)
 BEGIN_S = 60.0
@@ -33,7 +33,7 @@ def _refresh_prices() -> Iterator[object]:
     yield price_list_refresh()
 
 
-CHORES: tuple[tuple[str, Callable[[], Iterator[object]]], ...] = (
+JOBS: tuple[tuple[str, Callable[[], Iterator[object]]], ...] = (
     ("content past its retention period was not erased", retention_erase),
     ("expired files are not deleted", files_expire),
     ("the price list is not refreshed", _refresh_prices),
@@ -60,17 +60,17 @@ class MaintenanceThread:
     def look(self) -> None:
         """Do every chore, if this process is the one to do it."""
         try:
-            if is_eldest(self._lease_keeper.lease_id):
-                for complaint, chore in CHORES:
-                    self._do(complaint, chore)
+            if is_leader(self._lease_keeper.lease_id):
+                for complaint, job in JOBS:
+                    self._do(complaint, job)
         except (DatabaseError, InterfaceError) as exc:
             logger.warning("maintenance: the database refused or is away: %s", exc)
         finally:
             connections[DEFAULT_DB_ALIAS].close()
 
-    def _do(self, complaint: str, chore: Callable[[], Iterator[object]]) -> None:
+    def _do(self, complaint: str, job: Callable[[], Iterator[object]]) -> None:
         try:
-            for _ in chore():
+            for _ in job():
                 if self._stop.wait(PAUSE_S):
                     return
         except (DatabaseError, InterfaceError):

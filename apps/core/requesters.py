@@ -29,7 +29,7 @@ class Requester:
         """Its team, once it is authenticated."""
 
 
-def tell_team(scope: MutableMapping[str, Any], team_id: uuid.UUID) -> None:
+def set_team(scope: MutableMapping[str, Any], team_id: uuid.UUID) -> None:
     """Tell the server which team an authenticated connection is of."""
     requester: Requester | None = scope.get(REQUESTER)
     if requester is not None:

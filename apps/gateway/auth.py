@@ -7,7 +7,7 @@ from apps.accounts.principal import KeyPrincipal, key_principal
 from apps.accounts.services import unknown_key_note
 from apps.budgets.rate_limits import Admission, admit_on_loop
 from apps.core.errors import NotAuthenticated
-from apps.core.requesters import tell_team
+from apps.core.requesters import set_team
 from apps.gateway.backend import Backend
 from apps.gateway.exchange import Exchange
 
@@ -31,7 +31,7 @@ async def authenticate(exchange: Exchange, backend: Backend) -> KeyPrincipal:
     except UnknownKey:
         unknown_key_note((exchange.scope.get("client") or ("",))[0])
         raise
-    tell_team(exchange.scope, holder.team_id)
+    set_team(exchange.scope, holder.team_id)
     return key_principal(holder, exchange.context)
 
 

@@ -25,7 +25,7 @@ from apps.gateway.tool_calls import continued_run, run_of
 from apps.runs.admission import ordered_by, run_admit_on_loop
 from apps.runs.planning.model_resolver import is_direct
 from apps.runs.types import (
-    NOT_NARROWED,
+    UNRESTRICTED,
     Delivery,
     LiveRun,
     RunOrder,
@@ -53,7 +53,7 @@ class ChatTask:
     """None: as the key or the tier says."""
     progress: ProgressWord | None = None
     """None: as the key says."""
-    narrowing: RunRestrictions = NOT_NARROWED
+    restrictions: RunRestrictions = UNRESTRICTED
     ignored: str = ""
     """Names of the fields that had no effect, for the ledger."""
     is_background: bool = False
@@ -170,7 +170,7 @@ async def _order(
         is_streamed=asked.is_streamed,
         is_watched=asked.is_streamed,
         ignored=asked.ignored,
-        narrowing=asked.narrowing,
+        restrictions=asked.restrictions,
         messages=asked.messages,
         continues=await _asking_worker(backend, principal.team_id, asked),
         delivery=asked.delivery or principal.key.delivery,

@@ -21,7 +21,7 @@ class HasRight(BasePermission):
             return True  # the answer will be 405
         view.principal = principal_of(request)
         # For the server, which answers by turns of the teams.
-        setattr(request._request, "asking_team_id", view.principal.team_id)  # noqa: B010
+        setattr(request._request, "principal_team_id", view.principal.team_id)  # noqa: B010
         right = view.rights.get(method)
         if right is None:
             raise NotAllowed("this operation is not open to anyone")

@@ -18,7 +18,7 @@ from channels.db import database_sync_to_async
 
 from apps.accounts.selectors import team_list
 from apps.core.errors import NotFound
-from apps.core.requesters import tell_team
+from apps.core.requesters import set_team
 from apps.runs.execution.executor import get_executor
 from apps.runs.live.run_feed import Subscriber
 from apps.runs.live.watchers import NO_SUCH_RUN, SocketOwner
@@ -98,7 +98,7 @@ def _after(query: bytes) -> int:
 def _access(scope: Any, run_id: uuid.UUID) -> Run:
     """Return a run of any team of the scope's user. Raises: NotFound."""
     for team in team_list(scope["user"]):
-        tell_team(scope, team.id)  # even if there is no such run
+        set_team(scope, team.id)  # even if there is no such run
         with suppress(NotFound):
             return access_run(team_id=team.id, run_id=run_id)
     raise NotFound(f"there is no run {str(run_id)!r} in your teams")

@@ -16,7 +16,7 @@ from apps.engine.ports import CallParams
 from apps.pools.models import Worker
 from apps.pools.selectors import pool_snapshot, worker_health
 from apps.pools.types import WorkerHealth
-from apps.runs.coordination.leases import is_eldest
+from apps.runs.coordination.leases import is_leader
 from apps.runs.execution.executor import is_resting
 from apps.runs.models import Run, RunState, Step
 from apps.runs.planning.cost_estimates import price_range
@@ -40,7 +40,7 @@ __all__ = [
     "asking_worker",
     "event_of",
     "events_in",
-    "is_eldest",
+    "is_leader",
     "order_of",
     "record_of",
     "run_entries",

@@ -25,7 +25,7 @@ from apps.budgets.rate_limits import UNLIMITED, Admission
 from apps.core.errors import InvalidInput, NotFound, Overloaded
 from apps.engine import events as ev
 from apps.runs.admission import ordered_by
-from apps.runs.coordination.cancel_requests import stop_ask, stop_await
+from apps.runs.coordination.cancel_requests import cancel_await, cancel_request
 from apps.runs.execution.executor import Executor, find_run, get_executor, stop_run
 from apps.runs.execution.idempotency_keys import idempotency_claim, idempotency_release
 from apps.runs.models import Run, Source
@@ -118,8 +118,10 @@ def run_rerun(
         recorded,
         **ordered_by(principal, admission),
         model=model or recorded.model,
-        narrowing=(
-            replace(recorded.narrowing, workers=()) if model else recorded.narrowing
+        restrictions=(
+            replace(recorded.restrictions, workers=())
+            if model
+            else recorded.restrictions
         ),
         source=str(source),
         ignored="",
@@ -139,8 +141,8 @@ def run_cancel(
     run = access_run(team_id=team_id, run_id=run_id)
     if run.is_over:
         return False
-    stop_ask(run, reason, actor)
-    return stop_await(run)
+    cancel_request(run, reason, actor)
+    return cancel_await(run)
 
 
 def usage_report(

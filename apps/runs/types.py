@@ -34,7 +34,7 @@ class RunRestrictions:
     """None: what the tier says."""
 
 
-NOT_NARROWED = RunRestrictions()
+UNRESTRICTED = RunRestrictions()
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class RunOrder:
     api_key_id: uuid.UUID | None = None
     ignored: str = ""
     """Names of the request's fields that have no effect, for the ledger."""
-    narrowing: RunRestrictions = NOT_NARROWED
+    restrictions: RunRestrictions = UNRESTRICTED
     """What the caller wants narrower than the pool."""
     allowed_tiers: frozenset[str] = frozenset()
     """Tiers the API key may use. Empty: all."""

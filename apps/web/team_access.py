@@ -38,7 +38,7 @@ class TeamRequest(HttpRequest):
     user: User
     team: Team
     teams: list[Team]
-    asking_team_id: uuid.UUID
+    principal_team_id: uuid.UUID
     """For the server, which makes pages by turns of the teams."""
     membership: Membership
     can_run: bool
@@ -64,7 +64,7 @@ def team_view(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
         if team is None:
             return _without_team(request)
         mine = cast(TeamRequest, request)
-        mine.teams, mine.team, mine.asking_team_id = teams, team, team.id
+        mine.teams, mine.team, mine.principal_team_id = teams, team, team.id
         membership = membership_of(mine.user, mine.team.id)
         if membership is None or not can_read_runs(membership.role):
             raise NotAllowed("your role in this team does not let you see its runs")

@@ -151,7 +151,7 @@ class PageHandler(ASGIHandler):
         else:
             response = self.get_response(request)
             response._handler_class = self.__class__
-            response.team_id = getattr(request, "asking_team_id", None)
+            response.team_id = getattr(request, "principal_team_id", None)
         if request is not None and isinstance(response, SuspendedResponse):
             # Its request is not over: the view's next run reads the body again. Django
             # closes the file after reading all of it at once, as it does for a form.

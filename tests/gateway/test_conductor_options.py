@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.runs.types import NOT_NARROWED, RunRestrictions
+from apps.runs.types import UNRESTRICTED, RunRestrictions
 from tests.gateway.conftest import Client
 from tests.gateway.fakes import completed, holder
 
@@ -24,7 +24,7 @@ async def test_all_of_it_reaches_the_order(client: Client) -> None:
     }
     assert (await client.chat(conductor=wishes)).status == 200
     (order,) = client.backend.orders
-    assert order.narrowing == RunRestrictions(("a", "b"), 2, 1, 50_000)
+    assert order.restrictions == RunRestrictions(("a", "b"), 2, 1, 50_000)
     assert order.delivery == "verified"
 
 
@@ -33,13 +33,13 @@ async def test_nothing_changes_nothing(client: Client, wishes: Any) -> None:
     client.run.plays(completed())
     await client.chat(conductor=wishes)
     (order,) = client.backend.orders
-    assert (order.narrowing, order.delivery) == (NOT_NARROWED, None)
+    assert (order.restrictions, order.delivery) == (UNRESTRICTED, None)
 
 
 async def test_rounds_may_be_named_both_ways(client: Client) -> None:
     client.run.plays(completed())
     await client.chat(conductor={"rounds": 2, "max_rounds": 2})
-    assert client.backend.orders[0].narrowing.max_rounds == 2
+    assert client.backend.orders[0].restrictions.max_rounds == 2
 
 
 @pytest.mark.parametrize(("asked", "expected"), [(None, "verified"), ("live", "live")])

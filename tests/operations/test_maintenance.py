@@ -42,9 +42,9 @@ class Chore:
 
 
 @pytest.fixture
-def chore(monkeypatch: pytest.MonkeyPatch) -> Chore:
+def job(monkeypatch: pytest.MonkeyPatch) -> Chore:
     made = Chore()
-    monkeypatch.setattr(maintenance, "CHORES", (("it is not done", made),))
+    monkeypatch.setattr(maintenance, "JOBS", (("it is not done", made),))
     return made
 
 
@@ -60,22 +60,22 @@ def leases() -> list[uuid.UUID]:
     return [first, *(process_reopen(ProcessKind.WORKER) for _ in range(2))]
 
 
-def test_eldest_process_alone_does_it(chore: Chore, leases: list[uuid.UUID]) -> None:
+def test_eldest_process_alone_does_it(job: Chore, leases: list[uuid.UUID]) -> None:
     done = []
     for lease_id in leases:
         one = MaintenanceThread(process(lease_id))
         one.look()
         one.close()
-        done.append(chore.steps)
+        done.append(job.steps)
     assert done == [3, 3, 3]
 
 
 def test_it_is_done_without_being_asked(
-    chore: Chore, leases: list[uuid.UUID], monkeypatch: pytest.MonkeyPatch
+    job: Chore, leases: list[uuid.UUID], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "BEGIN_S", 0.01)
     one = MaintenanceThread(process(leases[0]))
-    assert chore.is_known.wait(PATIENCE_S)
+    assert job.is_known.wait(PATIENCE_S)
     one.close()
 
 
@@ -91,7 +91,7 @@ def test_process_that_ends_waits_for_one_step_only(
                 one._stop.set()
             yield
 
-    monkeypatch.setattr(maintenance, "CHORES", (("it is not done", endless),))
+    monkeypatch.setattr(maintenance, "JOBS", (("it is not done", endless),))
     one = MaintenanceThread(process(leases[0]))
     one.look()
     one.close()
@@ -99,20 +99,20 @@ def test_process_that_ends_waits_for_one_step_only(
 
 
 def test_others_get_their_turn_between_two_steps(
-    chore: Chore, leases: list[uuid.UUID], monkeypatch: pytest.MonkeyPatch
+    job: Chore, leases: list[uuid.UUID], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "PAUSE_S", PATIENCE_S)
     one = MaintenanceThread(process(leases[0]))
     looking = threading.Thread(target=one.look)
     looking.start()
-    assert chore.is_known.wait(PATIENCE_S)
+    assert job.is_known.wait(PATIENCE_S)
     one.close()  # ends the pause as well
     looking.join(PATIENCE_S)
-    assert chore.steps == 1
+    assert job.steps == 1
 
 
 def test_chore_that_fails_is_told_and_the_next_is_done(
-    chore: Chore,
+    job: Chore,
     leases: list[uuid.UUID],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -121,12 +121,12 @@ def test_chore_that_fails_is_told_and_the_next_is_done(
         raise RuntimeError("no")
         yield
 
-    chores = (("texts stay", broken), ("it is not done", chore))
-    monkeypatch.setattr(maintenance, "CHORES", chores)
+    jobs = (("texts stay", broken), ("it is not done", job))
+    monkeypatch.setattr(maintenance, "JOBS", jobs)
     one = MaintenanceThread(process(leases[0]))
     one.look()
     one.close()
-    assert chore.steps == 3
+    assert job.steps == 3
     assert "maintenance: texts stay this time" in caplog.text
 
 
@@ -139,7 +139,7 @@ def test_database_that_is_away_is_told_in_a_line(
         raise OperationalError("server closed the connection")
         yield
 
-    monkeypatch.setattr(maintenance, "CHORES", (("texts stay", away),))
+    monkeypatch.setattr(maintenance, "JOBS", (("texts stay", away),))
     one = MaintenanceThread(process(leases[0]))
     one.look()
     one.close()

@@ -40,7 +40,7 @@ def streamed(request: HttpRequest) -> StreamingHttpResponse:
 
 def teams(request: HttpRequest) -> HttpResponse:
     team = request.COOKIES["sessionid"].partition("-")[0]
-    request.asking_team_id = team  # type: ignore[attr-defined]
+    request.principal_team_id = team  # type: ignore[attr-defined]
     ASKED.append(team)
     if "wait" in request.GET:
         IS_AT_WORK.set()

@@ -33,8 +33,8 @@ def limited(site: Site) -> Run:
 @pytest.fixture
 def narrowed(site: Site) -> Run:
     """A run whose caller named one worker and three limits."""
-    narrowing = RunRestrictions(("sim-delta",), 3, 1, 500_000)
-    wanted = order(site.cast, QUESTION, model=DELTA, narrowing=narrowing)
+    restrictions = RunRestrictions(("sim-delta",), 3, 1, 500_000)
+    wanted = order(site.cast, QUESTION, model=DELTA, restrictions=restrictions)
     return access(site, run(wanted).summary.run_id)
 
 
@@ -65,5 +65,5 @@ def test_workers_that_a_caller_named_do_not_hold_who_compares(site, narrowed):
 
 def test_limits_that_a_caller_gave_a_run_stay(site, narrowed):
     second = compared(site, narrowed, site.cast.bob)
-    kept = order_of(second, created_of(second)).narrowing
+    kept = order_of(second, created_of(second)).restrictions
     assert kept == RunRestrictions((), 3, 1, 500_000)

@@ -44,54 +44,56 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def circuits(clock: Clock) -> CircuitBreakers:
+def circuit_breakers(clock: Clock) -> CircuitBreakers:
     return CircuitBreakers(clock)
 
 
-def fail(circuits: CircuitBreakers, times: int = FAILURES) -> None:
+def fail(circuit_breakers: CircuitBreakers, times: int = FAILURES) -> None:
     for _ in range(times):
-        circuits.failed(KEY, CallFault.SERVER_ERROR)
+        circuit_breakers.failed(KEY, CallFault.SERVER_ERROR)
 
 
-def test_five_failures_in_a_row_open_it(circuits: CircuitBreakers):
-    fail(circuits, FAILURES - 1)
-    assert circuits.admit(KEY) == 0
-    fail(circuits, 1)
-    assert circuits.admit(KEY) == REST_S
-    assert circuits.is_open(KEY)
+def test_five_failures_in_a_row_open_it(circuit_breakers: CircuitBreakers):
+    fail(circuit_breakers, FAILURES - 1)
+    assert circuit_breakers.admit(KEY) == 0
+    fail(circuit_breakers, 1)
+    assert circuit_breakers.admit(KEY) == REST_S
+    assert circuit_breakers.is_open(KEY)
 
 
-def test_success_between_failures_keeps_it_closed(circuits: CircuitBreakers):
-    fail(circuits, FAILURES - 1)
-    circuits.succeeded(KEY)
-    fail(circuits, FAILURES - 1)
-    assert circuits.admit(KEY) == 0
+def test_success_between_failures_keeps_it_closed(circuit_breakers: CircuitBreakers):
+    fail(circuit_breakers, FAILURES - 1)
+    circuit_breakers.succeeded(KEY)
+    fail(circuit_breakers, FAILURES - 1)
+    assert circuit_breakers.admit(KEY) == 0
 
 
-def test_D14_failures_age(circuits: CircuitBreakers, clock: Clock):
-    fail(circuits, FAILURES - 1)
+def test_D14_failures_age(circuit_breakers: CircuitBreakers, clock: Clock):
+    fail(circuit_breakers, FAILURES - 1)
     clock.now += WINDOW_S + 1
-    fail(circuits, 1)
-    assert circuits.admit(KEY) == 0
-    fail(circuits, FAILURES - 1)
-    assert circuits.admit(KEY) == REST_S
+    fail(circuit_breakers, 1)
+    assert circuit_breakers.admit(KEY) == 0
+    fail(circuit_breakers, FAILURES - 1)
+    assert circuit_breakers.admit(KEY) == REST_S
 
 
-def test_D14_a_window_of_failures_slides(circuits: CircuitBreakers, clock: Clock):
+def test_D14_a_window_of_failures_slides(
+    circuit_breakers: CircuitBreakers, clock: Clock
+):
     for _ in range(FAILURES - 1):
-        fail(circuits, 1)
+        fail(circuit_breakers, 1)
         clock.now += WINDOW_S / FAILURES
-    assert circuits.admit(KEY) == 0
-    fail(circuits, 1)
-    assert circuits.is_open(KEY)
+    assert circuit_breakers.admit(KEY) == 0
+    fail(circuit_breakers, 1)
+    assert circuit_breakers.is_open(KEY)
 
 
 def test_D14_a_circuit_that_nobody_tried_for_long_is_closed(
-    circuits: CircuitBreakers, clock: Clock
+    circuit_breakers: CircuitBreakers, clock: Clock
 ):
-    fail(circuits)
+    fail(circuit_breakers)
     clock.now += WINDOW_S + 1
-    assert [circuits.admit(KEY) for _ in range(3)] == [0, 0, 0]
+    assert [circuit_breakers.admit(KEY) for _ in range(3)] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -99,36 +101,38 @@ def test_D14_a_circuit_that_nobody_tried_for_long_is_closed(
     [CallFault.RATE_LIMITED, CallFault.BAD_REQUEST, CallFault.UNAUTHORIZED],
 )
 def test_refusal_proves_that_somebody_is_there(
-    circuits: CircuitBreakers, fault: CallFault
+    circuit_breakers: CircuitBreakers, fault: CallFault
 ):
-    fail(circuits, FAILURES - 1)
-    circuits.failed(KEY, fault)
-    fail(circuits, FAILURES - 1)
-    assert circuits.admit(KEY) == 0
+    fail(circuit_breakers, FAILURES - 1)
+    circuit_breakers.failed(KEY, fault)
+    fail(circuit_breakers, FAILURES - 1)
+    assert circuit_breakers.admit(KEY) == 0
 
 
-def test_one_call_goes_through_after_the_rest(circuits: CircuitBreakers, clock: Clock):
-    fail(circuits)
+def test_one_call_goes_through_after_the_rest(
+    circuit_breakers: CircuitBreakers, clock: Clock
+):
+    fail(circuit_breakers)
     clock.now += REST_S
-    assert not circuits.is_open(KEY)
-    assert [circuits.admit(KEY) for _ in range(3)] == [0, REST_S, REST_S]
+    assert not circuit_breakers.is_open(KEY)
+    assert [circuit_breakers.admit(KEY) for _ in range(3)] == [0, REST_S, REST_S]
 
 
 def test_failing_again_rests_again_and_answering_closes(
-    circuits: CircuitBreakers, clock: Clock
+    circuit_breakers: CircuitBreakers, clock: Clock
 ):
-    fail(circuits)
+    fail(circuit_breakers)
     clock.now += REST_S
-    circuits.admit(KEY)
-    fail(circuits, 1)
-    assert circuits.admit(KEY) == REST_S
-    circuits.succeeded(KEY)
-    assert circuits.admit(KEY) == 0
+    circuit_breakers.admit(KEY)
+    fail(circuit_breakers, 1)
+    assert circuit_breakers.admit(KEY) == REST_S
+    circuit_breakers.succeeded(KEY)
+    assert circuit_breakers.admit(KEY) == 0
 
 
-def test_circuit_of_another_team_stays_closed(circuits: CircuitBreakers):
-    fail(circuits)
-    assert circuits.admit((uuid.uuid4(), *KEY[1:])) == 0
+def test_circuit_of_another_team_stays_closed(circuit_breakers: CircuitBreakers):
+    fail(circuit_breakers)
+    assert circuit_breakers.admit((uuid.uuid4(), *KEY[1:])) == 0
 
 
 def test_resting_worker_is_not_asked_again_by_the_same_step():
@@ -137,7 +141,10 @@ def test_resting_worker_is_not_asked_again_by_the_same_step():
 
 @pytest.mark.parametrize("is_streamed", [True, False])
 async def test_resting_endpoint_is_not_called(
-    simulator_url: str, circuits: CircuitBreakers, clock: Clock, is_streamed: bool
+    simulator_url: str,
+    circuit_breakers: CircuitBreakers,
+    clock: Clock,
+    is_streamed: bool,
 ):
     endpoint = Endpoint("shaky", simulator_url, "fault-500")
     messages = (Message(role="user", content="hello"),)
@@ -152,32 +159,34 @@ async def test_resting_endpoint_is_not_called(
     async with open_transport(allowed_networks=["127.0.0.0/8"]) as transport:
         client = ChatClient(transport)
         caller = EndpointCaller(
-            client, {"shaky": endpoint}, TEAM, circuits, LatencyStats()
+            client, {"shaky": endpoint}, TEAM, circuit_breakers, LatencyStats()
         )
         faults = [(await outcome(caller)).fault for _ in range(FAILURES)]
         resting = await outcome(caller)
         endpoints = {"shaky": Endpoint("shaky", simulator_url, "instant")}
-        well = EndpointCaller(client, endpoints, TEAM, circuits, LatencyStats())
+        well = EndpointCaller(client, endpoints, TEAM, circuit_breakers, LatencyStats())
         answered = [item async for item in well.stream(call)]
     assert set(faults) == {CallFault.SERVER_ERROR}
     assert resting.fault is CallFault.CIRCUIT_OPEN
     assert "'shaky': failed 5 times in a row" in resting.message
     assert "30 s more" in resting.message
     assert answered  # another model of the same server goes on working
-    assert circuits.is_open(circuit_key(TEAM, endpoint))
+    assert circuit_breakers.is_open(circuit_key(TEAM, endpoint))
 
 
 def test_health_says_that_a_worker_rests(
-    site: Any, monkeypatch: pytest.MonkeyPatch, circuits: CircuitBreakers
+    site: Any, monkeypatch: pytest.MonkeyPatch, circuit_breakers: CircuitBreakers
 ):
     team = site.cast.team
     worker = Worker.objects.for_team(team.id).first()
     assert worker is not None
     for _ in range(FAILURES):
-        circuits.failed(
+        circuit_breakers.failed(
             (team.id, worker.base_url, worker.model), CallFault.SERVER_ERROR
         )
-    monkeypatch.setattr(executor_module.get_executor(), "circuits", circuits)
+    monkeypatch.setattr(
+        executor_module.get_executor(), "circuit_breakers", circuit_breakers
+    )
     health = worker_healths(team.id, Worker.objects.for_team(team.id))
     states = {each.state for each in health.values()}
     assert health[worker.id].state is HealthState.RESTING

@@ -16,7 +16,7 @@ from apps.runs.planning.model_resolver import (
     parse_model,
     resolve,
 )
-from apps.runs.planning.restrictions import check_suited, resolve_narrowed
+from apps.runs.planning.restrictions import check_suited, resolve_restricted
 from apps.runs.records.run_params import delivery_of
 from apps.runs.types import RunRestrictions
 from tests.runs.test_restrictions import order, pool
@@ -78,8 +78,8 @@ def test_nobody_takes_over_from_a_worker_that_was_named():
 
 
 def test_narrowed_pool_has_no_other_substitutes():
-    wanted = order(narrowing=RunRestrictions(("gamma", "beta")))
-    got = resolve_narrowed(parse_model(wanted.model), wanted, pool())
+    wanted = order(restrictions=RunRestrictions(("gamma", "beta")))
+    got = resolve_restricted(parse_model(wanted.model), wanted, pool())
     assert (got.pool.fallback, got.pool.substitutes) == ("beta", ("gamma",))
 
 

@@ -21,7 +21,7 @@ from apps.pools.types import (
 )
 from apps.runs.models import Run
 from apps.runs.planning.model_resolver import parse_model, resolve
-from apps.runs.planning.restrictions import resolve_narrowed
+from apps.runs.planning.restrictions import resolve_restricted
 from apps.runs.selectors import order_of, run_events
 from apps.runs.types import RunOrder, RunRestrictions
 from tests.conftest import Site
@@ -67,7 +67,7 @@ def order(model: str = "conductor-ultra", **fields: Any) -> RunOrder:
 
 
 def narrowed(model: str = "conductor-ultra", **fields: Any) -> Any:
-    return resolve_narrowed(parse_model(model), order(model, **fields), pool())
+    return resolve_restricted(parse_model(model), order(model, **fields), pool())
 
 
 counts = st.none() | st.integers(1, 10)
@@ -87,22 +87,22 @@ names = st.lists(st.sampled_from([*NAMES, "nobody"]), max_size=4, unique=True)
     st.sets(st.sampled_from(["mini", "ultra"])),
     names,
 )
-def test_narrowing_never_widens(model, tier_cost, narrowing, tiers, workers):
+def test_narrowing_never_widens(model, tier_cost, restrictions, tiers, workers):
     snapshot = pool(tier_cost)
     name = parse_model(model)
     whole = resolve(name, model, snapshot)
     wanted = order(
         model,
-        narrowing=narrowing,
+        restrictions=restrictions,
         allowed_tiers=frozenset(tiers),
         allowed_workers=frozenset(workers),
     )
     try:
-        got = resolve_narrowed(name, wanted, snapshot)
+        got = resolve_restricted(name, wanted, snapshot)
     except ConductorError:
         return
     assert set(got.pool.names) <= set(whole.pool.names)
-    assert set(got.pool.names) <= set(narrowing.workers or NAMES)
+    assert set(got.pool.names) <= set(restrictions.workers or NAMES)
     assert set(got.pool.names) <= set(workers or NAMES)
     assert got.pool.fallback in got.pool.names
     assert set(got.endpoints) <= set(whole.endpoints)
@@ -110,23 +110,25 @@ def test_narrowing_never_widens(model, tier_cost, narrowing, tiers, workers):
     for limit in ("max_steps", "max_rounds", "max_cost_micros"):
         was, now = getattr(whole.limits, limit), getattr(got.limits, limit)
         assert was is None or now <= was
-        if (asked := getattr(narrowing, limit)) is not None:
+        if (asked := getattr(restrictions, limit)) is not None:
             assert now <= asked
     assert got.limits.max_calls == whole.limits.max_calls
 
 
 def test_the_first_worker_left_takes_over_as_fallback():
     assert (
-        narrowed(narrowing=RunRestrictions(("gamma", "alpha"))).pool.fallback == "alpha"
+        narrowed(restrictions=RunRestrictions(("gamma", "alpha"))).pool.fallback
+        == "alpha"
     )
     assert (
-        narrowed(narrowing=RunRestrictions(("gamma", "beta"))).pool.fallback == "beta"
+        narrowed(restrictions=RunRestrictions(("gamma", "beta"))).pool.fallback
+        == "beta"
     )
 
 
 def test_an_unknown_worker_is_refused_by_field():
     with pytest.raises(InvalidInput) as refusal:
-        narrowed(narrowing=RunRestrictions(("nobody",)))
+        narrowed(restrictions=RunRestrictions(("nobody",)))
     assert refusal.value.param == "conductor.workers"
 
 
@@ -138,7 +140,7 @@ def test_an_unknown_worker_is_refused_by_field():
         {"model": "worker/alpha", "allowed_workers": frozenset({"beta"})},
         {
             "allowed_workers": frozenset({"beta"}),
-            "narrowing": RunRestrictions(("alpha",)),
+            "restrictions": RunRestrictions(("alpha",)),
         },
     ],
 )
@@ -168,7 +170,7 @@ def test_a_plan_uses_the_named_workers_alone_and_it_is_on_record(site):
         50_000,
     )
     again = order_of(run, created)
-    assert again.narrowing == RunRestrictions(("sim-birch",), 1, None, 50_000)
+    assert again.restrictions == RunRestrictions(("sim-birch",), 1, None, 50_000)
 
 
 def test_a_limited_key_is_held_to_its_tiers_and_workers(site):

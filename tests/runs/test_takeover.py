@@ -15,7 +15,7 @@ from apps.audit.types import Actor
 from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.pools.selectors import snapshots_forget
-from apps.runs.coordination.cancel_requests import stop_ask
+from apps.runs.coordination.cancel_requests import cancel_request
 from apps.runs.coordination.leases import MAX_DEATHS, leases_sweep
 from apps.runs.execution import resumer
 from apps.runs.execution.executor import get_executor
@@ -229,8 +229,8 @@ def test_a_queued_run_waits_for_whoever_claims_it(
 def test_g9_a_stop_from_elsewhere_is_heard(begun):
     run = begun()
     bob = Actor("user", "bob", "Bob", context={"request_id": "r-2"})
-    stop_ask(run, "enough", bob)
-    stop_ask(run, "more than enough", ACTOR)
+    cancel_request(run, "enough", bob)
+    cancel_request(run, "more than enough", ACTOR)
     on_loop(get_executor().lease_keeper.look_for_stops())
     assert finished(run).state == RunState.CANCELLED
     end = run_events(run)[-1].event

@@ -37,7 +37,7 @@ class _Tail(NamedTuple):
     be after tampering."""
 
 
-def tails_seal(*, older_than_s: float = 0.0) -> int:
+def checkpoints_create(*, older_than_s: float = 0.0) -> int:
     """Sign the end of each chain that has grown since its last checkpoint.
 
     A tail whose first entry is younger than `older_than_s` is left for later, so that

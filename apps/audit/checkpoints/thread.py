@@ -11,7 +11,7 @@ import threading
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
 
-from apps.audit.checkpoints.creation import tails_seal
+from apps.audit.checkpoints.creation import checkpoints_create
 from apps.audit.checkpoints.export import CheckpointExporter
 from apps.audit.metrics import COPIES_FAILED
 
@@ -43,7 +43,7 @@ class CheckpointThread:
     def look(self, *, older_than_s: float = 0.0) -> None:
         """Make the checkpoints that are due, and copy what is not copied."""
         try:
-            tails_seal(older_than_s=older_than_s)
+            checkpoints_create(older_than_s=older_than_s)
             self._copier.copy_all()
         except OSError as exc:
             COPIES_FAILED.add()

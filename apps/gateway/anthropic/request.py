@@ -19,7 +19,7 @@ from apps.gateway.anthropic.params import (
 )
 from apps.gateway.anthropic.tools import ToolWishes, read_tool_wishes
 from apps.gateway.chat_completions.request import read_model
-from apps.gateway.parsing.conductor_options import read_wishes
+from apps.gateway.parsing.conductor_options import read_conductor_options
 from apps.gateway.parsing.extra_params import with_cache_marks
 from apps.gateway.parsing.json_body import parse_object
 from apps.gateway.parsing.json_fields import (
@@ -81,7 +81,7 @@ def parse_message_request(raw: bytes, *, max_prompt_bytes: int) -> MessageReques
     read = read_conversation(body, max_prompt_bytes)
     tools = read_tool_wishes(body)
     thinking = read_thinking(body, max_tokens)
-    wishes = read_wishes(body)
+    options = read_conductor_options(body)
     params = CallParams(
         max_tokens=max_tokens,
         temperature=read_number(body, "temperature", 0, 1),
@@ -103,9 +103,9 @@ def parse_message_request(raw: bytes, *, max_prompt_bytes: int) -> MessageReques
         messages=read.conversation.messages,
         params=params,
         is_streamed=read_bool(body, "stream"),
-        delivery=wishes.delivery,
-        progress=wishes.progress,
-        narrowing=wishes.narrowing,
+        delivery=options.delivery,
+        progress=options.progress,
+        restrictions=options.restrictions,
         ignored=ignored_names(body, USED_FIELDS, _left_out(read, tools)),
         answered=read.answered,
     )

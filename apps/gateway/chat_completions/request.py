@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.core.errors import InvalidInput
-from apps.gateway.parsing.conductor_options import read_wishes
+from apps.gateway.parsing.conductor_options import read_conductor_options
 from apps.gateway.parsing.extra_params import (
     EXTRA_FIELDS,
     refuse_other_outputs,
@@ -63,7 +63,7 @@ def parse_chat_request(raw: bytes, *, max_prompt_bytes: int) -> CompletionReques
     _refuse_unsupported(body)
     options = read_object(body, "stream_options") or {}
     conversation = read_messages(body, max_prompt_bytes)
-    wishes = read_wishes(body)
+    conductor = read_conductor_options(body)
     params = read_params(body)
     if conversation.has_cache_marks:
         params = with_cache_marks(params)
@@ -73,9 +73,9 @@ def parse_chat_request(raw: bytes, *, max_prompt_bytes: int) -> CompletionReques
         messages=conversation.messages,
         params=params,
         is_streamed=read_bool(body, "stream"),
-        delivery=wishes.delivery,
-        progress=wishes.progress,
-        narrowing=wishes.narrowing,
+        delivery=conductor.delivery,
+        progress=conductor.progress,
+        restrictions=conductor.restrictions,
         ignored=ignored_names(body, USED_FIELDS),
     )
     return CompletionRequest(

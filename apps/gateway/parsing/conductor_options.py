@@ -16,7 +16,7 @@ from apps.accounts.types import ProgressWord
 from apps.core.errors import InvalidInput
 from apps.core.money import micros_of_usd
 from apps.gateway.parsing.json_fields import read_integer, read_object, type_error
-from apps.runs.types import NOT_NARROWED, Delivery, RunRestrictions
+from apps.runs.types import UNRESTRICTED, Delivery, RunRestrictions
 
 FIELD = "conductor"
 AT = f"{FIELD}."
@@ -49,7 +49,7 @@ MAX_COST_MICROS = 10**15
 class ConductorOptions:
     """What the field `conductor` asks for."""
 
-    narrowing: RunRestrictions = NOT_NARROWED
+    restrictions: RunRestrictions = UNRESTRICTED
     delivery: Delivery | None = None
     """None: as the key or the tier says."""
     progress: ProgressWord | None = None
@@ -59,7 +59,7 @@ class ConductorOptions:
 NONE = ConductorOptions()
 
 
-def read_wishes(body: Mapping[str, Any]) -> ConductorOptions:
+def read_conductor_options(body: Mapping[str, Any]) -> ConductorOptions:
     """Return what the request wants otherwise. Raises: InvalidInput."""
     given = read_object(body, FIELD)
     if not given:
@@ -72,14 +72,14 @@ def read_wishes(body: Mapping[str, Any]) -> ConductorOptions:
             param=name,
         )
     _check_approval(given.get("approval"))
-    narrowing = RunRestrictions(
+    restrictions = RunRestrictions(
         workers=_workers(given.get("workers")),
         max_steps=read_integer(given, "max_steps", 1, MAX_PLAN, at=AT),
         max_rounds=_rounds(given),
         max_cost_micros=_cost(given.get("max_cost_usd")),
     )
     return ConductorOptions(
-        narrowing, _delivery(given.get("delivery")), _progress(given.get("progress"))
+        restrictions, _delivery(given.get("delivery")), _progress(given.get("progress"))
     )
 
 

@@ -78,7 +78,7 @@ def _asked(request: ResponseRequest, messages: Messages) -> ChatTask:
         prompt_field="input",
         messages=conversation.messages,
         params=CallParams(),
-        narrowing=request.wishes.narrowing,
+        restrictions=request.options.restrictions,
         ignored=request.ignored,
     )
 

@@ -14,7 +14,10 @@ from typing import Any
 from apps.core.errors import InvalidInput
 from apps.engine.ports import CallParams, Messages
 from apps.gateway.chat_completions.request import read_model
-from apps.gateway.parsing.conductor_options import ConductorOptions, read_wishes
+from apps.gateway.parsing.conductor_options import (
+    ConductorOptions,
+    read_conductor_options,
+)
 from apps.gateway.parsing.extra_params import (
     EFFORTS,
     EXTRA_FIELDS,
@@ -89,7 +92,7 @@ class ResponseRequest:
     model: str
     entries: tuple[Entry, ...]
     params: CallParams
-    wishes: ConductorOptions
+    options: ConductorOptions
     instructions: str
     """Empty: none."""
     previous: uuid.UUID | None
@@ -112,9 +115,9 @@ class ResponseRequest:
             messages=conversation.messages,
             params=self.params,
             is_streamed=self.is_streamed,
-            delivery=self.wishes.delivery,
-            progress=self.wishes.progress,
-            narrowing=self.wishes.narrowing,
+            delivery=self.options.delivery,
+            progress=self.options.progress,
+            restrictions=self.options.restrictions,
             ignored=self.ignored,
             is_background=self.is_background,
             echo=self.echo,
@@ -136,7 +139,7 @@ def parse_request(raw: bytes, *, needs_input: bool = True) -> ResponseRequest:
         model=read_model(body),
         entries=() if is_on_record and not needs_input else read_input(body),
         params=_read_params(body),
-        wishes=read_wishes(body),
+        options=read_conductor_options(body),
         instructions=instructions,
         previous=previous,
         is_streamed=read_bool(body, "stream"),

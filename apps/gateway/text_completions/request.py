@@ -12,7 +12,7 @@ from typing import Any
 from apps.core.errors import InvalidInput
 from apps.engine.ports import Message
 from apps.gateway.chat_completions.request import CompletionRequest, read_model
-from apps.gateway.parsing.conductor_options import read_wishes
+from apps.gateway.parsing.conductor_options import read_conductor_options
 from apps.gateway.parsing.json_body import parse_object
 from apps.gateway.parsing.json_fields import read_bool, read_object, type_error
 from apps.gateway.parsing.messages import settle
@@ -48,16 +48,16 @@ def parse_text_completion(raw: bytes, *, max_prompt_bytes: int) -> CompletionReq
     _refuse_unsupported(body)
     options = read_object(body, "stream_options") or {}
     question: Message = {"role": "user", "content": _read_prompt(body)}
-    wishes = read_wishes(body)
+    conductor = read_conductor_options(body)
     asked = ChatTask(
         model=read_model(body),
         prompt=settle((question,), max_prompt_bytes, "prompt").prompt,
         prompt_field="prompt",
         params=read_params(body),
         is_streamed=read_bool(body, "stream"),
-        delivery=wishes.delivery,
-        progress=wishes.progress,
-        narrowing=wishes.narrowing,
+        delivery=conductor.delivery,
+        progress=conductor.progress,
+        restrictions=conductor.restrictions,
         ignored=ignored_names(body, USED_FIELDS),
     )
     wants_usage = read_bool(options, "include_usage", at="stream_options.")

@@ -457,7 +457,7 @@ def _started(view: RestView, run_id: uuid.UUID) -> Response:
 def _order(
     principal: Principal, admission: Admission, values: dict[str, Any]
 ) -> RunOrder:
-    narrowing = values.pop("conductor", {})
+    restrictions = values.pop("conductor", {})
     return RunOrder(
         **ordered_by(principal, admission),
         prompt=values.pop("prompt"),
@@ -465,11 +465,11 @@ def _order(
         source=Source.API.value,
         params=CallParams(**{**values, "stop": tuple(values.get("stop", ()))}),
         is_watched=False,
-        narrowing=_narrowing(**narrowing),
+        restrictions=_restrictions(**restrictions),
     )
 
 
-def _narrowing(
+def _restrictions(
     workers: Sequence[str] = (), max_cost_usd: str | None = None, **limits: int
 ) -> RunRestrictions:
     micros = None if max_cost_usd is None else micros_of_usd(max_cost_usd)

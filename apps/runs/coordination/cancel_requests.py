@@ -29,7 +29,7 @@ class CancelRequest(NamedTuple):
     actor: Actor
 
 
-def stop_ask(run: Run, reason: str, actor: Actor) -> None:
+def cancel_request(run: Run, reason: str, actor: Actor) -> None:
     """Request that a run be cancelled. Idempotent: the first request stands."""
     values = {
         "team_id": run.team_id,
@@ -42,7 +42,7 @@ def stop_ask(run: Run, reason: str, actor: Actor) -> None:
     RunStop.objects.across_teams().get_or_create(run_id=run.id, defaults=values)
 
 
-def stop_await(run: Run) -> bool:
+def cancel_await(run: Run) -> bool:
     """Wait for a run to end; True if it was cancelled."""
     give_up_at = time.monotonic() + PATIENCE_S
     while True:
@@ -54,7 +54,7 @@ def stop_await(run: Run) -> bool:
         time.sleep(POLL_S)
 
 
-def stops_take(run_ids: Iterable[uuid.UUID]) -> list[CancelRequest]:
+def cancel_requests_take(run_ids: Iterable[uuid.UUID]) -> list[CancelRequest]:
     """Return the cancel requests of these runs, and delete them."""
     rows = RunStop.objects.across_teams().filter(run_id__in=list(run_ids))
     found = [

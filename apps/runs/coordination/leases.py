@@ -78,10 +78,10 @@ def process_renew(lease_id: uuid.UUID, live_runs: int) -> bool:
     return bool(rows.update(expires_at=_in(LEASE_S), live_runs=live_runs))
 
 
-def is_eldest(lease_id: uuid.UUID) -> bool:
-    """Say whether no process has held a lease for longer: one of a site is it."""
-    eldest = Process.objects.order_by("started_at", "id")
-    return eldest.values_list("id", flat=True).first() == lease_id
+def is_leader(lease_id: uuid.UUID) -> bool:
+    """Return True on the leader: the process with the oldest lease of the site."""
+    by_age = Process.objects.order_by("started_at", "id")
+    return by_age.values_list("id", flat=True).first() == lease_id
 
 
 def process_close(lease_id: uuid.UUID) -> None:

@@ -18,7 +18,7 @@ from apps.budgets.types import Standing
 from apps.core.single_flight import SingleFlight
 from apps.pools.selectors import peek_snapshot, pool_snapshot
 from apps.pools.types import PoolSnapshot
-from apps.runs.coordination.cancel_requests import stops_take
+from apps.runs.coordination.cancel_requests import cancel_requests_take
 from apps.runs.coordination.leases import (
     deaths_take_back,
     is_owned,
@@ -100,14 +100,14 @@ sweep_leases = _apart(leases_sweep)
 claim_runs = _apart(runs_claim)
 owned_runs = _apart(runs_owned)
 take_deaths_back = _apart(deaths_take_back)
-take_stops = _apart(stops_take)
+take_stops = _apart(cancel_requests_take)
 # Nor must the sums of a large team cost anybody a page.
 _keep_usage = _apart(usage_keep)
 _usage_due = _apart(UsageWatch.due)
 
 
 class UsageKeeper:
-    """Keeps what teams used, added up, as long as this process is the eldest."""
+    """Sums up the usage of teams while this process is the leader."""
 
     def __init__(self) -> None:
         self._watch = UsageWatch()

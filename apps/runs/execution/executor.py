@@ -71,7 +71,7 @@ class Executor:
         self._shares = TeamShares()
         self._is_closing = False
         self.broadcaster = Broadcaster(self.find)
-        self.circuits = CircuitBreakers()
+        self.circuit_breakers = CircuitBreakers()
         self.latencies = LatencyStats()
         self._resolver = RunResolver(self.latencies)
         self._resumer = Resumer(lambda run_id: run_id in self._live, self._resume)
@@ -108,11 +108,11 @@ class Executor:
         """
         self._refuse_when_full(order.team_id)
         order, resolved = await self._resolver.check(order)
-        allowance = await self._budget_gate.allow(order, resolved)
+        cost_cap = await self._budget_gate.allow(order, resolved)
         # Others may have begun meanwhile, or the process may have begun to close.
         self._refuse_when_full(order.team_id)
         ownership = Ownership(self.lease_keeper.lease_id, 0)
-        return self._begin(run_id or new_id(), order, resolved, ownership, allowance)
+        return self._begin(run_id or new_id(), order, resolved, ownership, cost_cap)
 
     async def enqueue(
         self, order: RunOrder, run_id: uuid.UUID | None = None
@@ -123,10 +123,10 @@ class Executor:
         """
         self._refuse_when_closing()
         order, resolved = await self._resolver.check(order)
-        allowance = await self._budget_gate.allow(order, resolved)
-        nobodys = Ownership(None, 0)
+        cost_cap = await self._budget_gate.allow(order, resolved)
+        unowned = Ownership(None, 0)
         run_id = run_id or new_id()
-        execution = RunExecution(run_id, order, resolved, nobodys, allowance)
+        execution = RunExecution(run_id, order, resolved, unowned, cost_cap)
         await execution.put_on_record(self._budget_gate)
         return run_id
 
@@ -145,9 +145,9 @@ class Executor:
         resolved = await self._resolver.resolve(order)
         created = history[0]
         assert isinstance(created, ev.RunCreated)
-        allowance = await self._budget_gate.keep(order, run.id, created)
+        cost_cap = await self._budget_gate.keep(order, run.id, created)
         ownership = Ownership(run.owner_id, run.fence)
-        self._begin(run.id, order, resolved, ownership, allowance, history)
+        self._begin(run.id, order, resolved, ownership, cost_cap, history)
 
     def stop(self, stop: CancelRequest) -> None:
         """Cancel a run of this process, as another process requested."""
@@ -189,19 +189,19 @@ class Executor:
         order: RunOrder,
         resolved: ResolvedModel,
         ownership: Ownership,
-        allowance: CostCap | None,
+        cost_cap: CostCap | None,
         history: Sequence[ev.Event] = (),
     ) -> RunExecution:
         if run_id in self._live:
             raise Conflict(f"run {str(run_id)!r} is executing already")
-        execution = RunExecution(run_id, order, resolved, ownership, allowance, history)
+        execution = RunExecution(run_id, order, resolved, ownership, cost_cap, history)
         self.broadcaster.attach(execution)
         self._observer.attach(execution, resolved, history)
         caller = EndpointCaller(
             self._client,
             resolved.endpoints,
             order.team_id,
-            self.circuits,
+            self.circuit_breakers,
             self.latencies,
             order.vectors,
         )
@@ -259,7 +259,7 @@ def find_run(run_id: uuid.UUID, team_id: uuid.UUID) -> RunExecution | None:
 
 def is_resting(team_id: uuid.UUID, base_url: str, model: str) -> bool:
     """Say whether this process keeps calls back from an endpoint that kept failing."""
-    return _executor is not None and _executor.circuits.is_open(
+    return _executor is not None and _executor.circuit_breakers.is_open(
         (team_id, base_url, model)
     )
 

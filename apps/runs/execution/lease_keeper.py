@@ -34,7 +34,7 @@ from apps.runs.telemetry import metrics
 
 logger = logging.getLogger(__name__)
 USAGE_S = 60.0
-"""How often the eldest process keeps what teams used, added up."""
+"""How often the leader sums up the usage of teams."""
 
 
 class RunHost(Protocol):
@@ -167,7 +167,7 @@ class LeaseKeeper:
                 self._host.stop(stop)
 
     async def keep_usage(self) -> None:
-        """Add up what teams used, if this process is the eldest."""
+        """Sum up the usage of teams, if this process is the leader."""
         await self._usage.keep(self.lease_id)
 
 

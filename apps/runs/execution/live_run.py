@@ -27,7 +27,7 @@ from apps.runs.execution.cost_cap import BudgetGate, CostCap
 from apps.runs.execution.prefill_refusals import PrefillNotes, PrefillWatch
 from apps.runs.execution.recorder import LedgerRecorder
 from apps.runs.planning.model_resolver import ResolvedModel
-from apps.runs.planning.restrictions import narrow_limits
+from apps.runs.planning.restrictions import restrict_limits
 from apps.runs.records.projection import RunProjection
 from apps.runs.records.run_params import delivery_of, params_on_record
 from apps.runs.telemetry import metrics
@@ -91,7 +91,7 @@ class RunExecution:
         order: RunOrder,
         resolved: ResolvedModel,
         ownership: Ownership,
-        allowance: CostCap | None = None,
+        cost_cap: CostCap | None = None,
         history: Sequence[ev.Event] = (),
     ) -> None:
         self.id = run_id
@@ -100,7 +100,7 @@ class RunExecution:
         self._created_at = datetime.now(UTC)
         self._history = history
         self._uncapped = resolved
-        self._take(allowance)
+        self._take(cost_cap)
         self._refusal: ConductorError | None = None
         self._listeners: list[Listener] = []
         self._prefill_watch = PrefillWatch()
@@ -115,16 +115,16 @@ class RunExecution:
         self.drafts: dict[CallKey, list[str]] = {}
         """Text of the calls in flight, for those who come late."""
 
-    def _take(self, allowance: CostCap | None) -> None:
+    def _take(self, cost_cap: CostCap | None) -> None:
         """Begin a record under this allowance; nothing of a former one is kept."""
         resolved = self._uncapped
-        if allowance is not None:
-            cap = RunRestrictions(max_cost_micros=allowance.max_cost_micros)
-            limits = narrow_limits(resolved.limits, cap)
-            limits = replace(limits, max_cost_reason=allowance.reason)
+        if cost_cap is not None:
+            cap = RunRestrictions(max_cost_micros=cost_cap.max_cost_micros)
+            limits = restrict_limits(resolved.limits, cap)
+            limits = replace(limits, max_cost_reason=cost_cap.reason)
             resolved = replace(resolved, limits=limits)
         self._resolved = resolved
-        self._hold = None if allowance is None else allowance.hold
+        self._hold = None if cost_cap is None else cost_cap.hold
         self._projection = RunProjection(
             self.id, self.order, self._created_at, self._ownership
         )
@@ -192,18 +192,18 @@ class RunExecution:
         """Return the tokens of all calls that have ended."""
         return self._projection.view.usage.total_tokens
 
-    def start(self, equipment: ProcessServices) -> asyncio.Task[None]:
+    def start(self, services: ProcessServices) -> asyncio.Task[None]:
         """Begin on the running loop and return the task."""
-        self._task = asyncio.create_task(self._run(equipment))
+        self._task = asyncio.create_task(self._run(services))
         self._task.add_done_callback(lambda _: self._ended.set())
         return self._task
 
-    async def _run(self, equipment: ProcessServices) -> None:
+    async def _run(self, services: ProcessServices) -> None:
         self._is_on_record = bool(self._history)
-        self._prefill_notes = equipment.prefills
+        self._prefill_notes = services.prefills
         bind(run_id=self.id, team_id=self.order.team_id)
         try:
-            await self._conduct_within_budget(equipment)
+            await self._conduct_within_budget(services)
         except LedgerUnavailable:
             raise  # the run can go on once the ledger is back
         except OwnerLost:
@@ -219,7 +219,7 @@ class RunExecution:
             logger.exception("run %s broke", self.id)
             await self._break_off(fault_at_work(exc))
 
-    async def _conduct_within_budget(self, equipment: ProcessServices) -> None:
+    async def _conduct_within_budget(self, services: ProcessServices) -> None:
         """Conduct; begin anew, with less, if others were quicker to take what was left.
 
         Raises: BudgetExceeded if nothing is left; IdempotencyKeyLost; what `conduct`
@@ -227,7 +227,7 @@ class RunExecution:
         """
         for _ in range(MAX_TRIES):
             try:
-                await self._conduct(equipment)
+                await self._conduct(services)
                 return
             except StaleWrite:
                 await self._require_ownership()
@@ -238,7 +238,7 @@ class RunExecution:
                     raise BudgetExceeded(FREED) from None
             if (task := asyncio.current_task()) and task.cancelling():
                 raise asyncio.CancelledError
-            budget_gate = equipment.budget_gate
+            budget_gate = services.budget_gate
             self._take(await budget_gate.allow_anew(self.order, self._uncapped))
         raise BudgetExceeded(CONTENDED, retry_after_s=1)
 
@@ -270,13 +270,13 @@ class RunExecution:
                 self._take(await budget_gate.allow_anew(self.order, self._uncapped))
         raise BudgetExceeded(CONTENDED, retry_after_s=1)
 
-    async def _conduct(self, equipment: ProcessServices) -> None:
+    async def _conduct(self, services: ProcessServices) -> None:
         order, resolved, history = self.order, self._resolved, self._history
         ports = Ports(
             resolved.planner,
-            equipment.caller,
+            services.caller,
             self._recorder,
-            equipment.gate,
+            services.gate,
             self,
             lambda: self._stop_reason,
             _jitter,

@@ -40,7 +40,7 @@ class EndpointCaller:
     client: ChatClient
     endpoints: Mapping[str, wire.Endpoint]
     team_id: uuid.UUID
-    circuits: CircuitBreakers
+    circuit_breakers: CircuitBreakers
     latencies: LatencyStats
     vectors: VectorSink | None = None
     """The receiver of vectors, if the run makes embeddings for a waiting request."""
@@ -53,7 +53,7 @@ class EndpointCaller:
         wait = _CallTimer(
             self.latencies, key, call.is_streamed, (role, endpoint.protocol)
         )
-        if rest_s := self.circuits.admit(key):
+        if rest_s := self.circuit_breakers.admit(key):
             wait.count(CallFault.CIRCUIT_OPEN)
             raise CallFailed(CallFault.CIRCUIT_OPEN, _resting(endpoint.name, rest_s))
         try:
@@ -61,7 +61,7 @@ class EndpointCaller:
                 answer, end = await self._embed(endpoint, call)
                 wait.end()
                 wait.complete()
-                self.circuits.succeeded(key)
+                self.circuit_breakers.succeeded(key)
                 yield answer
                 yield end
                 return
@@ -70,7 +70,7 @@ class EndpointCaller:
                 whole, finish = await self.client.complete(endpoint, request)
                 wait.end()
                 wait.complete()
-                self.circuits.succeeded(key)
+                self.circuit_breakers.succeeded(key)
                 yield _delta(whole)
                 yield _end(finish)
                 return
@@ -84,11 +84,11 @@ class EndpointCaller:
                     yield self._passed_on(item, wait, key)
         except CallFailed as exc:  # it did not begin in time
             wait.leave(exc.fault)
-            self.circuits.failed(key, exc.fault)
+            self.circuit_breakers.failed(key, exc.fault)
             raise
         except LlmError as exc:
             fault = CallFault(exc.fault)
-            self.circuits.failed(key, fault)
+            self.circuit_breakers.failed(key, fault)
             wait.count(fault)
             raise CallFailed(
                 fault, exc.message, retry_after_s=exc.retry_after_s
@@ -107,7 +107,7 @@ class EndpointCaller:
         if not isinstance(item, wire.Finish):
             return _delta(item)
         wait.complete()
-        self.circuits.succeeded(key)
+        self.circuit_breakers.succeeded(key)
         return _end(item)
 
     async def _embed(

@@ -20,7 +20,11 @@ from apps.runs.planning.model_resolver import (
     unknown_model,
 )
 from apps.runs.planning.prompt_limits import check_contexts
-from apps.runs.planning.restrictions import check_suited, is_narrowed, resolve_narrowed
+from apps.runs.planning.restrictions import (
+    check_suited,
+    is_restricted,
+    resolve_restricted,
+)
 from apps.runs.types import RunOrder
 
 MAX_RESOLVED = 10_000
@@ -51,8 +55,8 @@ class RunResolver:
         """Return what an order comes to. Raises: NotFound, InvalidInput, NotAllowed."""
         name = parse_model(order.model)
         snapshot = await self._snapshot(order, name)
-        if is_narrowed(order):
-            return self._adapt(resolve_narrowed(name, order, snapshot), order)
+        if is_restricted(order):
+            return self._adapt(resolve_restricted(name, order, snapshot), order)
         key = (order.team_id, order.model)
         known = self._resolved.get(key)
         if known is not None and known[0] is snapshot:

@@ -1,6 +1,6 @@
 """Makes a pool narrower for one run: fewer workers, smaller limits, never more.
 
-Two hands may narrow: the caller for this run (`RunOrder.narrowing`) and the team for an
+The request restricts this run (`RunOrder.restrictions`), and the team restricts an
 API key (`allowed_tiers`, `allowed_workers`). What a plan cannot see it cannot use.
 """
 
@@ -17,20 +17,22 @@ from apps.engine.ports import Task
 from apps.engine.suitability import unsuited
 from apps.pools.types import PoolSnapshot
 from apps.runs.planning.model_resolver import DIRECT, ModelName, ResolvedModel, resolve
-from apps.runs.types import NOT_NARROWED, RunOrder, RunRestrictions
+from apps.runs.types import UNRESTRICTED, RunOrder, RunRestrictions
 
 FIELD = "conductor"
 """The field of a request that narrows."""
 
 
-def is_narrowed(order: RunOrder) -> bool:
+def is_restricted(order: RunOrder) -> bool:
     """Say whether an order may use less than its pool has."""
     return bool(
-        order.narrowing != NOT_NARROWED or order.allowed_tiers or order.allowed_workers
+        order.restrictions != UNRESTRICTED
+        or order.allowed_tiers
+        or order.allowed_workers
     )
 
 
-def resolve_narrowed(
+def resolve_restricted(
     name: ModelName, order: RunOrder, snapshot: PoolSnapshot
 ) -> ResolvedModel:
     """Return what a run of this order needs, and nothing it may not have.
@@ -40,7 +42,9 @@ def resolve_narrowed(
     _check_tier(name, order)
     allowed = _allowed(name, order, snapshot)
     resolved = resolve(name, order.model, _keep(snapshot, allowed))
-    return replace(resolved, limits=narrow_limits(resolved.limits, order.narrowing))
+    return replace(
+        resolved, limits=restrict_limits(resolved.limits, order.restrictions)
+    )
 
 
 def check_suited(order: RunOrder, resolved: ResolvedModel) -> None:
@@ -88,13 +92,13 @@ def _check_kind(order: RunOrder, resolved: ResolvedModel) -> None:
         raise InvalidInput(f"model: worker {worker.name!r} {message}", param="model")
 
 
-def narrow_limits(limits: Limits, narrowing: RunRestrictions) -> Limits:
+def restrict_limits(limits: Limits, restrictions: RunRestrictions) -> Limits:
     """Return the smaller of each limit."""
     return replace(
         limits,
-        max_steps=_least(limits.max_steps, narrowing.max_steps),
-        max_rounds=_least(limits.max_rounds, narrowing.max_rounds),
-        max_cost_micros=_least(limits.max_cost_micros, narrowing.max_cost_micros),
+        max_steps=_least(limits.max_steps, restrictions.max_steps),
+        max_rounds=_least(limits.max_rounds, restrictions.max_rounds),
+        max_cost_micros=_least(limits.max_cost_micros, restrictions.max_cost_micros),
     )
 
 
@@ -120,7 +124,7 @@ def _allowed(name: ModelName, order: RunOrder, snapshot: PoolSnapshot) -> Set[st
         raise NotAllowed(
             f"this API key may use none of the workers of pool {snapshot.name!r}"
         )
-    wanted = order.narrowing.workers
+    wanted = order.restrictions.workers
     if not wanted:
         return left
     for worker in wanted:

@@ -17,8 +17,8 @@ from apps.engine import events as ev
 from apps.engine.ports import CallParams
 from apps.runs.models import Run
 from apps.runs.planning.model_resolver import ResolvedModel
-from apps.runs.planning.restrictions import is_narrowed
-from apps.runs.types import NOT_NARROWED, Delivery, RunOrder, RunRestrictions
+from apps.runs.planning.restrictions import is_restricted
+from apps.runs.types import UNRESTRICTED, Delivery, RunOrder, RunRestrictions
 
 
 def delivery_of(order: RunOrder, resolved: ResolvedModel) -> Delivery:
@@ -50,8 +50,8 @@ def params_on_record(order: RunOrder, delivery: Delivery) -> str:
         "echo": order.echo,
     }
     given |= {name: value for name, value in beside.items() if value}
-    if is_narrowed(order):
-        given |= _narrowing_on_record(order)
+    if is_restricted(order):
+        given |= _recorded_restrictions(order)
     return orjson.dumps(given).decode() if given else ""
 
 
@@ -64,8 +64,8 @@ def params_of(created: ev.RunCreated) -> dict[str, Any]:
 def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
     """Return the order a recorded run was started with."""
     given = params_of(created)
-    narrowing: dict[str, Any] = given.get("narrowing", {})
-    narrowing["workers"] = tuple(narrowing.get("workers", ()))
+    restrictions: dict[str, Any] = given.get("narrowing", {})
+    restrictions["workers"] = tuple(restrictions.get("workers", ()))
     return RunOrder(
         team_id=run.team_id,
         actor=Actor(run.actor_type, run.actor_id, run.actor_name),
@@ -75,7 +75,7 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
         params=_call_params(given),
         user_id=run.user_id,
         api_key_id=run.api_key_id,
-        narrowing=RunRestrictions(**narrowing),
+        restrictions=RunRestrictions(**restrictions),
         allowed_tiers=frozenset(given.get("allowed_tiers", ())),
         allowed_workers=frozenset(given.get("allowed_workers", ())),
         messages=tuple(given.get("messages", ())),
@@ -93,13 +93,13 @@ def _call_params(given: Mapping[str, Any]) -> CallParams:
     return CallParams(**values)
 
 
-def _narrowing_on_record(order: RunOrder) -> dict[str, object]:
+def _recorded_restrictions(order: RunOrder) -> dict[str, object]:
     allowed = {
         "allowed_tiers": sorted(order.allowed_tiers),
         "allowed_workers": sorted(order.allowed_workers),
     }
     given: dict[str, object] = {name: names for name, names in allowed.items() if names}
-    if order.narrowing != NOT_NARROWED:
-        wanted = asdict(order.narrowing)
+    if order.restrictions != UNRESTRICTED:
+        wanted = asdict(order.restrictions)
         given["narrowing"] = {k: v for k, v in wanted.items() if v not in (None, ())}
     return given

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from apps.accounts.models import Team
 from apps.core.ids import first_id
-from apps.runs.coordination.leases import is_eldest
+from apps.runs.coordination.leases import is_leader
 from apps.runs.models import Run
 from apps.runs.usage.daily_rollup import GRACE, usage_days_keep
 from apps.runs.usage.intraday_rollup import usage_part_keep
@@ -46,7 +46,7 @@ class UsageWatch:
         """Return the teams to keep sums of now; call `done` when they are kept."""
         now = timezone.now()
         self._looking = (now - GRACE).astimezone(UTC).date()
-        if not is_eldest(lease_id):
+        if not is_leader(lease_id):
             self._looking = None
             return []
         if self._looking != self._day:

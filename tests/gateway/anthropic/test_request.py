@@ -279,7 +279,7 @@ async def test_schema_of_the_answer_is_that_of_the_run(api: MessageApi) -> None:
 async def test_run_is_narrowed(api: MessageApi) -> None:
     api.client.run.plays(completed())
     await api.ask(conductor={"workers": ["writer"], "delivery": "verified"})
-    assert api.order.narrowing.workers == ("writer",)
+    assert api.order.restrictions.workers == ("writer",)
     assert api.order.delivery == "verified"
 
 

@@ -67,7 +67,7 @@ async def test_conductor_field_narrows(api: Api) -> None:
     api.client.run.plays(completed())
     await api.ask(conductor={"max_steps": 2, "delivery": "verified"})
     order = api.client.backend.orders[-1]
-    assert (order.narrowing.max_steps, order.delivery) == (2, "verified")
+    assert (order.restrictions.max_steps, order.delivery) == (2, "verified")
 
 
 async def test_fields_without_effect_are_named_in_the_ledger(api: Api) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.audit.checkpoints.creation import tails_seal
+from apps.audit.checkpoints.creation import checkpoints_create
 from apps.audit.checkpoints.export import CheckpointExporter
 
 
@@ -18,7 +18,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do it and say how many there were."""
-        made = tails_seal()
+        made = checkpoints_create()
         try:
             copied = CheckpointExporter().copy_all()
         except OSError as exc:
