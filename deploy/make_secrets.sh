@@ -24,6 +24,6 @@ put() { # name, text
 put secret_key "$(random 48)"
 put encryption_keys "k1:$(random 32)"
 put metrics_token "$(random 24)"
-# In an address, so letters and digits only.
+# Part of a URL, so letters and digits only.
 put database_password "$(random 36 | tr -d '+/=')"
 put database_url "postgres://conductor:$(cat "$folder/database_password")@postgres:5432/conductor"

@@ -45,11 +45,11 @@ if [ -n "$SERVE_ADAPTERS" ]; then
         --lora-modules $SERVE_ADAPTERS "$@"
 fi
 
-# Statistics that vLLM would send to its makers stay here.
+# Turn off the usage statistics that vLLM sends to its developers.
 export VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1
 
 # guidance: the default back end lets raw control characters into strings of some
-# schemas. No free whitespace: with it a greedy answer can be blanks to its very end.
+# schemas. No free whitespace: with it, greedy decoding can produce blanks until the limit.
 exec "$SERVE_PYTHON" -m vllm.entrypoints.openai.api_server \
     --model "$SERVE_MODEL" \
     --host "$SERVE_HOST" --port "$SERVE_PORT" \
