@@ -15,8 +15,8 @@ from factory.django import DjangoModelFactory, Password
 from apps.accounts.models import ApiKey, Membership, Role, Team, User
 from apps.accounts.services import api_key_issue
 from apps.audit.types import Actor
+from apps.pools.attributes import TIER_LIMITS
 from apps.pools.models import Conductor, Pool, PoolWorker, Price, Tier, Worker
-from apps.pools.pool_file import TIER_LIMITS
 
 ACTOR = Actor(type="service", id="tests", display="tests")
 PASSWORD = "correct horse battery staple"

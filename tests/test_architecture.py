@@ -38,6 +38,7 @@ ALSO_OPEN = {
     "apps.budgets.periods",  # when a day or month ends
     "apps.budgets.rate_limits",  # asked on every request of a limited key
     "apps.budgets.reservations",  # statements for the ledger's commits
+    "apps.pools.attributes",  # what workers, conductors and tiers are described by
     "apps.pools.pool_file",  # pool files
     "apps.runs.execution.executor",  # opened and closed by the process
     "apps.runs.admission",  # the way in for runs of every interface

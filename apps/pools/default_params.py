@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
 from django.db import models
 
 MAX_BUDGET_TOKENS = 1_000_000
@@ -50,13 +49,3 @@ class DefaultParams(models.Model):
             budget = self.thinking_budget_tokens
             found["thinking"] = {"type": "enabled", "budget_tokens": budget}
         return found or None
-
-    @property
-    def extra_body_text(self) -> str:
-        """Return the fields of the body as JSON, always in the same order.
-
-        Text, because numbers with a point have no place in the ledger. Empty: none.
-        """
-        if not self.extra_body:
-            return ""
-        return orjson.dumps(self.extra_body, option=orjson.OPT_SORT_KEYS).decode()

@@ -44,6 +44,10 @@ def _known(name: str) -> str:
     return name
 
 
+def _sorted_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))
+
+
 def _fault(why: str) -> PydanticCustomError:
     return PydanticCustomError("extra_body", "{why}", {"why": why})
 
@@ -88,6 +92,7 @@ def _check_names(body: Mapping[str, Any]) -> None:
 ExtraParams = Annotated[
     tuple[Annotated[str, AfterValidator(_known)], ...],
     Field(max_length=len(EXTRA_PARAMS)),
+    AfterValidator(_sorted_once),
 ]
 Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
 """A value of `ReasoningEffort`, or empty: the server's own."""

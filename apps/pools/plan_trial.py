@@ -66,8 +66,8 @@ async def plan_try(
     pool = Pool(
         tuple(PoolWorker(name) for name in WORKERS),
         WORKERS[0],
-        conductor_max_output_tokens=conductor.max_output_tokens,
-        conductor_context_tokens=conductor.context_tokens,
+        conductor_max_output_tokens=conductor.attributes.max_output_tokens,
+        conductor_context_tokens=conductor.attributes.context_tokens,
     )
     request = PlanRequest(Task(QUESTION), pool, MAX_STEPS)
     try:

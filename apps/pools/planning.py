@@ -9,12 +9,14 @@ from apps.pools.types import ConductorSnapshot
 
 def conductor_planner(conductor: ConductorSnapshot) -> LanguageModelPlanner:
     """Return the planner that asks this conductor for plans."""
-    is_lists = conductor.mode == ConductorMode.LISTS
+    settings = conductor.attributes
+    is_lists = settings.mode == ConductorMode.LISTS
+    warmth = settings.temperature
     return LanguageModelPlanner(
         mode="lists" if is_lists else "json_schema",
-        shows_descriptions=conductor.shows_descriptions,
+        shows_descriptions=settings.shows_descriptions,
         # A reply that a schema holds cannot go on from a sentence of ours.
-        uses_prefill=is_lists and conductor.uses_prefill,
-        max_tokens=conductor.max_output_tokens,
-        temperature=conductor.temperature,
+        uses_prefill=is_lists and settings.uses_prefill,
+        max_tokens=settings.max_output_tokens,
+        temperature=None if warmth is None else float(warmth),
     )

@@ -16,53 +16,31 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from apps.accounts.models import Delivery
+from apps.pools.attributes import (
+    ConductorAttributes,
+    EndpointAttributes,
+    TierDocument,
+    WorkerAttributes,
+)
 from apps.pools.errors import PoolDocumentInvalid
 from apps.pools.models import (
     EMBEDDING_PROTOCOLS,
     ConductorMode,
-    MaxTokensField,
-    Protocol,
     TierName,
     TierPlanner,
     WorkerKind,
 )
-from apps.pools.param_fields import Budget, Effort, ExtraBody, ExtraParams
 from apps.pools.value_types import (
-    MICROS,
-    BaseUrl,
     InputPart,
-    ModelName,
     Name,
-    Prose,
-    Seconds,
-    Tokens,
     Usd,
     VariableName,
     faults_of,
+    price_columns,
 )
 
 MAX_DOCUMENT_BYTES = 1_000_000
 MAX_WORKERS = 100
-
-TIER_LIMITS: dict[TierName, dict[str, int]] = {
-    TierName.MINI: {
-        "max_steps": 1,
-        "max_rounds": 1,
-        "max_parallel": 1,
-        "max_calls": 12,
-        "wall_time_s": 300,
-    },
-    TierName.ULTRA: {
-        "max_steps": 5,
-        "max_rounds": 1,
-        "max_parallel": 4,
-        "max_calls": 40,
-        "wall_time_s": 900,
-    },
-}
-"""Five steps are what the paper's conductor was trained with."""
-
 
 # --- parts ---------------------------------------------------------------------------
 
@@ -77,102 +55,32 @@ class PriceDocument(InputPart):
 
     def micros(self) -> dict[str, int | None]:
         """Return the price in whole micro-dollars, under the names of the table."""
-        cached = self.cached_input
-        return {
-            "input_micros": int(self.input * MICROS),
-            "output_micros": int(self.output * MICROS),
-            "cached_input_micros": None if cached is None else int(cached * MICROS),
-        }
+        return price_columns(self.input, self.output, self.cached_input)
 
 
-class TimeoutsDocument(InputPart):
-    """Overrides of the site's timeouts, in whole seconds."""
+class EndpointDocument(EndpointAttributes):
+    """Where a model is served, in a file."""
 
-    connect_s: Seconds | None = None
-    first_byte_s: Seconds | None = None
-    first_token_s: Seconds | None = None
-    """Of a streamed answer, until its first content, reasoning or tool call."""
-    idle_s: Seconds | None = None
-    total_s: Seconds | None = None
-
-
-class EndpointDocument(InputPart):
-    """Where a model is served: common to workers and conductors."""
-
-    name: Name
-    base_url: BaseUrl
-    protocol: Protocol = Protocol.OPENAI
-    model: ModelName
     api_key_env: VariableName | None = None
     """Name of the environment variable that holds the key; never the key itself."""
-    max_tokens_field: MaxTokensField = MaxTokensField.MAX_TOKENS
-    timeouts: TimeoutsDocument = TimeoutsDocument()
     price: PriceDocument | None = None
     """None: unknown."""
 
 
-class WorkerDocument(EndpointDocument):
+class WorkerDocument(WorkerAttributes, EndpointDocument):
     """A worker."""
 
-    kind: WorkerKind = WorkerKind.CHAT
-    description: Prose = ""
-    context_tokens: Tokens | None = None
-    max_output_tokens: Tokens = 4096
-    accepts_images: bool = False
-    accepts_tools: bool = True
-    accepts_prefill: bool = False
+    tags: tuple[Name, ...] = ()
+    """As many as a file likes."""
+    is_enabled: bool = Field(default=True, alias="enabled")
     may_substitute: bool = True
     """False: it takes over for no other worker of this pool."""
-    extra_params: ExtraParams = ()
-    reasoning_effort: Effort = ""
-    thinking_budget_tokens: Budget | None = None
-    extra_body: ExtraBody = {}
-    tags: tuple[Name, ...] = ()
-    enabled: bool = True
 
 
-class ConductorDocument(EndpointDocument):
+class ConductorDocument(ConductorAttributes, EndpointDocument):
     """The model that plans."""
 
     mode: ConductorMode = ConductorMode.LISTS
-    shows_descriptions: bool = False
-    uses_prefill: bool = False
-    context_tokens: Tokens | None = None
-    max_output_tokens: Tokens = 2048
-    temperature: Decimal | None = Field(default=None, ge=0, le=2, decimal_places=2)
-
-
-class TierDocument(InputPart):
-    """What differs from a tier's usual limits."""
-
-    planner: TierPlanner | None = None
-    """None: the conductor if the pool has one, else a single worker."""
-    max_steps: int | None = Field(default=None, ge=1, le=50)
-    max_rounds: int | None = Field(default=None, ge=1, le=10)
-    max_parallel: int | None = Field(default=None, ge=1, le=100)
-    max_calls: int | None = Field(default=None, ge=1, le=10_000)
-    max_tokens: int | None = Field(default=None, ge=1, le=10**12)
-    max_cost_usd: Usd | None = Field(default=None, gt=0)
-    wall_time_s: Seconds | None = None
-    delivery: Delivery | None = None
-    """None: live."""
-    is_hedged: bool | None = None
-    """None: false."""
-
-    def limits(self, name: TierName, *, has_conductor: bool) -> dict[str, Any]:
-        """Return the tier's row: its usual limits, changed by what the file says."""
-        usual = TierPlanner.CONDUCTOR if has_conductor else TierPlanner.SINGLE_WORKER
-        said = self.model_dump(exclude_none=True, exclude={"max_cost_usd"})
-        cost = self.max_cost_usd
-        return {
-            "planner": usual,
-            "max_tokens": None,
-            "max_cost_micros": None if cost is None else int(cost * MICROS),
-            "delivery": Delivery.LIVE,
-            "is_hedged": False,
-            **TIER_LIMITS[name],
-            **said,
-        }
 
 
 class PoolPart(InputPart):

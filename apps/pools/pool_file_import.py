@@ -14,6 +14,7 @@ from django.db import models
 
 from apps.accounts.models import Team
 from apps.core.scoping import TeamQuerySet
+from apps.pools.attributes import model_columns
 from apps.pools.base_urls import authority, scheme_of
 from apps.pools.credentials import credential_holds, credential_seal
 from apps.pools.errors import PoolDocumentInvalid
@@ -119,22 +120,7 @@ class PoolImport:
         row = self._upsert(
             Worker.objects.for_team(self._team.id),
             {"name": document.name},
-            {
-                **self._endpoint(document),
-                "kind": document.kind,
-                "description": document.description,
-                "context_tokens": document.context_tokens,
-                "max_output_tokens": document.max_output_tokens,
-                "accepts_images": document.accepts_images,
-                "accepts_tools": document.accepts_tools,
-                "accepts_prefill": document.accepts_prefill,
-                "extra_params": sorted(set(document.extra_params)),
-                "reasoning_effort": document.reasoning_effort,
-                "thinking_budget_tokens": document.thinking_budget_tokens,
-                "extra_body": document.extra_body,
-                "tags": list(document.tags),
-                "is_enabled": document.enabled,
-            },
+            self._columns(document),
             f"worker {document.name}",
         )
         if document.price is not None:
@@ -145,35 +131,15 @@ class PoolImport:
         row = self._upsert(
             Conductor.objects.for_team(self._team.id),
             {"name": document.name},
-            {
-                **self._endpoint(document),
-                "mode": document.mode,
-                "shows_descriptions": document.shows_descriptions,
-                "uses_prefill": document.uses_prefill,
-                "context_tokens": document.context_tokens,
-                "max_output_tokens": document.max_output_tokens,
-                "temperature": document.temperature,
-            },
+            self._columns(document),
             f"conductor {document.name}",
         )
         if document.price is not None:
             self._price(document.price, {"conductor": row}, document.name)
         return row
 
-    def _endpoint(self, document: EndpointDocument) -> dict[str, Any]:
-        timeouts = document.timeouts
-        return {
-            "base_url": document.base_url,
-            "protocol": document.protocol,
-            "model": document.model,
-            "credential": self._credential(document),
-            "max_tokens_field": document.max_tokens_field,
-            "connect_timeout_s": timeouts.connect_s,
-            "first_byte_timeout_s": timeouts.first_byte_s,
-            "first_token_timeout_s": timeouts.first_token_s,
-            "idle_timeout_s": timeouts.idle_s,
-            "total_timeout_s": timeouts.total_s,
-        }
+    def _columns(self, document: EndpointDocument) -> dict[str, Any]:
+        return {**model_columns(document), "credential": self._credential(document)}
 
     def _credential(self, document: EndpointDocument) -> Credential | None:
         name = document.api_key_env
@@ -267,7 +233,7 @@ class PoolImport:
         row = rows.filter(**lookup).first()
         if row is None:
             self.created.append(label)
-            return rows.create(team=self._team, **lookup, **values)
+            return rows.create(team=self._team, **{**lookup, **values})
         stale = [name for name, value in values.items() if getattr(row, name) != value]
         if not stale:
             self.unchanged += 1

@@ -11,8 +11,15 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
+import orjson
 from django.utils import timezone
 
+from apps.pools.attributes import (
+    ConductorAttributes,
+    TimeoutsDocument,
+    WorkerAttributes,
+    timeout_column,
+)
 from apps.pools.models import Conductor, Credential, Pool, Price, Tier, Worker
 from apps.pools.types import ListPrice
 from apps.pools.value_types import MICROS
@@ -33,19 +40,7 @@ def worker_values(worker: Worker) -> Values:
     """Return a worker as values, with the price in force."""
     return {
         **_endpoint_values(worker),
-        "kind": str(worker.kind),
-        "description": worker.description,
-        "context_tokens": worker.context_tokens,
-        "max_output_tokens": worker.max_output_tokens,
-        "accepts_images": worker.accepts_images,
-        "accepts_tools": worker.accepts_tools,
-        "accepts_prefill": worker.accepts_prefill,
-        "extra_params": list(worker.extra_params),
-        "reasoning_effort": str(worker.reasoning_effort),
-        "thinking_budget_tokens": worker.thinking_budget_tokens,
-        "extra_body": worker.extra_body_text,
-        "tags": list(worker.tags),
-        "is_enabled": worker.is_enabled,
+        **_attribute_values(worker, WorkerAttributes),
         "price": price_values(price_in_force(worker.prices.all())),
     }
 
@@ -54,12 +49,7 @@ def conductor_values(conductor: Conductor) -> Values:
     """Return a conductor as values, with the price in force."""
     return {
         **_endpoint_values(conductor),
-        "mode": str(conductor.mode),
-        "shows_descriptions": conductor.shows_descriptions,
-        "uses_prefill": conductor.uses_prefill,
-        "context_tokens": conductor.context_tokens,
-        "max_output_tokens": conductor.max_output_tokens,
-        "temperature": _plain(conductor.temperature),
+        **_attribute_values(conductor, ConductorAttributes),
         "price": price_values(price_in_force(conductor.prices.all())),
     }
 
@@ -160,13 +150,37 @@ def _endpoint_values(model: Worker | Conductor) -> Values:
         "credential_id": _text(model.credential_id),
         "max_tokens_field": str(model.max_tokens_field),
         "timeouts": {
-            "connect_s": model.connect_timeout_s,
-            "first_byte_s": model.first_byte_timeout_s,
-            "first_token_s": model.first_token_timeout_s,
-            "idle_s": model.idle_timeout_s,
-            "total_s": model.total_timeout_s,
+            name: getattr(model, timeout_column(name))
+            for name in TimeoutsDocument.model_fields
         },
     }
+
+
+def _attribute_values(
+    model: Worker | Conductor, shape: type[WorkerAttributes | ConductorAttributes]
+) -> Values:
+    return {name: _value(getattr(model, name)) for name in shape.model_fields}
+
+
+def _value(value: Any) -> Any:
+    """Return a column's value in a form that the ledger takes."""
+    if isinstance(value, str):
+        return str(value)  # a member of choices is more than its text
+    if isinstance(value, Decimal):
+        return _plain(value)
+    if isinstance(value, dict):
+        return _json_text(value)
+    return list(value) if isinstance(value, list) else value
+
+
+def _json_text(fields: dict[str, Any]) -> str:
+    """Return fields as JSON, always in the same order. Empty: there are none.
+
+    Text, because numbers with a point have no place in the ledger.
+    """
+    if not fields:
+        return ""
+    return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def _plain(number: Decimal | None) -> str | None:

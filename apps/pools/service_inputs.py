@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
@@ -17,29 +16,24 @@ from pydantic import ValidationError as PydanticError
 from pydantic_core import PydanticCustomError
 
 from apps.core.errors import InvalidFields
-from apps.pools.models import (
-    ConductorMode,
-    MaxTokensField,
-    Protocol,
-    TierName,
-    WorkerKind,
+from apps.pools.attributes import (
+    ConductorAttributes,
+    EndpointAttributes,
+    TierDocument,
+    WorkerAttributes,
 )
-from apps.pools.param_fields import Budget, Effort, ExtraBody, ExtraParams
-from apps.pools.pool_file import MAX_WORKERS, TierDocument, TimeoutsDocument
+from apps.pools.models import Protocol, TierName
+from apps.pools.pool_file import MAX_WORKERS
 from apps.pools.value_types import (
-    MICROS,
     BaseUrl,
     InputPart,
-    ModelName,
     Name,
-    Prose,
-    Tokens,
     Usd,
     faults_of,
     one_line,
+    price_columns,
 )
 
-MAX_TAGS = 20
 MAX_FAULTS = 50
 """More of them help nobody."""
 EARLIEST, LATEST = dt.date(2000, 1, 1), dt.date(2100, 1, 1)
@@ -122,102 +116,23 @@ class PriceInput(InputPart):
 
     def micros(self) -> dict[str, int | None]:
         """Return the price in whole micro-dollars, under the names of the table."""
-        cached = self.cached_input_usd
-        return {
-            "input_micros": int(self.input_usd * MICROS),
-            "output_micros": int(self.output_usd * MICROS),
-            "cached_input_micros": None if cached is None else int(cached * MICROS),
-        }
+        return price_columns(self.input_usd, self.output_usd, self.cached_input_usd)
 
 
-class EndpointInput(InputPart):
+class EndpointInput(EndpointAttributes):
     """Where a model is served: common to workers and conductors."""
 
-    name: Name
-    base_url: BaseUrl
-    protocol: Protocol = Protocol.OPENAI
-    model: ModelName
     credential_id: UUID | None = None
-    max_tokens_field: MaxTokensField = MaxTokensField.MAX_TOKENS
-    timeouts: TimeoutsDocument = TimeoutsDocument()
     price: PriceInput | None = None
     """None: unknown."""
 
-    def columns(self) -> dict[str, Any]:
-        """Return the values of the row's own columns, but for the credential."""
-        timeouts = self.timeouts
-        return {
-            "name": self.name,
-            "base_url": self.base_url,
-            "protocol": self.protocol,
-            "model": self.model,
-            "max_tokens_field": self.max_tokens_field,
-            "connect_timeout_s": timeouts.connect_s,
-            "first_byte_timeout_s": timeouts.first_byte_s,
-            "first_token_timeout_s": timeouts.first_token_s,
-            "idle_timeout_s": timeouts.idle_s,
-            "total_timeout_s": timeouts.total_s,
-        }
 
-
-class WorkerInput(EndpointInput):
+class WorkerInput(WorkerAttributes, EndpointInput):
     """A worker."""
 
-    kind: WorkerKind = WorkerKind.CHAT
-    description: Prose = ""
-    context_tokens: Tokens | None = None
-    max_output_tokens: Tokens = 4096
-    accepts_images: bool = False
-    accepts_tools: bool = True
-    accepts_prefill: bool = False
-    extra_params: ExtraParams = ()
-    reasoning_effort: Effort = ""
-    thinking_budget_tokens: Budget | None = None
-    extra_body: ExtraBody = {}
-    tags: tuple[Name, ...] = Field(default=(), max_length=MAX_TAGS)
-    is_enabled: bool = True
 
-    def columns(self) -> dict[str, Any]:
-        """Return the values of the row's own columns, but for the credential."""
-        return {
-            **super().columns(),
-            "kind": self.kind,
-            "description": self.description,
-            "context_tokens": self.context_tokens,
-            "max_output_tokens": self.max_output_tokens,
-            "accepts_images": self.accepts_images,
-            "accepts_tools": self.accepts_tools,
-            "accepts_prefill": self.accepts_prefill,
-            "extra_params": sorted(set(self.extra_params)),
-            "reasoning_effort": self.reasoning_effort,
-            "thinking_budget_tokens": self.thinking_budget_tokens,
-            "extra_body": self.extra_body,
-            "tags": list(dict.fromkeys(self.tags)),
-            "is_enabled": self.is_enabled,
-        }
-
-
-class ConductorInput(EndpointInput):
+class ConductorInput(ConductorAttributes, EndpointInput):
     """A model that plans."""
-
-    mode: ConductorMode = ConductorMode.JSON_SCHEMA
-    shows_descriptions: bool = False
-    uses_prefill: bool = False
-    context_tokens: Tokens | None = None
-    max_output_tokens: Tokens = 2048
-    temperature: Decimal | None = Field(default=None, ge=0, le=2, decimal_places=2)
-
-    def columns(self) -> dict[str, Any]:
-        """Return the values of the row's own columns, but for the credential."""
-        return {
-            **super().columns(),
-            "mode": self.mode,
-            "shows_descriptions": self.shows_descriptions,
-            "uses_prefill": self.uses_prefill,
-            "context_tokens": self.context_tokens,
-            "max_output_tokens": self.max_output_tokens,
-            "temperature": self.temperature,
-        }
 
 
 class PoolInput(InputPart):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
+from dataclasses import fields
 from types import MappingProxyType
+from typing import TypeVar
 
 from django.conf import settings
 
@@ -16,6 +18,7 @@ from apps.core.errors import NotFound
 from apps.core.ttl_cache import TtlCache
 from apps.llm import types
 from apps.llm.types import Endpoint, Timeouts
+from apps.pools.attributes import ConductorAttributes, WorkerAttributes
 from apps.pools.credentials import credential_open
 from apps.pools.errors import PoolUnusable
 from apps.pools.models import (
@@ -35,6 +38,8 @@ from apps.pools.types import (
     TierSnapshot,
     WorkerSnapshot,
 )
+
+ShapeT = TypeVar("ShapeT", WorkerAttributes, ConductorAttributes)
 
 _snapshots: TtlCache[tuple[uuid.UUID, str | None], PoolSnapshot] = TtlCache()
 """By team and name of the pool; None: the team's default."""
@@ -130,13 +135,7 @@ def _worker(place: PoolWorker) -> WorkerSnapshot:
         name=worker.name,
         endpoint=endpoint_of(worker),
         price=_price(worker.prices.all()),
-        description=worker.description,
-        max_output_tokens=worker.max_output_tokens,
-        context_tokens=worker.context_tokens,
-        accepts_images=worker.accepts_images,
-        accepts_tools=worker.accepts_tools,
-        accepts_prefill=worker.accepts_prefill,
-        extra_params=frozenset(worker.extra_params),
+        attributes=_attributes(WorkerAttributes, worker),
         may_substitute=place.may_substitute,
     )
 
@@ -146,19 +145,20 @@ def conductor_snapshot(conductor: Conductor) -> ConductorSnapshot:
 
     Raises: CredentialMismatch, SecretUnreadable.
     """
-    warmth = conductor.temperature
     return ConductorSnapshot(
         id=conductor.id,
         name=conductor.name,
         endpoint=endpoint_of(conductor),
         price=_price(conductor.prices.all()),
-        mode=conductor.mode,
-        shows_descriptions=conductor.shows_descriptions,
-        uses_prefill=conductor.uses_prefill,
-        max_output_tokens=conductor.max_output_tokens,
-        temperature=None if warmth is None else float(warmth),
-        context_tokens=conductor.context_tokens,
+        attributes=_attributes(ConductorAttributes, conductor),
     )
+
+
+def _attributes(shape: type[ShapeT], row: Worker | Conductor) -> ShapeT:
+    """Return a row's attributes unchecked: a row may be older than a bound."""
+    values = {name: getattr(row, name) for name in shape.model_fields}
+    lists = {n: tuple(value) for n, value in values.items() if isinstance(value, list)}
+    return shape.model_construct(**{**values, **lists})
 
 
 def endpoint_of(model: Worker | Conductor) -> Endpoint:
@@ -210,16 +210,5 @@ def _price(prices: Iterable[Price]) -> PriceSnapshot | None:
 
 
 def _tier(tier: Tier) -> TierSnapshot:
-    return TierSnapshot(
-        name=tier.name,
-        planner=tier.planner,
-        max_steps=tier.max_steps,
-        max_rounds=tier.max_rounds,
-        max_parallel=tier.max_parallel,
-        max_calls=tier.max_calls,
-        max_tokens=tier.max_tokens,
-        max_cost_micros=tier.max_cost_micros,
-        wall_time_s=tier.wall_time_s,
-        delivery=tier.delivery,
-        is_hedged=tier.is_hedged,
-    )
+    names = [field.name for field in fields(TierSnapshot)]
+    return TierSnapshot(**{name: getattr(tier, name) for name in names})

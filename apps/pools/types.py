@@ -14,6 +14,7 @@ from typing import Any
 
 from apps.llm.types import Endpoint
 from apps.llm.vllm_metrics import ServerLoad
+from apps.pools.attributes import ConductorAttributes, WorkerAttributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +80,7 @@ class WorkerSnapshot:
     endpoint: Endpoint
     price: PriceSnapshot | None
     """None: unknown, which is not free."""
-    description: str
-    max_output_tokens: int
-    context_tokens: int | None
-    """None: unknown."""
-    accepts_images: bool = False
-    accepts_tools: bool = True
-    accepts_prefill: bool = False
-    """True: it goes on from a partial answer that ends the messages."""
-    extra_params: frozenset[str] = frozenset()
-    """Names of the extra parameters that its server takes, where the protocol leaves
-    that to the server."""
+    attributes: WorkerAttributes
     may_substitute: bool = True
     """True: it may take over when others fail, in the order of the pool."""
 
@@ -103,17 +94,7 @@ class ConductorSnapshot:
     endpoint: Endpoint
     price: PriceSnapshot | None
     """None: unknown, which is not free."""
-    mode: str
-    """A value of `ConductorMode`: how it is asked to write the plan."""
-    shows_descriptions: bool
-    """False: workers are anonymous in its prompt, as it was trained."""
-    uses_prefill: bool
-    """True: its reasoning is started for it."""
-    max_output_tokens: int
-    temperature: float | None
-    """None: the server's default."""
-    context_tokens: int | None = None
-    """None: unknown."""
+    attributes: ConductorAttributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +201,8 @@ class TestResult:
     tested_at: datetime
     """When the calls ended."""
     abilities: Mapping[str, bool] = field(default_factory=dict)
-    """What a model that answered can do, as it showed, by names of the worker's fields
-    (a conductor's begun reasoning is `accepts_prefill`). Left out: not found out."""
+    """What a model that answered can do, as it showed, by the names of `PROBES`. Left
+    out: not found out."""
     plan_steps: int | None = None
     """Steps of the plan that a conductor wrote. None: a worker, or no usable plan."""
 

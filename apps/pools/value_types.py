@@ -94,6 +94,18 @@ Usd = Annotated[
 ]
 
 
+def price_columns(
+    input_usd: Decimal, output_usd: Decimal, cached_input_usd: Decimal | None
+) -> dict[str, int | None]:
+    """Return a price in whole micro-dollars, under the names of the table."""
+    cached = cached_input_usd
+    return {
+        "input_micros": int(input_usd * MICROS),
+        "output_micros": int(output_usd * MICROS),
+        "cached_input_micros": None if cached is None else int(cached * MICROS),
+    }
+
+
 class InputPart(BaseModel):
     """A group of fields; unknown ones are refused."""
 

@@ -45,7 +45,7 @@ def test_parameters_reach_the_call_and_the_ledger(team: Team) -> None:
     worker = worker_create(team=team, values=worker_of(**GIVEN), actor=ACTOR)
     make_pool(team, worker)
     (snapshot,) = pool_snapshot(team.id).workers
-    assert snapshot.extra_params == {"min_p", "top_k"}
+    assert snapshot.attributes.extra_params == ("min_p", "top_k")
     assert snapshot.endpoint.extra_body == GIVEN["extra_body"]
     assert snapshot.endpoint.default_params == {
         "reasoning_effort": "low",
@@ -64,7 +64,7 @@ def test_every_effort_may_be_set() -> None:
 def test_a_worker_without_any_has_nothing_to_add(team: Team) -> None:
     make_pool(team, make_worker(team))
     (snapshot,) = pool_snapshot(team.id).workers
-    assert snapshot.extra_params == frozenset()
+    assert snapshot.attributes.extra_params == ()
     assert snapshot.endpoint.default_params is None
     assert snapshot.endpoint.extra_body is None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import FrozenInstanceError
+from decimal import Decimal
 
 import pytest
 
@@ -37,7 +38,8 @@ def test_snapshot_holds_the_conductor(team: Team, import_file: Import):
     import_file()
     conductor = pool_snapshot(team.id).conductor
     assert conductor is not None
-    assert (conductor.mode, conductor.temperature) == ("lists", 0.2)
+    attributes = conductor.attributes
+    assert (attributes.mode, attributes.temperature) == ("lists", Decimal("0.2"))
     assert conductor.endpoint.api_key == "sk-planner-1"
 
 
@@ -59,15 +61,13 @@ def test_snapshot_holds_protocols_and_abilities(team: Team, import_file: Import)
         "anthropic",
         "openai",
     )
-    assert (strong.accepts_images, strong.accepts_tools, strong.accepts_prefill) == (
-        True,
-        True,
-        True,
-    )
-    assert (quick.accepts_tools, quick.may_substitute) == (False, False)
+    shown = strong.attributes
+    assert (shown.accepts_images, shown.accepts_tools) == (True, True)
+    assert shown.accepts_prefill is True
+    assert (quick.attributes.accepts_tools, quick.may_substitute) == (False, False)
     assert snapshot.conductor is not None
     assert snapshot.conductor.endpoint.protocol == "gemini"
-    assert snapshot.conductor.context_tokens == 32_000
+    assert snapshot.conductor.attributes.context_tokens == 32_000
     ultra = snapshot.tiers["ultra"]
     assert (ultra.delivery, ultra.is_hedged) == ("verified", True)
 

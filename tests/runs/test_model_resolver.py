@@ -36,10 +36,15 @@ def resolved(model: str = "conductor-ultra", given: PoolSnapshot | None = None) 
     return resolve(parse_model(model), model, given or pool())
 
 
+def changed(model: Any, **attributes: Any) -> Any:
+    """Return the snapshot of a worker or conductor with other attributes."""
+    return replace(model, attributes=model.attributes.model_copy(update=attributes))
+
+
 def with_worker(name: str, **abilities: Any) -> PoolSnapshot:
     snapshot = pool()
     workers = tuple(
-        replace(worker, **abilities) if worker.name == name else worker
+        changed(worker, **abilities) if worker.name == name else worker
         for worker in snapshot.workers
     )
     return replace(snapshot, workers=workers)
@@ -68,7 +73,9 @@ def test_abilities_reach_the_engine():
 
 def test_all_but_the_fallback_take_over_in_order_unless_they_may_not():
     assert resolved().pool.substitutes == ("alpha", "gamma")
-    snapshot = with_worker("alpha", may_substitute=False)
+    alpha, *others = pool().workers
+    loner = replace(alpha, may_substitute=False)
+    snapshot = replace(pool(), workers=(loner, *others))
     assert resolved(given=snapshot).pool.substitutes == ("gamma",)
 
 
@@ -87,7 +94,7 @@ def test_context_of_the_conductor_and_the_deadline_of_steps(settings: Any):
     settings.STEP_TIME_S = 7
     snapshot = pool()
     assert snapshot.conductor is not None
-    conductor = replace(snapshot.conductor, context_tokens=4_096)
+    conductor = changed(snapshot.conductor, context_tokens=4_096)
     got = resolved(given=replace(snapshot, conductor=conductor))
     assert got.pool.conductor_context_tokens == 4_096
     assert got.limits.step_time_s == 7
@@ -98,7 +105,7 @@ def test_begun_reasoning_is_left_out_where_plans_are_json():
     """A conductor may be saved with both; its runs begin all the same."""
     snapshot = pool()
     assert snapshot.conductor is not None
-    both = replace(snapshot.conductor, mode="json_schema", uses_prefill=True)
+    both = changed(snapshot.conductor, mode="json_schema", uses_prefill=True)
     planner = resolved(given=replace(snapshot, conductor=both)).planner
     assert (planner.mode, planner.uses_prefill) == ("json_schema", False)
 
@@ -174,7 +181,7 @@ def test_images_are_refused_where_nobody_takes_them():
 
 def test_tools_are_refused_where_nobody_calls_them():
     snapshot = pool()
-    workers = tuple(replace(w, accepts_tools=False) for w in snapshot.workers)
+    workers = tuple(changed(w, accepts_tools=False) for w in snapshot.workers)
     given = replace(snapshot, workers=workers)
     params = CallParams(tools=(TOOL,))
     assert refusal("conductor-mini", given, params=params).param == "tools"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from apps.core.errors import ConductorError, InvalidInput, NotAllowed
 from apps.engine import events as ev
 from apps.llm.types import Endpoint
+from apps.pools.attributes import ConductorAttributes, WorkerAttributes
 from apps.pools.types import (
     ConductorSnapshot,
     PoolSnapshot,
@@ -37,7 +38,7 @@ def endpoint(name: str) -> Endpoint:
 
 
 def worker(name: str) -> WorkerSnapshot:
-    return WorkerSnapshot(uuid.uuid4(), name, endpoint(name), None, "", 4096, None)
+    return WorkerSnapshot(uuid.uuid4(), name, endpoint(name), None, WorkerAttributes())
 
 
 def tier(name: str, max_cost_micros: int | None) -> TierSnapshot:
@@ -47,7 +48,7 @@ def tier(name: str, max_cost_micros: int | None) -> TierSnapshot:
 def pool(max_cost_micros: int | None = None) -> PoolSnapshot:
     tiers = {name: tier(name, max_cost_micros) for name in ("mini", "ultra")}
     conductor = ConductorSnapshot(
-        uuid.uuid4(), "c", endpoint("c"), None, "lists", False, False, 2048, None
+        uuid.uuid4(), "c", endpoint("c"), None, ConductorAttributes()
     )
     return PoolSnapshot(
         id=uuid.uuid4(),

@@ -19,8 +19,8 @@ from apps.console.forms.nested_forms import (
     name_field,
     whole_number,
 )
+from apps.pools.attributes import TIER_LIMITS
 from apps.pools.models import Conductor, Pool, TierName, TierPlanner, Worker
-from apps.pools.pool_file import TIER_LIMITS
 from apps.pools.selectors import pool_values
 
 _PLANNERS = {

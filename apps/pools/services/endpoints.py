@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from django.utils import timezone
 
 from apps.accounts.models import Team
+from apps.pools.attributes import model_columns
 from apps.pools.models import Conductor, Price, Worker
 from apps.pools.serializers import price_in_force
 from apps.pools.service_inputs import EndpointInput, PriceInput, values_read
@@ -66,7 +67,7 @@ def _put(
     faults.add("base_url", address_fault(given.base_url))
     credential = credential_of(row.team_id, given.credential_id, given.base_url, faults)
     faults.raise_any()
-    for name, value in {**given.columns(), "credential": credential}.items():
+    for name, value in {**model_columns(given), "credential": credential}.items():
         setattr(row, name, value)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from apps.accounts.models import Team
 from apps.audit.types import Actor
 from apps.core.errors import Conflict, VersionConflict
+from apps.pools.attributes import TierDocument
 from apps.pools.models import (
     Conductor,
     Pool,
@@ -18,7 +19,6 @@ from apps.pools.models import (
     Worker,
     WorkerKind,
 )
-from apps.pools.pool_file import TierDocument
 from apps.pools.pool_file_import import places_put
 from apps.pools.pool_transaction import differences, pool_change
 from apps.pools.selectors import access_pool

@@ -157,7 +157,9 @@ def _direct(name: ModelName, model: str, snapshot: PoolSnapshot) -> ResolvedMode
         pool_name=snapshot.name,
         pool_version=snapshot.version,
         text_tokens=(
-            workers[0].context_tokens if workers[0].endpoint.makes_embeddings else None
+            workers[0].attributes.context_tokens
+            if workers[0].endpoint.makes_embeddings
+            else None
         ),
     )
 
@@ -181,6 +183,7 @@ def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> ResolvedModel:
     if tier is None:
         raise unknown_model(model)
     conductor = snapshot.conductor
+    described = conductor.attributes if conductor else None
     workers = snapshot.chat_workers
     if not workers:
         raise InvalidInput(
@@ -195,10 +198,8 @@ def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> ResolvedModel:
             tuple(_pool_worker(w) for w in workers),
             snapshot.fallback,
             conductor_price=_price(conductor.price) if conductor else None,
-            conductor_max_output_tokens=(
-                conductor.max_output_tokens if conductor else 0
-            ),
-            conductor_context_tokens=conductor.context_tokens if conductor else None,
+            conductor_max_output_tokens=described.max_output_tokens if described else 0,
+            conductor_context_tokens=described.context_tokens if described else None,
             substitutes=_substitutes(snapshot),
             retries_refusals=snapshot.retries_refusals,
         ),
@@ -261,20 +262,22 @@ def _pool_worker(worker: WorkerSnapshot, *, is_direct: bool = False) -> PoolWork
     if worker.endpoint.makes_embeddings:
         # Each text has the whole context to itself, and there is no text to pay for.
         return PoolWorker(worker.name, _price(worker.price), max_output_tokens=1)
+    has = worker.attributes
+    listed = frozenset(has.extra_params)
     taken = extra_params_of(worker.endpoint)
     if taken is None and not is_direct:
-        taken = worker.extra_params
+        taken = listed
     return PoolWorker(
         worker.name,
         _price(worker.price),
-        worker.description,
-        worker.max_output_tokens,
-        worker.context_tokens,
-        worker.accepts_images,
-        worker.accepts_tools,
-        worker.accepts_prefill,
+        has.description,
+        has.max_output_tokens,
+        has.context_tokens,
+        has.accepts_images,
+        has.accepts_tools,
+        has.accepts_prefill,
         taken,
-        worker.extra_params,
+        listed,
     )
 
 
