@@ -11,7 +11,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from apps.accounts.models import Delivery
 from apps.pools.models import (
@@ -62,6 +62,13 @@ def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
 
 Tags = Annotated[
     tuple[Name, ...], Field(max_length=MAX_TAGS), AfterValidator(_each_once)
+]
+
+
+Temperature = Annotated[
+    Decimal,
+    Field(ge=0, le=2, decimal_places=2),
+    WithJsonSchema({"type": "string", "maxLength": 8}),
 ]
 
 
@@ -144,6 +151,10 @@ class WorkerAttributes(InputPart):
     is_enabled: bool = True
 
 
+ABILITIES = {"accepts_images", "accepts_tools", "accepts_prefill"}
+"""The attributes that a test of a worker finds out, each by a probe."""
+
+
 class ConductorAttributes(InputPart):
     """What a conductor has beside its endpoint."""
 
@@ -163,11 +174,8 @@ class ConductorAttributes(InputPart):
         default=None, description="Input and output together. Null: unknown."
     )
     max_output_tokens: Tokens = 2048
-    temperature: Decimal | None = Field(
+    temperature: Temperature | None = Field(
         default=None,
-        ge=0,
-        le=2,
-        decimal_places=2,
         description="Decimal text from 0 to 2, like '0.7'. Null: the server's default.",
     )
 

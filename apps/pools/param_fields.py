@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from apps.core.redaction import SECRET_FIELDS, redact
@@ -89,8 +89,9 @@ def _check_names(body: Mapping[str, Any]) -> None:
             raise _fault("must not hold a secret; keys belong in a credential")
 
 
+_KNOWN_SCHEMA = {"type": "string", "enum": list(EXTRA_PARAMS)}
 ExtraParams = Annotated[
-    tuple[Annotated[str, AfterValidator(_known)], ...],
+    tuple[Annotated[str, AfterValidator(_known), WithJsonSchema(_KNOWN_SCHEMA)], ...],
     Field(max_length=len(EXTRA_PARAMS)),
     AfterValidator(_sorted_once),
 ]

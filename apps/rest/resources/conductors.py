@@ -11,7 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.rights import MANAGE_POOLS, READ_POOLS
-from apps.pools.models import Conductor, ConductorMode
+from apps.pools.attributes import ConductorAttributes
+from apps.pools.models import Conductor
 from apps.pools.selectors import (
     access_conductor,
     conductor_list,
@@ -24,11 +25,10 @@ from apps.pools.services import (
     conductor_test,
     conductor_update,
 )
-from apps.rest.fields import Flag, TextField, Whole, Word
+from apps.rest.attribute_fields import input_fields, output_fields
 from apps.rest.pagination import page_by_place
 from apps.rest.resources.endpoints import (
     ENDPOINT,
-    MAX_TOKENS,
     SENT,
     TEST_EXAMPLE,
     EndpointInput,
@@ -56,42 +56,21 @@ EXAMPLE: dict[str, Any] = {
 class ConductorInput(EndpointInput):
     """A model that plans."""
 
-    mode = Word(
-        choices=ConductorMode.choices,
-        required=False,
-        help_text="How it is asked to write its plan: `json_schema` for general "
-        "models, `lists` for models trained as conductors. Default: json_schema.",
-    )
-    shows_descriptions = Flag(
-        required=False, help_text="False: workers are anonymous in its prompt."
-    )
-    uses_prefill = Flag(
-        required=False,
-        help_text="True: its reasoning is started for it. For `lists` only.",
-    )
-    context_tokens = Whole(
-        min_value=1,
-        max_value=MAX_TOKENS,
-        required=False,
-        allow_null=True,
-        help_text="Input and output together. Null: unknown.",
-    )
-    temperature = TextField(
-        required=False,
-        allow_null=True,
-        max_length=8,
-        help_text="Decimal text from 0 to 2, like '0.7'. Null: the server's default.",
-    )
+    def get_fields(self) -> dict[str, Any]:
+        """Return the fields of every model, then those of conductors."""
+        return {**super().get_fields(), **input_fields(ConductorAttributes)}
 
 
 class ConductorOutput(EndpointOutput):
     """A model that plans."""
 
-    mode = serializers.ChoiceField(choices=ConductorMode.choices)
-    shows_descriptions = serializers.BooleanField()
-    uses_prefill = serializers.BooleanField()
-    context_tokens = serializers.IntegerField(allow_null=True)
-    temperature = serializers.RegexField(TEMPERATURE, allow_null=True)
+    def get_fields(self) -> dict[str, Any]:
+        """Return the fields of every model, then those of conductors."""
+        return {
+            **super().get_fields(),
+            **output_fields(ConductorAttributes),
+            "temperature": serializers.RegexField(TEMPERATURE, allow_null=True),
+        }
 
 
 class Conductors(RestView):

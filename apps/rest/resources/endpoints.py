@@ -6,8 +6,10 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.pools.attributes import ABILITIES, TimeoutsDocument, WorkerAttributes
 from apps.pools.models import Conductor, MaxTokensField, Protocol, Worker
 from apps.pools.selectors import list_price, list_price_values
+from apps.rest.attribute_fields import input_fields, output_fields
 from apps.rest.fields import Dollars, Id, Input, Output, TextField, Time, Whole, Word
 
 MAX_SECONDS = 86_400
@@ -21,13 +23,7 @@ ENDPOINT: dict[str, Any] = {
     "model": "mistral-large-latest",
     "credential_id": "0199c0de-0000-7000-8000-000000000006",
     "max_tokens_field": "max_tokens",
-    "timeouts": {
-        "connect_s": None,
-        "first_byte_s": 120,
-        "first_token_s": None,  # nosec B105
-        "idle_s": None,
-        "total_s": None,
-    },
+    "timeouts": TimeoutsDocument(first_byte_s=120).model_dump(),
     "price": {
         "valid_from": "2026-11-21",
         "input_usd": "2",
@@ -56,25 +52,12 @@ SENT: dict[str, Any] = {
 }
 
 
-def _seconds() -> Whole:
-    return Whole(min_value=1, max_value=MAX_SECONDS, required=False, allow_null=True)
-
-
 class TimeoutsInput(Input):
     """Seconds. Null: the site's setting."""
 
-    connect_s = _seconds()
-    first_byte_s = _seconds()
-    first_token_s = Whole(
-        min_value=1,
-        max_value=MAX_SECONDS,
-        required=False,
-        allow_null=True,
-        help_text="Of a streamed answer, until the first content, reasoning or tool "
-        "call. Null: three times what 95 % of its answers take, at least 10.",
-    )
-    idle_s = _seconds()
-    total_s = _seconds()
+    def get_fields(self) -> dict[str, Any]:
+        """Return the described fields."""
+        return input_fields(TimeoutsDocument)
 
 
 class PriceInput(Input):
@@ -121,11 +104,9 @@ class EndpointInput(Input):
 class TimeoutsOutput(Output):
     """Seconds. Null: the site's setting."""
 
-    connect_s = serializers.IntegerField(allow_null=True)
-    first_byte_s = serializers.IntegerField(allow_null=True)
-    first_token_s = serializers.IntegerField(allow_null=True)
-    idle_s = serializers.IntegerField(allow_null=True)
-    total_s = serializers.IntegerField(allow_null=True)
+    def get_fields(self) -> dict[str, Any]:
+        """Return the described fields."""
+        return output_fields(TimeoutsDocument)
 
 
 class PriceOutput(Output):
@@ -203,11 +184,7 @@ TEST_EXAMPLE: dict[str, Any] = {
     "error_code": "",
     "message": "",
     "tested_at": "2026-11-21T15:53:16.000000Z",
-    "abilities": {
-        "accepts_images": False,
-        "accepts_tools": True,
-        "accepts_prefill": False,
-    },
+    "abilities": WorkerAttributes().model_dump(include=ABILITIES),
     "plan_steps": None,
 }
 

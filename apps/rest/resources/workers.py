@@ -11,14 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.rights import MANAGE_POOLS, READ_POOLS
-from apps.llm.types import EXTRA_PARAMS
-from apps.pools.models import (
-    MAX_BUDGET_TOKENS,
-    Protocol,
-    ReasoningEffort,
-    Worker,
-    WorkerKind,
-)
+from apps.pools.attributes import WorkerAttributes
+from apps.pools.models import Protocol, Worker
 from apps.pools.selectors import (
     access_worker,
     worker_list,
@@ -32,11 +26,11 @@ from apps.pools.services import (
     worker_update,
 )
 from apps.pools.types import HealthState, WorkerHealth
-from apps.rest.fields import Flag, Id, Input, Output, TextField, Whole, Word
+from apps.rest.attribute_fields import input_fields, output_fields
+from apps.rest.fields import Id, Input, Output, TextField, Word
 from apps.rest.pagination import page_by_place
 from apps.rest.resources.endpoints import (
     ENDPOINT,
-    MAX_TOKENS,
     SENT,
     TEST_EXAMPLE,
     EndpointInput,
@@ -52,18 +46,12 @@ TAG = "Workers"
 HEALTH_STATES = [(state.value, state.value) for state in HealthState]
 EXAMPLE: dict[str, Any] = {
     **ENDPOINT,
-    "kind": "chat",
-    "description": "Good at prose.",
-    "context_tokens": 128000,
-    "accepts_images": False,
-    "accepts_tools": True,
-    "accepts_prefill": False,
-    "extra_params": ["frequency_penalty", "presence_penalty"],
-    "reasoning_effort": "",
-    "thinking_budget_tokens": None,
-    "extra_body": {},
-    "tags": ["eu"],
-    "is_enabled": True,
+    **WorkerAttributes(
+        description="Good at prose.",
+        context_tokens=128_000,
+        extra_params=("frequency_penalty", "presence_penalty"),
+        tags=("eu",),
+    ).model_dump(mode="json"),
     "health": {"state": "healthy", "calls": 40, "failures": 1, "latency_ms": 2104},
 }
 
@@ -71,66 +59,9 @@ EXAMPLE: dict[str, Any] = {
 class WorkerInput(EndpointInput):
     """A worker."""
 
-    kind = Word(
-        choices=WorkerKind.choices,
-        required=False,
-        help_text="`embedding`: it makes embeddings of texts and is in no plan; for "
-        "the protocols `openai` and `gemini`. Default: `chat`.",
-    )
-    description = TextField(
-        required=False,
-        allow_blank=True,
-        max_length=4000,
-        help_text="What it is good at; for conductors that want to know.",
-    )
-    context_tokens = Whole(
-        min_value=1, max_value=MAX_TOKENS, required=False, allow_null=True
-    )
-    accepts_images = Flag(
-        required=False, help_text="False, the default: it gets no images."
-    )
-    accepts_tools = Flag(
-        required=False,
-        help_text="False: it answers no request that brings tools. Default: true.",
-    )
-    accepts_prefill = Flag(
-        required=False,
-        help_text="True: it goes on from a partial answer that ends the messages, so "
-        "it can take over in the middle of one. Default: false.",
-    )
-    extra_params = serializers.ListField(
-        child=Word(choices=[(name, name) for name in EXTRA_PARAMS]),
-        required=False,
-        max_length=len(EXTRA_PARAMS),
-        help_text="Extra parameters of requests that are passed on to it. Means "
-        "something to the protocol `openai` alone. Default: none.",
-    )
-    reasoning_effort = Word(
-        choices=[("", ""), *ReasoningEffort.choices],
-        required=False,
-        allow_blank=True,
-        help_text="For requests that do not say. Empty: the server's own.",
-    )
-    thinking_budget_tokens = Whole(
-        min_value=1,
-        max_value=MAX_BUDGET_TOKENS,
-        required=False,
-        allow_null=True,
-        help_text="For requests that do not say how hard to think. Null: none is set.",
-    )
-    extra_body = serializers.DictField(
-        required=False,
-        help_text="Fields that go into the JSON body of each request as they are; what "
-        "the request itself says counts more. At most 8,000 bytes. Never put a secret "
-        "here: it is shown, recorded and kept.",
-    )
-    tags = serializers.ListField(
-        child=TextField(max_length=64),
-        max_length=20,
-        required=False,
-        help_text="Notes for people's lists. Not enforced: no run is held to them.",
-    )
-    is_enabled = Flag(required=False)
+    def get_fields(self) -> dict[str, Any]:
+        """Return the fields of every model, then those of workers."""
+        return {**super().get_fields(), **input_fields(WorkerAttributes)}
 
 
 class ModelsInput(Input):
@@ -161,19 +92,15 @@ class WorkerHealthOutput(Output):
 class WorkerOutput(EndpointOutput):
     """A worker."""
 
-    kind = serializers.ChoiceField(choices=WorkerKind.choices)
-    description = serializers.CharField()
-    context_tokens = serializers.IntegerField(allow_null=True)
-    accepts_images = serializers.BooleanField()
-    accepts_tools = serializers.BooleanField()
-    accepts_prefill = serializers.BooleanField()
-    extra_params = serializers.ListField(child=serializers.CharField())
-    reasoning_effort = serializers.CharField(help_text="Empty: the server's own.")
-    thinking_budget_tokens = serializers.IntegerField(allow_null=True)
-    extra_body = serializers.DictField()
-    tags = serializers.ListField(child=serializers.CharField())
-    is_enabled = serializers.BooleanField()
-    health = WorkerHealthOutput()
+    def get_fields(self) -> dict[str, Any]:
+        """Return the fields of every model, then those of workers."""
+        effort = serializers.CharField(help_text="Empty: the server's own.")
+        return {
+            **super().get_fields(),
+            **output_fields(WorkerAttributes),
+            "reasoning_effort": effort,
+            "health": WorkerHealthOutput(),
+        }
 
 
 class ModelsOutput(Output):
