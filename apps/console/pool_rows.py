@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.accounts.models import Delivery
+from apps.console.ability_words import ABILITY_WORDS
 from apps.console.test_result_view import TestLine, test_line
 from apps.pools.models import (
     Conductor,
@@ -249,12 +250,10 @@ def _abilities(worker: Worker) -> Iterable[str]:
     if worker.kind == WorkerKind.EMBEDDING:
         yield "makes embeddings"
         return
-    if worker.accepts_images:
-        yield "takes images"
-    if not worker.accepts_tools:
-        yield "no tools"
-    if worker.accepts_prefill:
-        yield "continues answers"
+    for name, words in ABILITY_WORDS.items():
+        mark = words.if_set if getattr(worker, name) else words.if_unset
+        if mark:
+            yield mark
 
 
 def _successors(pool: Pool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from apps.console.ability_words import ABILITY_WORDS
 from apps.engine.errors import PlanFault
 from apps.pools.models import Conductor, ConductorMode, Worker
 from apps.pools.selectors import last_test
@@ -40,13 +41,6 @@ PLAN_ADVICE = {
 }
 """What to do about an answer that is not a plan, by how plans are written."""
 
-WORDS = {
-    "accepts_images": ("takes images", "takes no images"),
-    "accepts_tools": ("takes tools", "takes no tools"),
-    "accepts_prefill": ("continues answers", "does not continue answers"),
-}
-"""Words by ability: of a model that has it, and of one that does not."""
-
 
 @dataclass(frozen=True, slots=True)
 class TestLine:
@@ -71,11 +65,11 @@ def test_line(model: Worker | Conductor) -> TestLine | None:
     if result is None:
         return None
     # In this order always: PostgreSQL has its own for what is stored as JSON.
-    shown = {n: result.abilities[n] for n in WORDS if n in result.abilities}
+    shown = {n: result.abilities[n] for n in ABILITY_WORDS if n in result.abilities}
     return TestLine(
         result=result,
         advice=_advice(model, result),
-        shown=", ".join(WORDS[name][not has] for name, has in shown.items()),
+        shown=", ".join(_words(name, has=has) for name, has in shown.items()),
         unmarked=_list(n for n, has in shown.items() if has and not _is_set(model, n)),
         missing=_list(n for n, has in shown.items() if _is_set(model, n) and not has),
     )
@@ -96,4 +90,9 @@ def _is_set(model: Worker | Conductor, ability: str) -> bool:
 
 
 def _list(abilities: Iterable[str]) -> str:
-    return ", ".join(WORDS[name][0] for name in abilities)
+    return ", ".join(_words(name, has=True) for name in abilities)
+
+
+def _words(ability: str, *, has: bool) -> str:
+    words = ABILITY_WORDS[ability]
+    return words.has if has else words.lacks

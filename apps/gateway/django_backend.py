@@ -123,12 +123,10 @@ def _read_models(holder: KeyHolder) -> dict[str, ModelFacts]:
     own: dict[str, ModelFacts] = {}
     direct: dict[str, ModelFacts] = {}
     for pool in pool_list(holder.team_id).prefetch_related("places__worker__prices"):
-        places = sorted(pool.places.all(), key=lambda place: place.position)
         workers = [
-            place.worker
-            for place in places
-            if place.worker.is_enabled
-            and place.worker.name in (holder.allowed_workers or {place.worker.name})
+            worker
+            for worker in pool.enabled_workers
+            if worker.name in (holder.allowed_workers or {worker.name})
         ]
         able = [worker for worker in workers if worker.kind == WorkerKind.CHAT]
         tiers = [

@@ -109,7 +109,6 @@ def recent_models(team_id: uuid.UUID) -> list[str]:
 
 
 def _pool(pool: Pool) -> PoolChoice:
-    workers = [place.worker for place in pool.places.all()]
     return PoolChoice(
         name=pool.name,
         is_default=pool.is_default,
@@ -121,8 +120,8 @@ def _pool(pool: Pool) -> PoolChoice:
                 worker.description,
                 SIMULATED in worker.tags or SIMULATED in worker.description.lower(),
             )
-            for worker in workers
-            if worker.is_enabled and worker.kind == WorkerKind.CHAT
+            for worker in pool.enabled_workers
+            if worker.kind == WorkerKind.CHAT
         ),
     )
 

@@ -108,8 +108,9 @@ class WorkerAttributes(InputPart):
     description: Prose = Field(
         default="",
         description="What it is good at; for conductors that want to know.",
+        examples=["Good at prose."],
     )
-    context_tokens: Tokens | None = None
+    context_tokens: Tokens | None = Field(default=None, examples=[128_000])
     """Input and output together. None: unknown."""
     max_output_tokens: Tokens = 4096
     accepts_images: bool = Field(
@@ -128,6 +129,7 @@ class WorkerAttributes(InputPart):
         default=(),
         description="Extra parameters of requests that are passed on to it. Means "
         "something to the protocol `openai` alone. Default: none.",
+        examples=[["frequency_penalty", "presence_penalty"]],
     )
     reasoning_effort: Effort = Field(
         default="",
@@ -147,6 +149,7 @@ class WorkerAttributes(InputPart):
     tags: Tags = Field(
         default=(),
         description="Notes for people's lists. Not enforced: no run is held to them.",
+        examples=[["eu"]],
     )
     is_enabled: bool = True
 
@@ -177,6 +180,7 @@ class ConductorAttributes(InputPart):
     temperature: Temperature | None = Field(
         default=None,
         description="Decimal text from 0 to 2, like '0.7'. Null: the server's default.",
+        examples=["0.7"],
     )
 
 

@@ -27,6 +27,8 @@ IMAGE_PIXELS = 64
 REFUSALS = (BadRequest, NotFound, ContextTooLong)
 """Routers say with a 404 that no server of a model takes images."""
 TOOL = "note_number"
+PREFILL = "accepts_prefill"
+"""The ability that a conductor needs whose reasoning is begun for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ PROBES: Mapping[str, Probe] = {
         ),
         _calls_the_tool,
     ),
-    "accepts_prefill": Probe(
+    PREFILL: Probe(
         ChatRequest(
             [
                 {

@@ -341,6 +341,12 @@ class Pool(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def enabled_workers(self) -> list[Worker]:
+        """Return the workers that plans may use, in order. Prefetch their places."""
+        places = sorted(self.places.all(), key=lambda place: place.position)
+        return [place.worker for place in places if place.worker.is_enabled]
+
 
 class PoolVersion(models.Model):
     """What a pool was at one of its versions, for comparing. Holds no secret."""

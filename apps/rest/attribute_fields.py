@@ -38,6 +38,14 @@ def output_fields(shape: type[BaseModel]) -> dict[str, Field]:
     return {name: _output_field(schema) for name, schema in _properties(shape)}
 
 
+def example_values(shape: type[BaseModel]) -> dict[str, Any]:
+    """Return an example of each attribute: the first one named, else its default."""
+    return {
+        name: schema.get("examples", [schema["default"]])[0]
+        for name, schema in _properties(shape)
+    }
+
+
 @cache
 def _properties(shape: type[BaseModel]) -> list[tuple[str, Schema]]:
     return list(shape.model_json_schema()["properties"].items())

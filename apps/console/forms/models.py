@@ -10,6 +10,7 @@ from uuid import UUID
 from django import forms
 from django.forms.boundfield import BoundField
 
+from apps.console.ability_words import ABILITY_WORDS, ability_fields
 from apps.console.forms.nested_forms import (
     PathForm,
     dollars,
@@ -47,7 +48,6 @@ TAG_HINTS = {
     "worker may send it any data."
 }
 """What must be known of suggestions that look like rules."""
-ABILITIES = ("accepts_images", "accepts_tools", "accepts_prefill")
 PARAMS = ("extra_params", "reasoning_effort", "thinking_budget_tokens", "extra_body")
 _SUGGESTED = {tag for _, tags in TAGS.values() for tag in tags}
 _TIMEOUTS = {
@@ -200,24 +200,6 @@ class WorkerForm(ModelForm):
         "Context", unit="tokens", hint="Input and output together. Empty: unknown."
     )
     max_output_tokens = whole_number("Longest answer", unit="tokens", required=True)
-    accepts_images = forms.BooleanField(
-        label="Takes images",
-        required=False,
-        help_text="A request with images goes to such workers alone.",
-    )
-    accepts_tools = forms.BooleanField(
-        label="Takes tools",
-        required=False,
-        initial=True,
-        help_text="Can ask for the functions a program offers. Without it, it answers "
-        "no request that brings some.",
-    )
-    accepts_prefill = forms.BooleanField(
-        label="Continues a partial answer",
-        required=False,
-        help_text="Takes over in the middle of an answer and goes on from there. "
-        "Servers of vLLM can; many providers refuse.",
-    )
     extra_params = forms.MultipleChoiceField(
         label="Parameters it takes from requests",
         required=False,
@@ -256,6 +238,7 @@ class WorkerForm(ModelForm):
 
     def __init__(self, *args: Any, pools: Iterable[Pool] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields.update(ability_fields())
         for name, (label, tags) in TAGS.items():
             self.fields[name] = forms.MultipleChoiceField(
                 label=label,
@@ -282,7 +265,7 @@ class WorkerForm(ModelForm):
     @property
     def ability_fields(self) -> list[BoundField]:
         """Return what it can and cannot do."""
-        return [self[name] for name in ABILITIES]
+        return [self[name] for name in ABILITY_WORDS]
 
     @property
     def has_fault_in_params(self) -> bool:

@@ -32,7 +32,13 @@ from apps.llm.types import (
     Endpoint,
     Timeouts,
 )
-from apps.pools.capability_probes import MAX_ANSWER_TOKENS, PROBES, abilities_shown, ask
+from apps.pools.capability_probes import (
+    MAX_ANSWER_TOKENS,
+    PREFILL,
+    PROBES,
+    abilities_shown,
+    ask,
+)
 from apps.pools.credentials import credential_open
 from apps.pools.errors import ProviderFailed
 from apps.pools.models import Conductor, ConductorMode, Protocol, Worker
@@ -91,7 +97,7 @@ async def conductor_test(
     with model_calls.slot(team_id):
         row = await _in_thread(access_conductor)(team_id, conductor_id)
         is_begun = row.uses_prefill and row.mode == ConductorMode.LISTS
-        probes = ("accepts_prefill",) if is_begun else ()
+        probes = (PREFILL,) if is_begun else ()
         return await _test(row, "conductor.tested", actor, probes)
 
 

@@ -25,7 +25,7 @@ from apps.pools.services import (
     conductor_test,
     conductor_update,
 )
-from apps.rest.attribute_fields import input_fields, output_fields
+from apps.rest.attribute_fields import example_values, input_fields, output_fields
 from apps.rest.pagination import page_by_place
 from apps.rest.resources.endpoints import (
     ENDPOINT,
@@ -44,12 +44,7 @@ TEMPERATURE = r"^[0-2](\.\d{1,2})?$"
 EXAMPLE: dict[str, Any] = {
     **ENDPOINT,
     "name": "planner",
-    "mode": "json_schema",
-    "shows_descriptions": False,
-    "uses_prefill": False,
-    "temperature": "0.7",
-    "context_tokens": None,
-    "max_output_tokens": 2048,
+    **example_values(ConductorAttributes),
 }
 
 

@@ -26,7 +26,7 @@ from apps.pools.services import (
     worker_update,
 )
 from apps.pools.types import HealthState, WorkerHealth
-from apps.rest.attribute_fields import input_fields, output_fields
+from apps.rest.attribute_fields import example_values, input_fields, output_fields
 from apps.rest.fields import Id, Input, Output, TextField, Word
 from apps.rest.pagination import page_by_place
 from apps.rest.resources.endpoints import (
@@ -46,12 +46,7 @@ TAG = "Workers"
 HEALTH_STATES = [(state.value, state.value) for state in HealthState]
 EXAMPLE: dict[str, Any] = {
     **ENDPOINT,
-    **WorkerAttributes(
-        description="Good at prose.",
-        context_tokens=128_000,
-        extra_params=("frequency_penalty", "presence_penalty"),
-        tags=("eu",),
-    ).model_dump(mode="json"),
+    **example_values(WorkerAttributes),
     "health": {"state": "healthy", "calls": 40, "failures": 1, "latency_ms": 2104},
 }
 
