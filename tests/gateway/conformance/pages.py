@@ -34,7 +34,7 @@ ORDER = (
     "Responses with tools",
     "Models",
     "Counting tokens",
-    "Less than the pool has",
+    "Restrictions",
     "Verified delivery",
     "Safe retries",
     "Errors",
