@@ -1,4 +1,4 @@
-"""Writes bench/RESULTS.md from the figures that the benchmarks have kept."""
+"""Writes bench/RESULTS.md from the stored figures of the benchmarks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ HEAD = """\
 # Benchmarks
 
 Written by `make bench`, `make bench-peers` and `make bench-load`. All servers of one
-table ran at once on the same machine and were asked in turn; every figure is the median
-of its rounds.
-Absolute times say as much about the machine as about the software: compare within a
-table only, and look at which machine it was. Each server is one process, the Python
-ones with uvloop and httptools; Conductor's has a child that writes the ledger, and its
-CPU is that of both. The load comes from a process of its own, databases are SQLite on
-the same disk unless a table says PostgreSQL, and the ledger is on and durable
+table ran at once on the same machine and were measured in turn; every figure is the
+median of its rounds.
+Absolute times depend on the machine as much as on the software: compare figures only
+within a table, on the machine that it names. Each server is one process, the Python
+ones with uvloop and httptools; Conductor's has a child process that writes the ledger,
+and its CPU is that of both. A separate process generates the load, databases are SQLite
+on the same disk unless a table says PostgreSQL, and the ledger is on and durable
 (`synchronous=FULL`, `fsync`).
 """
 
@@ -66,7 +66,7 @@ def _engine(file: str, title: str) -> str:
             )
     about = (
         "Planner 50 ms, then two workers of 100 ms each at the same time, then an "
-        f"aggregator of 100 ms: no run can take less than {path_ms:.0f} ms. Over HTTP. "
+        f"aggregator of 100 ms: a run takes at least {path_ms:.0f} ms. Over HTTP. "
         'LangGraph checkpoints to SQLite after each step (`durability="sync"`), served '
         "by Starlette. "
     )
@@ -161,9 +161,10 @@ def _streams() -> str:
     ]
     about = (
         "200 streams of 50 tokens/s at once, 200 tokens each, begun at random within "
-        "a second. Delay: from when the model sent a token to when the client had it. "
-        "Lag: how long the server takes meanwhile to refuse a request that needs no "
-        "work. The second row is the instrument itself, without anything in between. "
+        "a second. Delay: the time from the model's sending a token to the client's "
+        "receiving it. Lag: the server's time, meanwhile, to refuse a request that "
+        "needs no work. The second row is the load generator alone, connected "
+        "directly to the model. "
     )
     return section("Streams", about, rows, targets, found)
 
@@ -179,8 +180,9 @@ def _ledger() -> str:
     rows.append(["verify", *_rates(found["verify"])])
     targets = [target("verified per second", found["verify"]["per_s"], 20_000)]
     about = (
-        "Entries with one encrypted body each, appended durably two at a time by tasks "
-        "of one event loop; verified from the first to the head, bodies decrypted. "
+        "Tasks of one event loop append entries durably, two at a time, each with one "
+        "encrypted body; verification runs from the first entry to the head and "
+        "decrypts the bodies. "
     )
     return section("Ledger", about, rows, targets, found)
 
@@ -202,10 +204,10 @@ def _lists() -> str:
         wanted = 100 if measured["runs"] <= 100_000 else 200
         targets.append(target(what, max(medians), wanted, at_most=True))
     about = (
-        "A team with 1,000 members, 500 keys and as many runs as said below, of 35 "
-        "days up to half past eleven at night, 20 of them running; views in process, "
-        "template and queries included. Usage has been added up before, as a process "
-        "of the site does each minute. "
+        "A team with 1,000 members, 500 keys and the number of runs stated below, over "
+        "35 days until 23:30, 20 of them running. Views are called in process; times "
+        "include templates and queries. Usage was summed beforehand, as a process of "
+        "the site does every minute. "
     )
     return section("Lists", about, rows, targets, found)
 
@@ -223,9 +225,9 @@ def _how() -> str:
     )
     return (
         "## Peers\n\n"
-        f"{', '.join(pins)}, @portkey-ai/gateway (see bench/peers/package.json). One "
-        "process and one worker each, production settings, nothing fetched from "
-        "outside, in environments of their own.\n"
+        f"{', '.join(pins)}, @portkey-ai/gateway (see bench/peers/package.json). Each "
+        "has one process and one worker, production settings, and an environment of "
+        "its own, and fetches nothing from other hosts.\n"
     )
 
 

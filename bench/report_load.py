@@ -1,4 +1,4 @@
-"""The sections of bench/RESULTS.md on load: a crowd, background runs, a soak."""
+"""The sections of bench/RESULTS.md on load: crowd, background runs, fairness, soak."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def load() -> str:
         for database in (EMBEDDED, PRODUCTION)
     )
     about = (
-        "1,000 websockets on 20 live runs, each streamed to a client of the API as "
-        "well, one token a second; meanwhile reads at fixed times, timed from when "
-        f"they were due: {', '.join(ADDRESSES)}, each as often as the others. One web "
-        "process on SQLite; two on PostgreSQL, with Redis between them, each kept on "
+        "1,000 websockets follow 20 live runs, each of which also streams to an API "
+        "client, at one token a second. Meanwhile reads are sent at fixed times and "
+        f"timed from then: {', '.join(ADDRESSES)}, each equally often. One web "
+        "process on SQLite; two on PostgreSQL and Redis, each pinned to "
         "a core of its own by `taskset`. A frame's "
-        "delay is from the token's being sent by the model, 50 ms of gathering "
-        f"included. Shares of one core: {shares}. "
+        "delay begins when the model sends the token and includes 50 ms of "
+        f"batching. Shares of one core: {shares}. "
     )
     return section("Crowd", about, rows, targets, found)
 
@@ -93,7 +93,7 @@ def background() -> str:
     targets = [
         target("1,000 at once, runs/s", many["per_s"], 150),
         target("1,000 at once, memory, MB", many["memory_mb"], 300, at_most=True),
-        target("1,000 at once, as many as that", many["live"], 950),
+        target("1,000 at once, executing at the same time", many["live"], 950),
         target(
             "CPU a run, 1,000 at once ÷ 10 at once",
             many["cpu_ms_each"] / few["cpu_ms_each"],
@@ -102,29 +102,29 @@ def background() -> str:
         ),
     ]
     about = (
-        "One worker process with its ledger writer, PostgreSQL and Redis: runs of "
-        "three steps of 100 ms that were left to the workers. Memory counts what the "
-        "two share once. "
+        "One worker process with its ledger writer, PostgreSQL and Redis, executing "
+        "background runs of three steps of 100 ms. Memory shared by the two counts "
+        "once. "
     )
     return section("Background runs", about, rows, targets, found)
 
 
 def fairness() -> str:
-    """Return the section of what one team's flood costs another."""
+    """Return the section on the effect of one team's flood on another team."""
     found = kept("fairness")
     if found is None:
         return ""
-    rows = [["what the calm team asks", "alone", "beside the flood", "ratio"]]
+    rows = [["request of the calm team", "alone", "during the flood", "ratio"]]
     targets = []
     for kind, seen in found["kinds"].items():
         times = (f"{seen['calm_ms']:.1f} ms", f"{seen['flooded_ms']:.1f} ms")
         rows.append([kind, *times, f"{seen['ratio']:.2f}"])
         targets.append(target(f"{kind}: ratio", seen["ratio"], 2, at_most=True))
     about = (
-        "One process, SQLite, two teams: one asks one thing after the other, with "
-        "short pauses of random length; the other one keeps requests of the same kind "
-        "open, or others where the row says so: 40, with one key and session, if it "
-        "says nothing else. Medians of the calm team, and the median of the rounds' "
+        "One process, SQLite, two teams. The calm team sends one request after the "
+        "other, with short pauses of random length; the other team keeps 40 requests "
+        "of the same kind open, with one key and session, unless the row says "
+        "otherwise. Medians of the calm team, and the median of the rounds' "
         "ratios; a run calls a model that answers after 100 ms. "
     )
     return section("Fairness between teams", about, rows, targets, found)
@@ -152,9 +152,10 @@ def _soak(found: dict[str, Any]) -> str:
     ]
     about = (
         f"{found['minutes']:g} minutes of runs, streams, reads and websockets that "
-        f"come and go, on {found['database']}. Memory of the web process with "
-        "its ledger writer: median of the last quarter against that of the second one; "
-        "for 1,000 runs by the line through all but the first. "
+        f"open and close, on {found['database']}. Memory of the web process with "
+        "its ledger writer: the median of the last quarter; its growth is relative to "
+        "the second quarter; for 1,000 runs it is the slope of a line through all but "
+        "the first. "
     )
     if "files_at_rest" not in found:
         about += "Open files were not counted at rest. "
@@ -162,8 +163,7 @@ def _soak(found: dict[str, Any]) -> str:
         before, after = found["files_at_rest"]
         targets.append(target("more open files", after - before, 0, at_most=True))
         about += (
-            "Open files when nobody is there, after a minute to warm up and at the "
-            "end, without connections to the database and Redis, which pools keep up "
-            "to their size. "
+            "Open files are counted without load, after a minute of warm-up and at the "
+            "end, excluding pooled connections to the database and Redis. "
         )
     return section(f"Soak, {found['database']}", about, rows, targets, found)
