@@ -17,5 +17,12 @@ class TeamRunsExceeded(ConductorError):
     http_status = 429
 
 
+class HistoryUnreadable(ConductorError):
+    """Entries of the run are missing from the ledger, so the rest makes no sense."""
+
+    code = "history_unreadable"
+    http_status = 500
+
+
 class IdempotencyKeyLost(Overloaded):
     """The key stands for another run by now, so this one never gets on record."""

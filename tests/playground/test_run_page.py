@@ -10,7 +10,14 @@ from django.db import connection
 from django.urls import reverse
 
 from apps.core.ids import new_id
-from apps.engine.events import RunCancelled, RunCreated, RunResumed, StepFailed
+from apps.engine.events import (
+    PlanAccepted,
+    RunCancelled,
+    RunCreated,
+    RunResumed,
+    StepFailed,
+    StepStarted,
+)
 from apps.engine.usage import Usage
 from apps.runs.models import Run
 from apps.runs.selectors import run_entries
@@ -366,3 +373,15 @@ def test_plan_says_in_words_what_made_it(bob, team, planner, words):
     recording.at(1, stories.accepted((), planner=planner))
     run = record_run(team, recording.entries)
     assert f">{words}</span>" in bob.get(f"/runs/{run.id}/").content.decode()
+
+
+@pytest.mark.parametrize("kind", [StepStarted, PlanAccepted])
+def test_run_with_missing_entries_names_the_fault(bob, team, kind):
+    story = [entry for entry in stories.finished() if not isinstance(entry.event, kind)]
+    run = record_run(team, story)
+    page = bob.get(address("run_detail", run))
+    assert page.status_code == 500
+    assert "missing in the ledger" in page.content.decode()
+    answer = bob.get(reverse("rest:run", args=[run.id]))
+    assert answer.status_code == 500
+    assert answer.json()["error"]["code"] == "history_unreadable"

@@ -13,6 +13,7 @@ from typing import Any
 from apps.engine import events as ev
 from apps.engine.events import RunEnd
 from apps.engine.usage import Cost, Usage
+from apps.runs.errors import HistoryUnreadable
 from apps.runs.records.round_view import RoundView, StepView, total_cost
 from apps.runs.records.run_fold import RunFold
 from apps.runs.types import RecordedEvent, RunError, RunSummary
@@ -173,8 +174,17 @@ class RunView(RunFold):
 
 
 def fold(recorded: Iterable[RecordedEvent]) -> RunView:
-    """Return the read model of the recorded events of one run, in ledger order."""
+    """Return the read model of the recorded events of one run, in ledger order.
+
+    Raises: HistoryUnreadable if an event names one that is missing.
+    """
     view = RunView()
     for entry in recorded:
-        view.add(entry.event, entry.seq, entry.recorded_at)
+        try:
+            view.add(entry.event, entry.seq, entry.recorded_at)
+        except KeyError as exc:
+            raise HistoryUnreadable(
+                f"entry {entry.seq} of this run follows one that is missing in the "
+                "ledger; an operator can find out more with audit_verify"
+            ) from exc
     return view
