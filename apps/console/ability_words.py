@@ -1,4 +1,4 @@
-"""What the pages call the abilities of workers: in forms, lists and results of tests.
+"""Words for the abilities of workers, in forms, lists and results of tests.
 
 An ability is an attribute that a test finds out, see `ABILITIES` in
 `apps/pools/attributes.py`.
@@ -24,7 +24,7 @@ class AbilityWords:
     has: str
     """Of a worker that has it."""
     lacks: str
-    """Of a worker that lacks it."""
+    """Of a worker without it."""
     if_set: str = ""
     """In lists, of a worker that is set to have it. Empty: most are."""
     if_unset: str = ""

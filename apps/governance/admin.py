@@ -10,7 +10,7 @@ from apps.governance.models import LegalHold, Retention
 
 @admin.register(Retention)
 class RetentionAdmin(ReadOnlyAdmin):
-    """Lists how long teams keep texts, and how far they are erased."""
+    """Lists retention periods of teams, and how far content is erased."""
 
     list_display = ("team_id", "days", "begins_at", "erased_through")
 

@@ -17,7 +17,7 @@ REASON_LENGTH = 500
 
 
 class Retention(models.Model):
-    """How long a team keeps texts, and how far they have been erased."""
+    """The retention period of a team, and how far its content is erased."""
 
     team_id = models.UUIDField(primary_key=True)
     days = models.PositiveIntegerField(null=True)
@@ -25,7 +25,8 @@ class Retention(models.Model):
     begins_at = models.DateTimeField(null=True)
     """Until then nothing is erased: the period may have been shortened by mistake."""
     erased_through = models.BigIntegerField(default=0)
-    """Seq of the ledger's entry up to which texts are gone, but for those on hold."""
+    """Seq of the ledger's entry up to which content is erased, except what is on
+    hold."""
 
     objects = TeamQuerySet["Retention"].as_manager()
 

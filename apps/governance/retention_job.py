@@ -1,8 +1,8 @@
-"""Erases the texts whose time is over.
+"""Erases content past its retention period.
 
-One step erases the texts of some entries, says so in the ledger and notes how far it
-has come, in one transaction. So it can stop between any two steps, and be done by two
-processes at once.
+One step erases the bodies of some entries, records that in the ledger and notes how far
+it has come, in one transaction. So it can stop between any two steps, and be done by
+two processes at once.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _step(team_id: uuid.UUID, now: datetime) -> Erased | None:
 
 
 def _due(retention: Retention, now: datetime) -> datetime | None:
-    """Return the moment before which texts are to go; None: they stay for now."""
+    """Return the moment before which content is erased; None: none is for now."""
     days = retention.days or site_days()
     if days is None or (retention.begins_at and now < retention.begins_at):
         return None

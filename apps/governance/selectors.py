@@ -15,12 +15,12 @@ from apps.governance.types import Held, RetentionStatus
 
 
 def site_days() -> int | None:
-    """Return how long teams keep texts that chose nothing. None: without a limit."""
+    """Return the retention period of teams that chose none. None: no limit."""
     return settings.RETENTION_DAYS or None
 
 
 def retention_status(team_id: uuid.UUID) -> RetentionStatus:
-    """Return how long a team's texts are kept, and how far they are erased."""
+    """Return a team's retention period, and how far its content is erased."""
     row = Retention.objects.for_team(team_id).first() or Retention(team_id=team_id)
     begins_at = row.begins_at
     return RetentionStatus(
@@ -47,7 +47,7 @@ def holds_released(team_id: uuid.UUID) -> QuerySet[LegalHold]:
 
 
 def holds_of_run(team_id: uuid.UUID, run_id: uuid.UUID) -> QuerySet[LegalHold]:
-    """Return the holds that keep a run's texts, those on the whole team included."""
+    """Return the holds on a run, those on its whole team included."""
     in_force = holds_in_force(team_id)
     return in_force.filter(run_id=run_id) | in_force.filter(run_id=None)
 

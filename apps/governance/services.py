@@ -1,4 +1,4 @@
-"""Setting how long texts are kept, and legal holds.
+"""Sets retention periods; places and releases legal holds.
 
 Each change and its ledger entry commit together. All of them lock the team's row of
 `Retention` first, and so does erasing: a hold that has been placed is never too late.
@@ -39,7 +39,7 @@ GRACE = timedelta(days=7)
 
 @transaction.atomic
 def retention_set(*, team: Team, days: Any, actor: Actor) -> Retention:
-    """Set how many days the team's texts are kept; None: as the site says.
+    """Set the retention period of a team in days; None: as the site's.
 
     If that is shorter than before, erasing pauses for `GRACE`. Raises: InvalidFields,
     NotFound.
@@ -61,7 +61,7 @@ def retention_set(*, team: Team, days: Any, actor: Actor) -> Retention:
 def hold_place(
     *, team: Team, run_id: uuid.UUID | None, reason: Any, actor: Actor
 ) -> LegalHold:
-    """Keep the texts of a run, or with None all of the team, from being erased.
+    """Keep the content of a run, or with None of the whole team, from being erased.
 
     Raises: InvalidFields if the team has no such run, or without a reason; NotFound.
     """

@@ -14,7 +14,7 @@ MAX_DAYS = 2_557
 
 @dataclass(frozen=True, slots=True)
 class RetentionStatus:
-    """How long a team's texts are kept, and how far they are erased."""
+    """A team's retention period, and how far its content is erased."""
 
     days: int | None
     """The team's own choice. None: as the site says."""
@@ -24,11 +24,11 @@ class RetentionStatus:
     """Nothing is erased before, because the period has just been shortened; else
     None."""
     erased_until: datetime | None
-    """Texts recorded until then are gone, but for those on hold. None: none are."""
+    """Content recorded until then is erased, except what is on hold. None: none is."""
 
     @property
     def effective_days(self) -> int | None:
-        """Return what applies. None: texts are kept without a limit."""
+        """Return the period that applies. None: no limit."""
         return self.site_days if self.days is None else self.days
 
 

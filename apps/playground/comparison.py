@@ -68,7 +68,7 @@ class Comparison:
 
     @property
     def has_same_prompt(self) -> bool:
-        """Say whether both were asked the same; of an erased prompt nobody knows."""
+        """Return True if both have the same prompt; unknown if one was erased."""
         left, right = self.left.story.prompt, self.right.story.prompt
         return bool(left) and left == right
 
@@ -168,7 +168,7 @@ def _endings(left: Named, right: Named) -> list[str]:
 
 
 def _names(pair: Comparison) -> tuple[str, str]:
-    """Return what each run is called: by its kind if that tells them apart."""
+    """Return a label for each run: its kind, if the kinds differ."""
     sides = pair.sides
     for call in (_by_kind, _by_model):
         left, right = (call(side) for side in sides)

@@ -1,4 +1,4 @@
-"""What a run was asked beside its prompt, as pages show it."""
+"""The messages and parameters beside a run's prompt, as pages show them."""
 
 from __future__ import annotations
 

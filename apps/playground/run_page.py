@@ -1,4 +1,4 @@
-"""What `_run_body.html` needs, put together: the run, drawings, time line.
+"""The context of `_run_body.html`: the run, its drawings, the time line.
 
 The same value feeds the first page and every live update, so both look the same.
 """

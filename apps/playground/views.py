@@ -357,7 +357,7 @@ def _pair(request: TeamRequest, left: uuid.UUID, right: uuid.UUID) -> Comparison
 
 
 def _workers(request: TeamRequest, body: RunBody | None) -> list[DirectChoice]:
-    """Return whom the run can be compared with; nobody until it has ended."""
+    """Return the workers to compare the run with; none until it has ended."""
     if body is None or not (body.story.is_over and request.can_run):
         return []
     return direct_choices(request.team.id)

@@ -1,4 +1,4 @@
-"""The values that services take, and the reading of them.
+"""Reads the values that services take.
 
 Guarantees: what `values_read` returns is of the right shape and within bounds; every
 fault is told by its field, and none quotes what was sent. Knows no database.
@@ -35,7 +35,7 @@ from apps.pools.value_types import (
 )
 
 MAX_FAULTS = 50
-"""More of them help nobody."""
+"""More have no use."""
 EARLIEST, LATEST = dt.date(2000, 1, 1), dt.date(2100, 1, 1)
 """A price from any other day is a mistyped one."""
 

@@ -51,7 +51,7 @@ class RefreshOutcome(StrEnum):
     NOT_SET = "not_set"
     """PRICE_LIST_URL is empty: the list of this version is in use."""
     RECENT = "recent"
-    """The last look was less than a day ago; nobody was asked."""
+    """The last look was less than a day ago, so there was none."""
     UNCHANGED = "unchanged"
     """The list is the newest there is."""
     REPLACED = "replaced"
@@ -233,7 +233,7 @@ class HealthState(StrEnum):
     """How a worker is doing, in one word."""
 
     UNTESTED = "untested"
-    """Nobody has tried it yet."""
+    """Not tested yet."""
     HEALTHY = "healthy"
     DEGRADED = "degraded"
     """Some of its recent calls failed."""

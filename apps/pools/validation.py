@@ -16,7 +16,7 @@ from apps.pools.models import Credential
 
 RowT = TypeVar("RowT", bound=models.Model)
 UNKNOWN = "does not exist"
-"""Said of another team's rows too: nobody learns that they are there."""
+"""Also the message for another team's rows, so that it does not reveal them."""
 
 
 class Faults:

@@ -26,7 +26,7 @@ from apps.pools.models import NAME_LENGTH, NAME_PATTERN
 
 MICROS = 1_000_000
 MAX_USD_PER_MILLION = 10_000
-"""More than ten times the dearest price we know of: beyond it, somebody mistyped."""
+"""More than ten times the highest price we know of: beyond it is a typing error."""
 MAX_TOKENS = 100_000_000
 """Bound on numbers of tokens of one call; a run may be allowed more."""
 

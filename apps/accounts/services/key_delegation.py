@@ -32,7 +32,7 @@ def require_within(values: Mapping[str, Any], within: Bounds) -> None:
     scopes = within.scopes if isinstance(within, KeyHolder) else within
     beyond = set(values.get("scopes", ())) - scopes
     if beyond:
-        raise NotAllowed(f"the key that asks lacks the scope {min(beyond)!r} itself")
+        raise NotAllowed(f"this API key lacks the scope {min(beyond)!r} itself")
     if isinstance(within, KeyHolder):
         _require_lists(values, within)
         _require_rates(values, within)

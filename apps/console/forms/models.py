@@ -1,4 +1,4 @@
-"""Where a model is served, what it costs, and the key it needs: workers, conductors."""
+"""Forms of workers and conductors: endpoint, price and credential."""
 
 from __future__ import annotations
 

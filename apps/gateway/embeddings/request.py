@@ -70,7 +70,7 @@ def _read_texts(body: Mapping[str, Any]) -> list[str]:
     given = body.get("input")
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not texts:
-        raise type_error("input", "a text or a list of texts", given)
+        raise type_error("input", "a string or a list of strings", given)
     if len(texts) > MAX_TEXTS:
         raise InvalidInput(
             f"input: {len(texts)} texts, at most {MAX_TEXTS} are allowed", param="input"
@@ -79,7 +79,7 @@ def _read_texts(body: Mapping[str, Any]) -> list[str]:
         if isinstance(text, int | list):
             raise InvalidInput(
                 "input: token ids are not supported, because workers differ in their "
-                "tokens; send texts",
+                "tokens; send strings",
                 param="input",
             )
         if not isinstance(text, str) or not text.strip():

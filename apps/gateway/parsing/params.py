@@ -56,7 +56,7 @@ def read_stop(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
         return ()
     texts = [stop] if isinstance(stop, str) else stop
     if not isinstance(texts, list):
-        raise type_error(name, "a text or a list of texts", stop)
+        raise type_error(name, "a string or a list of strings", stop)
     if len(texts) > MAX_STOPS:
         raise InvalidInput(
             f"{name}: {len(texts)} sequences, at most {MAX_STOPS} are allowed",

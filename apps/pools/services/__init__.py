@@ -1,4 +1,4 @@
-"""Changes to pools and all they are made of, and calls that try a model out.
+"""Services of pools, workers, conductors and credentials, and tests of models.
 
 Each change commits together with its ledger entries and the new versions of the pools
 concerned. Values are those of `inputs.py`; a bad one is told by its field, and then

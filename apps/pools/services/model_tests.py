@@ -214,7 +214,7 @@ def _since(began: float) -> int:
 
 
 def _patient(endpoint: Endpoint, total_s: float) -> Endpoint:
-    """Return the endpoint with the patience of somebody who waits for a page."""
+    """Return the endpoint with timeouts for a person who waits for a page."""
     limits = endpoint.timeouts
     return replace(
         endpoint, timeouts=replace(limits, total_s=min(limits.total_s, total_s))

@@ -70,8 +70,8 @@ HOLD_KEY = (
     "UPDATE runs_idempotencykey SET run_id = run_id "
     'WHERE team_id = %s AND "key" = %s AND run_id = %s'
 )
-"""For the commit that puts a run on record: whoever lets go of its idempotency key
-waits for this commit, or makes it fail."""
+"""For the commit that puts a run on record: a release of its idempotency key waits for
+this commit, or makes it fail."""
 CHECK_FENCE = "UPDATE runs_run SET fence = fence WHERE id = %s AND fence = %s"
 """For commits that change nothing a list shows: whose the run is still counts."""
 INSERT_STEP = (

@@ -237,7 +237,7 @@ def _differences(rows: _Rows, story: _Story) -> tuple[RunView | None, list[RowFa
 def _derived(
     run: Mapping[str, Any], story: _Story, created: ev.RunCreated, view: RunView
 ) -> dict[str, Any]:
-    """Return the columns that can be told from the entries, as these tell them."""
+    """Return the columns that follow from the entries, as these have them."""
     first, last = story.entries[0], story.entries[-1]
     derived = dict(zip(CHANGING, run_columns(view), strict=True))
     derived |= {

@@ -1,4 +1,4 @@
-"""What a run was asked for, as its first entry keeps it, and back.
+"""Converts orders to the parameters that a run's first entry keeps, and back.
 
 The parameters are one JSON object: what differs from the default, and nothing else, so
 that a plain question keeps none.

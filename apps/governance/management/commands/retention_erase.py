@@ -1,4 +1,4 @@
-"""`manage.py retention_erase`: erase the texts whose time is over, now."""
+"""`manage.py retention_erase`: erases content past its retention period, now."""
 
 from __future__ import annotations
 
