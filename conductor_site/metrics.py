@@ -26,7 +26,7 @@ from django.db import Error as DatabaseFault
 from apps.audit.checkpoints.creation import uncovered_s
 from apps.core.errors import Overloaded
 from apps.core.metrics import Gauge, Labels, Reading, exposition
-from apps.runs.coordination.site_status import SiteStanding, site_standing
+from apps.runs.coordination.site_status import SiteStatus, site_status
 from apps.runs.execution.executor import get_executor
 from apps.runs.models import ProcessKind
 
@@ -42,8 +42,8 @@ Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
-def _look() -> tuple[SiteStanding, float]:
-    return site_standing(), uncovered_s()
+def _look() -> tuple[SiteStatus, float]:
+    return site_status(), uncovered_s()
 
 
 read_standing = database_sync_to_async(_look, thread_sensitive=False)
@@ -52,11 +52,11 @@ read_standing = database_sync_to_async(_look, thread_sensitive=False)
 class _Site:
     """The latest look at the database. Of one event loop."""
 
-    standing: SiteStanding | None = None
+    standing: SiteStatus | None = None
     """None: the database did not answer."""
     uncovered_s: float = 0.0
     """What `uncovered_s` said at the same look."""
-    reading: asyncio.Task[tuple[SiteStanding, float]] | None = None
+    reading: asyncio.Task[tuple[SiteStatus, float]] | None = None
     """A look that is under way; a database that hangs is asked once, not each time."""
 
     async def look(self) -> None:
@@ -81,7 +81,7 @@ def _live_runs() -> Reading:
         return {(): 0}
 
 
-def _of_site(read: Callable[[SiteStanding], float]) -> Callable[[], Reading]:
+def _of_site(read: Callable[[SiteStatus], float]) -> Callable[[], Reading]:
     def reading() -> Reading:
         return {} if _site.standing is None else {(): read(_site.standing)}
 

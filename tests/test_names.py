@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -44,6 +45,47 @@ SAME_FUNCTIONS = {
     "usage_document": "protocols of the gateway",
 }
 """Public functions that stand in more than two modules, and what they are."""
+METAPHORS = {
+    "allowance",
+    "asker",
+    "caretaker",
+    "doorbell",
+    "eldest",
+    "equipment",
+    "hands",
+    "hire",
+    "hiring",
+    "joint",
+    "knock",
+    "notary",
+    "nobodys",
+    "retold",
+    "scribe",
+    "seat",
+    "shelf",
+    "speaker",
+    "teller",
+    "tenure",
+    "treasurer",
+    "turnstile",
+    "verdict",
+    "voice",
+    "wish",
+    "wishes",
+    "witness",
+    "witnesses",
+}
+"""Words for which the field has terms; docs/glossary.md has them."""
+
+
+def test_names_are_terms_of_the_field() -> None:
+    definitions = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    names = set()
+    for path in _sources():
+        tree = ast.parse(path.read_text())
+        inside = (node for node in ast.walk(tree) if isinstance(node, definitions))
+        names |= {path.stem, *(node.name for node in inside)}
+    assert {name for name in names if METAPHORS & _words(name)} == set()
 
 
 def test_class_names_stand_once() -> None:
@@ -62,15 +104,22 @@ def test_public_function_names_stand_in_two_modules_at_most() -> None:
 def _modules_of(is_wanted: Callable[[ast.stmt], bool]) -> dict[str, list[str]]:
     """Return the modules of each public name at a module's top level."""
     found = defaultdict(list)
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            if path.parent.name == "migrations":
-                continue
-            for node in ast.parse(path.read_text()).body:
-                name = getattr(node, "name", "_")
-                if is_wanted(node) and not name.startswith("_"):
-                    found[name].append(str(path.relative_to(ROOT)))
+    for path in _sources():
+        for node in ast.parse(path.read_text()).body:
+            name = getattr(node, "name", "_")
+            if is_wanted(node) and not name.startswith("_"):
+                found[name].append(str(path.relative_to(ROOT)))
     return found
+
+
+def _sources() -> list[Path]:
+    found = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    return sorted(path for path in found if path.parent.name != "migrations")
+
+
+def _words(name: str) -> set[str]:
+    """Return the words of a name, in lower case."""
+    return set(re.sub("([a-z])([A-Z])", r"\1_\2", name).lower().split("_"))
 
 
 def _places(found: dict[str, list[str]], names: set[str]) -> str:

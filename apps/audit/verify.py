@@ -24,7 +24,10 @@ from django.db import connection
 from apps.audit import chain
 from apps.audit.chain import ChainCheck, ChainFault, FaultKind, Link, Position
 from apps.audit.checking import Tally, check_entries
-from apps.audit.checkpoints.verification import all_witnesses, newest_witness
+from apps.audit.checkpoints.verification import (
+    checkpoint_faults,
+    newest_checkpoint_faults,
+)
 from apps.audit.macs import DETAILS, head_fault
 from apps.audit.signing import PublicKeys, own_public_keys
 from apps.audit.stored import (
@@ -114,7 +117,7 @@ def verify_team(team_id: UUID, keys: PublicKeys | None = None) -> VerifyReport:
             tally.blame(_head_fault(tally, head, walk.end_for(head)))
             break
         walk.follow(rows)
-    tally.hear(all_witnesses(team_id, _keys_or_own(keys)))
+    tally.hear(checkpoint_faults(team_id, _keys_or_own(keys)))
     return _report(tally, walk.sound_end)
 
 
@@ -156,7 +159,7 @@ def verify_subject(
     tally.blame(_hidden(team_id, subject_id, first_seq, end.seq, is_thorough))
     if tally.entries:
         tally.blame(_head_mac_fault(tally, stored_head(team_id)))
-        tally.hear(newest_witness(team_id, _keys_or_own(keys)))
+        tally.hear(newest_checkpoint_faults(team_id, _keys_or_own(keys)))
     return _report(tally, end)
 
 

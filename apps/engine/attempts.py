@@ -20,7 +20,7 @@ from apps.engine.ports import (
     Progress,
 )
 from apps.engine.replay import Round, StepResult
-from apps.engine.rescue import Speaker, Voice, continued_params
+from apps.engine.rescue import AnswerWriter, SentAnswer, continued_params
 from apps.engine.run import RunContext
 from apps.engine.structured import delivered, problem_of
 from apps.engine.text import strip_thinking
@@ -81,7 +81,7 @@ class Watch:
 class Attempts:
     """Makes the calls of one step."""
 
-    def __init__(self, place: Place, voice: Voice | None) -> None:
+    def __init__(self, place: Place, voice: SentAnswer | None) -> None:
         """`voice`: says the answer while it comes; None: it is not said live."""
         self._place = place
         self._run = place.run
@@ -254,7 +254,7 @@ class _View:
         self,
         place: Place,
         attempt: int,
-        voice: Voice | None,
+        voice: SentAnswer | None,
         asked: Asked,
         watch: Watch,
     ) -> None:
@@ -262,9 +262,9 @@ class _View:
         self._is_watched = place.run.task.is_watched
         self._brought = watch.brought
         self._place = (place.number, place.index, attempt)
-        self._speaker: Speaker | None = None
+        self._speaker: AnswerWriter | None = None
         if voice is not None:
-            self._speaker = Speaker(voice, is_continued=asked.is_continued)
+            self._speaker = AnswerWriter(voice, is_continued=asked.is_continued)
 
     def show(self, delta: Delta) -> None:
         if self._brought is not None:

@@ -29,7 +29,7 @@ UNMISTAKABLE = 12
 to repeat it. One that truly says the same twice loses the second time."""
 
 
-class Joint(Protocol):
+class Splice(Protocol):
     """Fits the visible text of a new call to what has been said before."""
 
     def feed(self, text: str) -> str:
@@ -45,7 +45,7 @@ class Joint(Protocol):
 
 
 @dataclass(slots=True)
-class Retold:
+class Replay:
     """The call answers anew: nothing of it is new until it has said the same."""
 
     said: str
@@ -111,7 +111,7 @@ class Continued:
         return self._after_blanks(held or "")
 
 
-class Voice:
+class SentAnswer:
     """The part of a live answer that the client has, over all calls of its step."""
 
     def __init__(self, run: RunContext) -> None:
@@ -135,13 +135,13 @@ class Voice:
             self._run.has_spoken = True
 
 
-class Speaker:
+class AnswerWriter:
     """Lets one call speak: what it thinks, and what was said before, stays unsaid."""
 
-    def __init__(self, voice: Voice, *, is_continued: bool) -> None:
+    def __init__(self, voice: SentAnswer, *, is_continued: bool) -> None:
         self._voice = voice
         self._filter = ThinkFilter(has_begun=is_continued)
-        self._joint: Joint = (Continued if is_continued else Retold)(voice.said)
+        self._joint: Splice = (Continued if is_continued else Replay)(voice.said)
 
     def take(self, delta: Delta) -> str:
         """Return what the next piece adds to the answer; its tool calls all count.

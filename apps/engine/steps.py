@@ -18,7 +18,7 @@ from apps.engine.hedging import Race
 from apps.engine.messages import without_beginning
 from apps.engine.ports import PoolWorker
 from apps.engine.replay import Round, StepResult, Tried
-from apps.engine.rescue import Voice, continued_messages
+from apps.engine.rescue import SentAnswer, continued_messages
 from apps.engine.run import RunContext
 from apps.engine.structured import repair_messages
 
@@ -41,7 +41,7 @@ class StepRunner:
         self._run = run
         self._place = place = Place(run, number, round_, index)
         is_live = place.is_last and run.streams_round(number)
-        self._voice = Voice(run) if is_live else None
+        self._voice = SentAnswer(run) if is_live else None
         self._attempts = Attempts(place, self._voice)
         self._candidates = Candidates(
             run.task,

@@ -108,7 +108,7 @@ def _routes(access: Access, steps: list[_Slot]) -> dict[tuple[int, int], list[_S
 
 def _place(column: list[_Slot], scale: Scale) -> None:
     """Give each slot of a column its height: near what it reads, without overlap."""
-    wishes = {id(slot): _wish(slot) for slot in column}
+    wishes = {id(slot): _wanted_middle(slot) for slot in column}
     column.sort(key=lambda slot: (wishes[id(slot)], slot.is_lane, slot.step))
     bottom = float("-inf")
     for slot in column:
@@ -122,7 +122,7 @@ def _place(column: list[_Slot], scale: Scale) -> None:
             slot.middle -= drift
 
 
-def _wish(slot: _Slot) -> float:
+def _wanted_middle(slot: _Slot) -> float:
     nodes = [before.middle for before in slot.before if not before.is_lane]
     return fmean(nodes or [before.middle for before in slot.before] or [0.0])
 

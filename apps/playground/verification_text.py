@@ -9,7 +9,7 @@ from apps.audit.verify import VerifyReport
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class VerificationText:
     """The result of a verification, for people."""
 
     is_intact: bool
@@ -17,27 +17,27 @@ class Verdict:
     detail: str = ""
 
 
-def verdict_of(report: VerifyReport, rows: RowReport) -> Verdict:
+def verification_text(report: VerifyReport, rows: RowReport) -> VerificationText:
     """Return what was found in the chain, and in the rows derived from it."""
     if report.fault is not None:
         kind = str(report.fault.kind).replace("_", " ")
-        return Verdict(
+        return VerificationText(
             is_intact=False,
             words=f"Entry #{report.fault.seq} is not what was recorded: {kind}",
             detail=report.fault.detail,
         )
     if not report.entries:
-        return Verdict(False, "The ledger holds no entry of this run")
+        return VerificationText(False, "The ledger holds no entry of this run")
     if rows.faults:
         row, column, stored, derived = rows.faults[0]
-        return Verdict(
+        return VerificationText(
             is_intact=False,
             words="The chain is intact, but a row says something else than its entries",
             detail=f"{row}: {column}: stored {stored}, derived {derived}",
         )
     noun = "entry" if report.entries == 1 else "entries"
     erased = f"{report.erased} erased on record." if report.erased else ""
-    return Verdict(
+    return VerificationText(
         is_intact=True,
         words=f"{report.entries} {noun} verified, chain intact",
         detail=f"{report.bodies} texts match their digests. {erased}".strip(),

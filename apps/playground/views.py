@@ -40,7 +40,7 @@ from apps.playground.pagination import LongPaginator
 from apps.playground.part_views import part_or_page
 from apps.playground.run_page import RunBody, compose
 from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
-from apps.playground.verification_text import verdict_of
+from apps.playground.verification_text import verification_text
 from apps.pools.models import TierName
 from apps.runs.admission import ordered_by, run_admit
 from apps.runs.models import TITLE_CHARACTERS
@@ -296,7 +296,7 @@ def run_verify(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     context = {
         "section": "runs",
         "run": run,
-        "verdict": verdict_of(
+        "verdict": verification_text(
             verify_subject(request.team.id, run.id),
             verify_rows(request.team.id, run.id),
         ),

@@ -145,12 +145,12 @@ def _settled(
     rows.append(f"| my own check | {own.answer} |")
     table = "| Source | Answer |\n|---|---|\n" + "\n".join(rows)
     known = {claim.answer: claim.working for claim in (solved.right, *solved.slips)}
-    verdict = _verdict(len(votes), most)
+    verdict = _judgement(len(votes), most)
     parts = (f"**{chosen}**", table, verdict, known.get(chosen, ""))
     return SimulatedAnswer(chosen, "\n\n".join(part for part in parts if part))
 
 
-def _verdict(distinct: int, most: int) -> str:
+def _judgement(distinct: int, most: int) -> str:
     if distinct == 1:
         return "All agree, my own calculation included."
     if most > 1:

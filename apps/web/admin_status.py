@@ -32,10 +32,10 @@ from apps.runs.coordination.site_status import (
     ENOUGH_CALLS,
     LATELY,
     SHOWN,
-    SiteStanding,
+    SiteStatus,
     TroubledRun,
-    WorkerStanding,
-    site_standing,
+    WorkerStatus,
+    site_status,
     troubled_runs,
     worker_standings,
 )
@@ -57,7 +57,7 @@ def site_operations(request: HttpRequest) -> HttpResponse:
     """Show how the site stands; with `?live=1` the page loads itself again."""
     if not request.user.is_superuser:
         raise PermissionDenied
-    standing, troubled, workers = site_standing(), troubled_runs(), worker_standings()
+    standing, troubled, workers = site_status(), troubled_runs(), worker_standings()
     behind_s = uncovered_s()
     context = {
         **admin.site.each_context(request),
@@ -85,9 +85,9 @@ def site_operations(request: HttpRequest) -> HttpResponse:
 
 
 def _warnings(
-    standing: SiteStanding,
+    standing: SiteStatus,
     troubled: Sequence[TroubledRun],
-    workers: Sequence[WorkerStanding],
+    workers: Sequence[WorkerStatus],
 ) -> Iterator[str]:
     """Yield warnings for the operator, as sentences."""
     web = standing.live_processes(ProcessKind.WEB)

@@ -24,7 +24,7 @@ from apps.engine.ports import (
     Task,
 )
 from apps.engine.replay import replay
-from apps.engine.rescue import UNMISTAKABLE, Continued, Retold
+from apps.engine.rescue import UNMISTAKABLE, Continued, Replay
 from apps.engine.testing import (
     ScriptedAnswer,
     ScriptedCaller,
@@ -370,7 +370,7 @@ def test_blanks_that_are_said_again_are_left_out_in_linear_time():
 @given(texts, st.data())
 def test_retold_text_is_new_exactly_where_the_old_one_ended(text, data):
     cut = data.draw(st.integers(0, len(text)))
-    joint = Retold(text[:cut])
+    joint = Replay(text[:cut])
     new = [joint.feed(d.text) for d in pieces_of(data.draw, text)]
     joint.finish()
     assert "".join(new) == text[cut:]

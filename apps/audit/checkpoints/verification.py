@@ -27,7 +27,7 @@ PAGE = 500
 LARGEST = 2**63 - 1
 
 
-class _Witness(NamedTuple):
+class _SignedPlace(NamedTuple):
     """A checkpoint, what the chain has at its place, and where it was found."""
 
     checkpoint: SignedCheckpoint
@@ -72,7 +72,7 @@ def signature_fault(checkpoint: SignedCheckpoint, keys: PublicKeys) -> FaultKind
 # --- in the database -----------------------------------------------------------------
 
 
-def all_witnesses(team_id: UUID, keys: PublicKeys) -> Iterator[ChainFault | None]:
+def checkpoint_faults(team_id: UUID, keys: PublicKeys) -> Iterator[ChainFault | None]:
     """Yield for each of a team's checkpoints, in order, what is wrong, or None."""
     rows = _stored(team_id, f"ORDER BY c.seq LIMIT {PAGE}")
     while rows:
@@ -82,20 +82,22 @@ def all_witnesses(team_id: UUID, keys: PublicKeys) -> Iterator[ChainFault | None
         rows = _stored(team_id, f"AND c.seq > {after} ORDER BY c.seq LIMIT {PAGE}")
 
 
-def newest_witness(team_id: UUID, keys: PublicKeys) -> Iterator[ChainFault | None]:
+def newest_checkpoint_faults(
+    team_id: UUID, keys: PublicKeys
+) -> Iterator[ChainFault | None]:
     """Yield the same for the newest of them, if there is one."""
     for row in _stored(team_id, "ORDER BY c.seq DESC LIMIT 1"):
         yield _judge(team_id, row, keys)
 
 
-def _judge(team_id: UUID, row: _Witness, keys: PublicKeys) -> ChainFault | None:
+def _judge(team_id: UUID, row: _SignedPlace, keys: PublicKeys) -> ChainFault | None:
     if (kind := signature_fault(row.checkpoint, keys)) is not None:
         detail = f"its key is {row.checkpoint.key_id!r}"
         return ChainFault(row.checkpoint.seq, kind, detail)
     return row.fault(_last_seq(team_id) if row.entry_hash is None else None)
 
 
-def _stored(team_id: UUID, which: str) -> list[_Witness]:
+def _stored(team_id: UUID, which: str) -> list[_SignedPlace]:
     """Return checkpoints and their entries as one moment has both."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -106,7 +108,7 @@ def _stored(team_id: UUID, which: str) -> list[_Witness]:
             [dialect_of(connection).adapt(team_id)],
         )
         return [
-            _Witness(
+            _SignedPlace(
                 SignedCheckpoint(str(team_id), _number(seq), *map(str, texts)),
                 entry_hash,
                 "the checkpoint",
@@ -150,11 +152,11 @@ class Copies:
         """Compare the checkpoints of a file; other lines of a log are passed over."""
         found = self._genuine(name, lines)
         while page := list(islice(found, PAGE)):
-            by_team: dict[UUID, list[_Witness]] = defaultdict(list)
+            by_team: dict[UUID, list[_SignedPlace]] = defaultdict(list)
             for witness in page:
                 by_team[UUID(witness.checkpoint.team)].append(witness)
-            for team_id, witnesses in by_team.items():
-                self._compare(team_id, witnesses)
+            for team_id, places in by_team.items():
+                self._compare(team_id, places)
 
     @property
     def total(self) -> int:
@@ -166,7 +168,7 @@ class Copies:
             return False
         return self.team_id is None or UUID(checkpoint.team) == self.team_id
 
-    def _genuine(self, name: str, lines: Iterable[str]) -> Iterator[_Witness]:
+    def _genuine(self, name: str, lines: Iterable[str]) -> Iterator[_SignedPlace]:
         for number, line in enumerate(lines, start=1):
             checkpoint = read_line(line)
             if checkpoint is None:
@@ -177,14 +179,14 @@ class Copies:
                 told = f"{kind}, key {checkpoint.key_id!r}"
                 self.refused.append(f"{name} line {number}: {told}")
             else:
-                yield _Witness(checkpoint, None, f"line {number} of {name}")
+                yield _SignedPlace(checkpoint, None, f"line {number} of {name}")
 
-    def _compare(self, team_id: UUID, witnesses: list[_Witness]) -> None:
-        seqs = [witness.checkpoint.seq for witness in witnesses]
+    def _compare(self, team_id: UUID, places: list[_SignedPlace]) -> None:
+        seqs = [witness.checkpoint.seq for witness in places]
         rows = Entry.objects.for_team(team_id).filter(seq__in=seqs)
         hashes = dict(rows.values_list("seq", "hash"))
         last_seq = None if hashes.keys() >= set(seqs) else _last_seq(team_id)
-        for bare in witnesses:
+        for bare in places:
             witness = bare._replace(entry_hash=hashes.get(bare.checkpoint.seq))
             self.counts[team_id] += 1
             fault = witness.fault(last_seq)

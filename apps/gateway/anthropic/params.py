@@ -37,7 +37,7 @@ FORMAT_NAME = "answer"
 
 
 @dataclass(frozen=True, slots=True)
-class ThinkingWish:
+class ThinkingOption:
     """What a request says of thinking."""
 
     for_workers: Mapping[str, Any] | None = None
@@ -46,11 +46,11 @@ class ThinkingWish:
     """True: thoughts are to be part of the answer."""
 
 
-def read_thinking(body: Mapping[str, Any], max_tokens: int | None) -> ThinkingWish:
+def read_thinking(body: Mapping[str, Any], max_tokens: int | None) -> ThinkingOption:
     """Return the field `thinking`. Raises: InvalidInput."""
     given = read_object(body, "thinking")
     if given is None:
-        return ThinkingWish()
+        return ThinkingOption()
     at = "thinking."
     kind = read_word(given, "type", THINKING_KINDS, at=at)
     is_omitted = False
@@ -61,7 +61,7 @@ def read_thinking(body: Mapping[str, Any], max_tokens: int | None) -> ThinkingWi
         wish = {"type": kind, "budget_tokens": budget}
     else:
         wish = {"type": "disabled" if kind == "disabled" else "adaptive"}
-    return ThinkingWish(wish, is_shown=kind != "disabled" and not is_omitted)
+    return ThinkingOption(wish, is_shown=kind != "disabled" and not is_omitted)
 
 
 def _read_budget(given: Mapping[str, Any], max_tokens: int | None) -> int:
@@ -80,7 +80,7 @@ def _read_budget(given: Mapping[str, Any], max_tokens: int | None) -> int:
 
 
 def read_extra(
-    body: Mapping[str, Any], thinking: ThinkingWish
+    body: Mapping[str, Any], thinking: ThinkingOption
 ) -> dict[str, Any] | None:
     """Return what not every model takes, in the words of chat completions.
 

@@ -17,7 +17,7 @@ from apps.gateway.anthropic.params import (
     read_format,
     read_thinking,
 )
-from apps.gateway.anthropic.tools import ToolWishes, read_tool_wishes
+from apps.gateway.anthropic.tools import ToolOptions, read_tool_options
 from apps.gateway.chat_completions.request import read_model
 from apps.gateway.parsing.conductor_options import read_conductor_options
 from apps.gateway.parsing.extra_params import with_cache_marks
@@ -79,7 +79,7 @@ def parse_message_request(raw: bytes, *, max_prompt_bytes: int) -> MessageReques
     model = read_model(body)
     max_tokens = _required_count(body)
     read = read_conversation(body, max_prompt_bytes)
-    tools = read_tool_wishes(body)
+    tools = read_tool_options(body)
     thinking = read_thinking(body, max_tokens)
     options = read_conductor_options(body)
     params = CallParams(
@@ -124,12 +124,12 @@ def count_input(raw: bytes, *, max_prompt_bytes: int) -> tuple[str, int]:
     body = parse_object(raw)
     model = read_model(body)
     read = read_conversation(body, max_prompt_bytes)
-    tools = read_tool_wishes(body)
+    tools = read_tool_options(body)
     read_thinking(body, None)
     return model, estimated_input(read.conversation, tools)
 
 
-def estimated_input(conversation: ParsedMessages, tools: ToolWishes) -> int:
+def estimated_input(conversation: ParsedMessages, tools: ToolOptions) -> int:
     """Estimate the input tokens of a conversation and the tools offered with it."""
     asked = (
         estimate_input(conversation.messages)
@@ -139,7 +139,7 @@ def estimated_input(conversation: ParsedMessages, tools: ToolWishes) -> int:
     return asked + estimate_tools(tools.tools)
 
 
-def _left_out(read: ReadConversation, tools: ToolWishes) -> list[str]:
+def _left_out(read: ReadConversation, tools: ToolOptions) -> list[str]:
     """Return names for what is inside of fields and has no effect."""
     return [
         *(f"tools.{kind}" for kind in tools.left_out),

@@ -32,7 +32,7 @@ MAX_TYPE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class ToolWishes:
+class ToolOptions:
     """Which tools may be called, and how one is chosen."""
 
     tools: Tools = ()
@@ -43,7 +43,7 @@ class ToolWishes:
     """Types of the tools that no worker can use."""
 
 
-def read_tool_wishes(body: Mapping[str, Any]) -> ToolWishes:
+def read_tool_options(body: Mapping[str, Any]) -> ToolOptions:
     """Return the fields `tools` and `tool_choice`. Raises: InvalidInput."""
     tools: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
@@ -61,7 +61,7 @@ def read_tool_wishes(body: Mapping[str, Any]) -> ToolWishes:
             left_out[name if isinstance(name, str) else ""] = kind[:MAX_TYPE]
     checked = check_tools(tools)
     choice, is_parallel = _read_choice(body, checked, left_out)
-    return ToolWishes(checked, choice, is_parallel, tuple(left_out.values()))
+    return ToolOptions(checked, choice, is_parallel, tuple(left_out.values()))
 
 
 def _custom_tool(tool: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ BUNDLED = ""
 logger = logging.getLogger(__name__)
 
 
-class _Shelf:
+class _Cache:
     """Holds the list in use. For any number of threads."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ def _stored_book() -> PriceBook:
         return bundled_book()
 
 
-_shelf = _Shelf()
+_shelf = _Cache()
 
 
 def price_book() -> PriceBook:

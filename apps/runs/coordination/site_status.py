@@ -33,7 +33,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessStanding:
+class ProcessStatus:
     """A process that has, or had, a lease."""
 
     id: uuid.UUID
@@ -52,10 +52,10 @@ class ProcessStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class SiteStanding:
+class SiteStatus:
     """The processes of the site, and the runs that have not ended."""
 
-    processes: tuple[ProcessStanding, ...]
+    processes: tuple[ProcessStatus, ...]
     unfinished: int
     waiting: int
     """Unfinished runs without an owner."""
@@ -86,7 +86,7 @@ class TroubledRun:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerStanding:
+class WorkerStatus:
     """How one team's worker fared lately."""
 
     team: str
@@ -97,7 +97,7 @@ class WorkerStanding:
     """Median of the steps it answered."""
 
 
-def site_standing() -> SiteStanding:
+def site_status() -> SiteStatus:
     """Return how the site stands now."""
     owners = {
         owner_id: (count, oldest)
@@ -108,9 +108,9 @@ def site_standing() -> SiteStanding:
     }
     waiting, oldest = owners.get(None, (0, None))
     since = timezone.now() - oldest if oldest else timedelta()
-    return SiteStanding(
+    return SiteStatus(
         processes=tuple(
-            ProcessStanding(
+            ProcessStatus(
                 row.id,
                 row.kind,
                 row.name,
@@ -142,7 +142,7 @@ def troubled_runs() -> list[TroubledRun]:
     ]
 
 
-def worker_standings() -> list[WorkerStanding]:
+def worker_standings() -> list[WorkerStatus]:
     """Return the workers that fared worst lately: by failures, then by latency."""
     steps = (
         Step.objects.across_teams()
@@ -158,7 +158,7 @@ def worker_standings() -> list[WorkerStanding]:
         elif state == "completed":
             latencies[team, worker].append(latency_ms)
     found = [
-        WorkerStanding(
+        WorkerStatus(
             *key,
             len(latencies[key]) + failures[key],
             failures[key],
