@@ -25,8 +25,8 @@ from apps.engine import events as ev  # noqa: E402
 from apps.engine.ports import Progress  # noqa: E402
 from apps.engine.usage import Usage  # noqa: E402
 from apps.llm.types import Endpoint  # noqa: E402
+from apps.runs.execution.endpoint_client import _CallTimer  # noqa: E402
 from apps.runs.execution.latency_stats import LatencyStats  # noqa: E402
-from apps.runs.execution.model_caller import _CallTimer  # noqa: E402
 from apps.runs.telemetry.metrics import RunCounter  # noqa: E402
 from bench.figures import keep, say  # noqa: E402
 

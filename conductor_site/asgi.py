@@ -151,7 +151,7 @@ async def _serve_counted(scope: Message, receive: Receive, send: Send) -> None:
 
 async def _lifespan(receive: Receive, send: Send) -> None:
     await receive()
-    if settings.RUN_WAKER:  # loaded now, not with the first run that is left to workers
+    if settings.RUN_WAKER:  # loaded now, not with the first queued run
         import_string(settings.RUN_WAKER)
         import_string(settings.TASK_APP)
     async with AsyncExitStack() as stack:

@@ -48,11 +48,13 @@ async def execute_runs() -> None:
         if consumer is not None:
             consumer.start()
             stack.callback(consumer.stop)
-        logger.info("worker: executing runs")
+        logger.info("worker process: executing runs")
         await _sweep(executor)
         await end.asked.wait()
-        logger.info("worker: waiting for %d runs to end", len(executor.live_ids))
-    logger.info("worker: stopped")
+        logger.info(
+            "worker process: waiting for %d runs to end", len(executor.live_ids)
+        )
+    logger.info("worker process: stopped")
 
 
 def beat() -> None:
@@ -75,7 +77,7 @@ async def _sweep(executor: Executor) -> None:
     try:
         await executor.lease_keeper.sweep()
     except (DatabaseError, InterfaceError) as exc:
-        logger.warning("worker: first sweep failed: %s", exc)
+        logger.warning("worker process: first sweep failed: %s", exc)
 
 
 class _End:

@@ -333,7 +333,9 @@ BACKGROUND_RUNS = read_choice(
 )
 """Where detached runs execute: in worker processes, or in the one that starts them."""
 RUN_WAKER = (
-    "apps.runs.tasks.wake_worker" if REDIS_URL and BACKGROUND_RUNS == "workers" else ""
+    "apps.runs.tasks.notify_of_run"
+    if REDIS_URL and BACKGROUND_RUNS == "workers"
+    else ""
 )
 """Notifier for queued runs. Empty: worker processes find them by polling."""
 TASK_APP = "conductor_site.celery.app"

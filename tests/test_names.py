@@ -77,6 +77,11 @@ METAPHORS = {
 }
 """Words for which the field has terms; docs/glossary.md has them."""
 
+MODELS = {"WorkerStatus", "worker", "worker_statuses"}
+"""Names with "worker" where processes are coordinated: those of models."""
+PROCESSES = {"WORKER", "WORKER_DRAIN_S"}
+"""Of worker processes: `ProcessKind.WORKER` and a public setting."""
+
 
 def test_names_are_terms_of_the_field() -> None:
     definitions = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -86,6 +91,16 @@ def test_names_are_terms_of_the_field() -> None:
         inside = (node for node in ast.walk(tree) if isinstance(node, definitions))
         names |= {path.stem, *(node.name for node in inside)}
     assert {name for name in names if METAPHORS & _words(name)} == set()
+
+
+def test_a_caller_is_an_api_client_and_a_worker_is_a_model() -> None:
+    """So the product's code names neither itself a caller nor a process a worker."""
+    assert [str(path) for path in _sources() if "caller" in _identifiers(path)] == []
+    processes = {"conductor_site/background.py", "conductor_site/runtime.py"}
+    coordination = ROOT / "apps/runs/coordination"
+    found = {ROOT / path for path in processes} | set(coordination.glob("*.py"))
+    names = {name for path in found for name in _identifiers(path, whole=True)}
+    assert {name for name in names if "worker" in _words(name)} <= MODELS | PROCESSES
 
 
 def test_class_names_stand_once() -> None:
@@ -115,6 +130,17 @@ def _modules_of(is_wanted: Callable[[ast.stmt], bool]) -> dict[str, list[str]]:
 def _sources() -> list[Path]:
     found = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     return sorted(path for path in found if path.parent.name != "migrations")
+
+
+def _identifiers(path: Path, *, whole: bool = False) -> set[str]:
+    """Return the names that a module defines or uses, or the words in them."""
+    names = {path.stem}
+    for node in ast.walk(ast.parse(path.read_text())):
+        for field in ("id", "attr", "arg", "name"):
+            names |= (
+                {value} if isinstance(value := getattr(node, field, 0), str) else set()
+            )
+    return names if whole else {word for name in names for word in _words(name)}
 
 
 def _words(name: str) -> set[str]:

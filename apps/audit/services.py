@@ -1,4 +1,4 @@
-"""Appending in the caller's own transaction, erasing bodies, accepting a head."""
+"""Appending in the current transaction, erasing bodies, accepting a head."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BODIES_PER_ENTRY = 300
 def entries_append(*, batch: Batch, using: str = DEFAULT_DB_ALIAS) -> list[int]:
     """Append to the team's chain in the open transaction and return the seqs.
 
-    The team's head stays locked until the caller commits, so append last and commit
+    The team's head stays locked until that commits, so append last and commit
     soon. Raises: TransactionManagementError outside of a transaction, NotCanonical,
     InvalidInput, StaleWrite.
     """

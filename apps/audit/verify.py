@@ -2,11 +2,11 @@
 
 Everything is derived anew: sequence, hashes, the head, the columns from the hashed
 bytes, the digests from the decrypted bodies. A chain of any length is walked in pages.
-The walk goes on past a fault, and reports nothing that merely follows from it.
-It runs beside writers without a transaction: the head is read before each page, so an
-entry the head knows of must be found. Whoever rewrites every row from some place to the
-end, head included, cannot sign the checkpoints anew (`checkpoints/verification.py`);
-whoever removes those too is found by their copies outside of the database.
+The walk continues past a fault, and does not report what only follows from it.
+It runs beside writers without a transaction: the head is read before each page, so
+every entry up to it must exist. An attacker who rewrites all rows from some place to
+the end, head included, cannot sign new checkpoints (`checkpoints/verification.py`); if
+the checkpoints are removed too, their copies outside of the database show it.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Writer(Protocol):
     async def write(self, batch: Batch) -> list[int]:
         """Return the seqs of the batch's entries once they are durable.
 
-        A cancelled caller does not undo the write. Raises: NotCanonical, InvalidInput,
+        Cancelling does not undo the write. Raises: NotCanonical, InvalidInput,
         StaleWrite, LedgerUnavailable, DatabaseError.
         """
         ...
@@ -197,14 +197,14 @@ def _call(done: Done, result: Result) -> None:
     try:
         done(result)
     except Exception:
-        # A caller's fault must not stop the ledger of the whole process.
+        # A fault of one draft must not stop the ledger of the whole process.
         logger.exception("ledger: a callback failed")
 
 
 def _wake(answers: list[_Answer]) -> None:
     for future, result in answers:
         if future.done():
-            continue  # the caller was cancelled meanwhile
+            continue  # cancelled meanwhile
         if isinstance(result, BaseException):
             future.set_exception(result)
         else:

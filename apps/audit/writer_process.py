@@ -6,8 +6,8 @@ back; a process of its own does not wait.
 
 Guarantees: those of `LedgerWriter`. What has been sent is written even if the serving
 process is killed; with SQLite a lock makes the next process wait for that. If the
-writer process dies, waiting callers get LedgerUnavailable, and the serving process goes
-on with a thread of its own.
+writer process dies, waiting writes raise LedgerUnavailable, and the serving process
+goes on with a thread of its own.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ class RemoteWriter(asyncio.Protocol):
     @staticmethod
     def _settle(future: asyncio.Future[list[int]], result: Result) -> None:
         if future.done():
-            return  # the caller was cancelled meanwhile
+            return  # cancelled meanwhile
         if isinstance(result, BaseException):
             future.set_exception(result)
         else:

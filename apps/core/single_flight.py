@@ -1,4 +1,4 @@
-"""Deduplicates concurrent identical reads: later callers await the first result.
+"""Deduplicates concurrent identical reads: later requests await the first result.
 
 A burst of requests after a pause finds every cache cold; without this each would send
 the same query to the database's thread.

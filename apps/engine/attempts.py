@@ -118,7 +118,7 @@ class Attempts:
     ) -> Attempt:
         """Make the call; an answer that breaks off in a refusal ends with it."""
         try:
-            return await self._run.caller.call(
+            return await self._run.calls.call(
                 self._call(asked),
                 Target(asked.worker.price, asked.worker.max_output_tokens),
                 announce,

@@ -12,7 +12,7 @@ from apps.engine.errors import CallFailed, CallFault
 from apps.engine.limits import Limits
 from apps.engine.messages import ends_in_beginning, estimate_input, estimate_tools
 from apps.engine.meter import CallReservation, Meter
-from apps.engine.ports import Call, CallEnd, Delta, ToolCallPart, WorkerCaller
+from apps.engine.ports import Call, CallEnd, Delta, ModelClient, ToolCallPart
 from apps.engine.tool_calls import FINISHED, ToolCallAssembly
 from apps.engine.usage import Cost, Price, Usage, estimate_tokens
 
@@ -78,8 +78,8 @@ class AttemptFailed(Exception):
 class ModelCalls:
     """Makes the calls of one run, a limited number at a time."""
 
-    def __init__(self, caller: WorkerCaller, limits: Limits, meter: Meter) -> None:
-        self._caller = caller
+    def __init__(self, client: ModelClient, limits: Limits, meter: Meter) -> None:
+        self._client = client
         self._meter = meter
         self._slots = asyncio.Semaphore(limits.max_in_flight)
 
@@ -157,7 +157,7 @@ class ModelCalls:
         answer = _Answer(has_tools=bool(call.params.tools))
         end: CallEnd | None = None
         try:
-            async with aclosing(self._caller.stream(call)) as stream:  # type: ignore[type-var]
+            async with aclosing(self._client.stream(call)) as stream:  # type: ignore[type-var]
                 async for item in stream:
                     if isinstance(item, CallEnd):
                         end = item

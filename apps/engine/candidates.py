@@ -55,8 +55,8 @@ class Candidates:
         return self.workers[0] if self.workers else None
 
     @property
-    def nobody(self) -> str:
-        """Return in words why there is no candidate."""
+    def fault(self) -> str:
+        """Return why there is no candidate, for an error message."""
         reasons = [f"{w.name!r} {self._unsuited(w)}" for w in self._in_order()]
         return "; ".join(["no worker of the pool can do it", *reasons])
 

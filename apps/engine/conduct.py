@@ -61,8 +61,8 @@ async def conduct(
     if state.end is not None:
         return state.end
     journal = Journal(ports.recorder, ports.progress)
-    caller = ModelCalls(ports.caller, limits, meter)
-    run = RunContext(task, pool, ports, limits, state, meter, journal, caller)
+    calls = ModelCalls(ports.client, limits, meter)
+    run = RunContext(task, pool, ports, limits, state, meter, journal, calls)
     if opening is not None:
         journal.note(opening)
     if any(not isinstance(event, RunCreated) for event in history):

@@ -157,7 +157,7 @@ class _Asking:
             await run.journal.commit(PlanRequested(self.number, state.plan_calls, sent))
 
         try:
-            attempt = await run.caller.call(
+            attempt = await run.calls.call(
                 Call(CONDUCTOR, messages, params, run.is_call_streamed),
                 Target(pool.conductor_price, pool.conductor_max_output_tokens),
                 announce,

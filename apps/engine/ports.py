@@ -227,7 +227,7 @@ class CallEnd:
     """Which of `CallParams.stop` ended the answer, if the provider says so."""
 
 
-class WorkerCaller(Protocol):
+class ModelClient(Protocol):
     """Calls a model and streams its answer."""
 
     def stream(self, call: Call) -> AsyncIterator[Delta | CallEnd]:
@@ -382,7 +382,7 @@ class Ports:
     """All that one run needs from outside."""
 
     planner: Planner
-    caller: WorkerCaller
+    client: ModelClient
     recorder: Recorder
     gate: Gate
     progress: ProgressSink

@@ -23,7 +23,7 @@ class RunContext:
     state: ReplayedRun
     meter: Meter
     journal: Journal
-    caller: ModelCalls
+    calls: ModelCalls
     has_spoken: bool = False
     """True once a part of the answer has gone out to the caller."""
 

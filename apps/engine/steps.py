@@ -175,7 +175,7 @@ class StepRunner:
 
     def _last_fault(self) -> tuple[str, str]:
         if not self._failures:
-            return PlanFault.UNSUITED_WORKER, self._candidates.nobody
+            return PlanFault.UNSUITED_WORKER, self._candidates.fault
         last = self._failures[-1]
         failed = self._failed.get(last.worker)
         return last.fault, failed.message if failed else f"failed before: {last.fault}"

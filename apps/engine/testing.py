@@ -121,7 +121,7 @@ Answerer = Callable[[Call, int], str | CallFailed | ScriptedAnswer]
 
 
 @dataclass
-class ScriptedCaller:
+class ScriptedClient:
     """Answers calls by a function of the call and its number for that worker."""
 
     answer: Answerer = lambda call, number: f"{call.worker} says {number}"
@@ -236,7 +236,7 @@ def make_ports(**given: Any) -> Ports:
     """Return ports made of fakes, with `given` ones in their place."""
     fakes: dict[str, Any] = {
         "planner": ScriptedPlanner(make_plan(("a", ()))),
-        "caller": ScriptedCaller(),
+        "client": ScriptedClient(),
         "recorder": MemoryRecorder(),
         "gate": OpenGate(),
         "progress": MemoryProgress(),

@@ -16,7 +16,7 @@ should do next. How a run that did not complete is answered:
 | worker_failed and any other code | 502 | the same word | yes, as they like |
 | run.cancelled by a person or a stop | 403 | run_cancelled | no: a human said stop |
 | run.cancelled, reason shutdown | 503 | overloaded | yes, with `Retry-After` |
-| run.cancelled, reason client_closed | 499 | client_closed | nobody is listening |
+| run.cancelled, reason client_closed | 499 | client_closed | the client has gone |
 
 Where clients should not retry, `x-should-retry: false` says so, whatever the status.
 409 is never sent, because clients retry it.

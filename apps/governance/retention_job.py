@@ -39,7 +39,7 @@ def retention_erase(now: datetime | None = None) -> Iterator[Erased]:
         try:
             yield from _steps(team_id, moment)
         except (ValueError, KeyError):
-            # Somebody has changed its entries; those of other teams are none the worse.
+            # Its entries were changed; other teams are not affected.
             logger.exception("the ledger of team %s cannot be erased in", team_id)
 
 

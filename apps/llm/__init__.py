@@ -1,5 +1,5 @@
 """The wire protocols of model providers, on one HTTP module.
 
-Pure: no Django, no other app. `ChatClient` is what callers use; `testing` ships a
+Pure: no Django, no other app. `ChatClient` is what other apps use; `testing` ships a
 scripted local provider.
 """

@@ -132,7 +132,7 @@ class HttpTransport:
     async def post(self, post: Post) -> HttpReply:
         """Send `post` and return its reply as soon as the head has come.
 
-        The caller closes the reply. Raises: LlmError.
+        Close the reply after use. Raises: LlmError.
         """
         return await self._send("POST", post, post.body)
 

@@ -178,11 +178,11 @@ async def _enqueue(order: RunOrder, run_id: uuid.UUID | None) -> uuid.UUID:
     check_prompt(order)
     run_id = await get_executor().enqueue(order, run_id)
     if settings.RUN_WAKER:
-        await asyncio.to_thread(_wake_worker, run_id)
+        await asyncio.to_thread(_notify_of_run, run_id)
     return run_id
 
 
-def _wake_worker(run_id: uuid.UUID) -> None:
+def _notify_of_run(run_id: uuid.UUID) -> None:
     try:
         import_string(settings.RUN_WAKER)(run_id)
     except Exception:  # the boundary to a broker: the sweeps find the run as well

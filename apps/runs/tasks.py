@@ -20,7 +20,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from apps.core.errors import Overloaded
-from apps.runs.coordination.worker_notifier import WorkerNotifier
+from apps.runs.coordination.run_notifier import RunNotifier
 from apps.runs.execution.executor import Executor, get_executor
 
 logger = logging.getLogger(__name__)
@@ -34,19 +34,19 @@ FULL_POLL_S = 0.05
 # --- for those who leave runs to the workers -----------------------------------------
 
 
-def wake_worker(run_id: uuid.UUID) -> None:
+def notify_of_run(run_id: uuid.UUID) -> None:
     """Notify a worker process of a run without an owner. Never blocks, never raises."""
     _waker().wake(run_id)
 
 
 @cache
-def _waker() -> WorkerNotifier:
+def _waker() -> RunNotifier:
     app: Celery = import_string(settings.TASK_APP)
 
     def tell(run_id: uuid.UUID) -> None:
         app.send_task(EXECUTE, [str(run_id)], retry=False)
 
-    return WorkerNotifier(tell)
+    return RunNotifier(tell)
 
 
 # --- for the workers -----------------------------------------------------------------

@@ -37,7 +37,7 @@ from apps.runs.coordination.site_status import (
     WorkerStatus,
     site_status,
     troubled_runs,
-    worker_standings,
+    worker_statuses,
 )
 from apps.runs.models import ProcessKind
 from apps.web.formats import duration
@@ -57,7 +57,7 @@ def site_operations(request: HttpRequest) -> HttpResponse:
     """Show how the site stands; with `?live=1` the page loads itself again."""
     if not request.user.is_superuser:
         raise PermissionDenied
-    standing, troubled, workers = site_status(), troubled_runs(), worker_standings()
+    standing, troubled, workers = site_status(), troubled_runs(), worker_statuses()
     behind_s = uncovered_s()
     context = {
         **admin.site.each_context(request),

@@ -17,7 +17,7 @@ from kombu.exceptions import OperationalError
 
 from apps.core.errors import Overloaded
 from apps.runs import tasks
-from apps.runs.coordination.worker_notifier import MAX_WAITING, WorkerNotifier
+from apps.runs.coordination.run_notifier import MAX_WAITING, RunNotifier
 from conductor_site.celery import app, broker_url, configuration
 
 RUN_ID = uuid.UUID(int=7)
@@ -74,7 +74,7 @@ def test_a_dead_broker_keeps_nobody_waiting(settings) -> None:
     settings.TASK_APP = f"{__name__}.unreachable"
     started_at = time.monotonic()
     for _ in range(100):
-        tasks.wake_worker(RUN_ID)
+        tasks.notify_of_run(RUN_ID)
     assert time.monotonic() - started_at < 1
 
 
@@ -102,9 +102,9 @@ class _Broker:
 def test_a_lost_broker_is_logged_once_and_its_return_too(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.WARNING, "apps.runs.coordination.worker_notifier")
+    caplog.set_level(logging.WARNING, "apps.runs.coordination.run_notifier")
     broker = _Broker()
-    waker = WorkerNotifier(broker.tell)
+    waker = RunNotifier(broker.tell)
     for number in range(5):
         broker.is_away = number < 3
         waker.wake(uuid.UUID(int=number))
@@ -112,8 +112,8 @@ def test_a_lost_broker_is_logged_once_and_its_return_too(
         waker.settle()
     assert broker.told == [uuid.UUID(int=3), uuid.UUID(int=4)]
     assert [record.getMessage() for record in caplog.records] == [
-        "no worker can be woken; sweeps find runs: connection refused",
-        "workers can be woken again",
+        "the broker is unreachable; sweeps will find runs: connection refused",
+        "the broker is reachable again",
     ]
 
 
@@ -125,7 +125,7 @@ def test_news_for_a_silent_broker_are_dropped_when_there_are_too_many() -> None:
         silence.wait(PATIENCE_S)
         told.append(run_id)
 
-    waker = WorkerNotifier(tell)
+    waker = RunNotifier(tell)
     for _ in range(MAX_WAITING + 100):
         waker.wake(RUN_ID)
     silence.set()
@@ -220,5 +220,5 @@ def test_a_claim_that_fails_is_logged_and_left_to_the_sweeps(
 
 
 def test_the_waker_of_the_settings_is_there(settings) -> None:
-    assert import_string("apps.runs.tasks.wake_worker") is tasks.wake_worker
+    assert import_string("apps.runs.tasks.notify_of_run") is tasks.notify_of_run
     assert import_string(settings.TASK_APP) is app

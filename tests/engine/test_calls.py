@@ -12,7 +12,7 @@ from apps.engine.limits import Limits
 from apps.engine.messages import estimate_input
 from apps.engine.meter import Meter
 from apps.engine.ports import Call, CallEnd, CallParams, Delta, ToolCallDelta
-from apps.engine.testing import ScriptedAnswer, ScriptedCaller, run_virtual
+from apps.engine.testing import ScriptedAnswer, ScriptedClient, run_virtual
 from apps.engine.usage import Price, Usage
 
 TOOL = {"type": "function", "function": {"name": "add"}}
@@ -33,9 +33,9 @@ def called(
 
     async def main() -> Attempt:
         bounds = Limits(**limits)
-        caller = ModelCalls(ScriptedCaller(lambda c, n: answer), bounds, Meter(bounds))
+        client = ModelCalls(ScriptedClient(lambda c, n: answer), bounds, Meter(bounds))
         target = Target(Price(1_000_000, 2_000_000), 100)
-        return await caller.call(call, target, announce, shown.append)
+        return await client.call(call, target, announce, shown.append)
 
     return run_virtual(main()), shown
 

@@ -11,7 +11,7 @@ from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import CallParams, Message, Pool, PoolWorker, Task
 from apps.engine.replay import Tried
 from apps.engine.testing import (
-    ScriptedCaller,
+    ScriptedClient,
     ScriptedPlanner,
     make_plan,
     make_ports,
@@ -121,7 +121,7 @@ def test_who_takes_no_images_is_not_asked():
     blind, seeing = PoolWorker("a"), PoolWorker("b", accepts_images=True)
     assert names_of(task, blind, seeing)[0] == ["b"]
     names, found = names_of(task, blind)
-    assert (names, "'a' takes no images" in found.nobody) == ([], True)
+    assert (names, "'a' takes no images" in found.fault) == ([], True)
 
 
 def test_who_calls_no_tools_is_not_asked_for_the_last_step():
@@ -164,7 +164,7 @@ def test_if_every_context_is_too_small_the_largest_gets_a_cut_conversation():
 
 
 def conducted(plan, pool, answer, task=None, **limits):
-    ports = make_ports(planner=ScriptedPlanner(plan), caller=ScriptedCaller(answer))
+    ports = make_ports(planner=ScriptedPlanner(plan), client=ScriptedClient(answer))
     run = conduct(task or Task("q"), pool, ports, Limits(**limits))
     return run_virtual(run), ports
 
@@ -189,7 +189,7 @@ def test_a_refused_length_goes_to_a_larger_context_and_never_back():
     assert (end.answer, started(ports)) == ("room enough", ["a", "c"])
 
 
-def test_a_length_that_nobody_takes_is_told_by_name():
+def test_a_prompt_too_long_for_all_workers_names_each():
     def answer(call, number):
         return CallFailed(CallFault.CONTEXT_LENGTH, "too long")
 
@@ -219,7 +219,7 @@ def test_an_unpriced_substitute_does_not_end_a_run_with_a_cost_limit():
     assert (end.answer, started(ports)) == ("yes", ["a", "c"])
 
 
-def test_a_step_that_nobody_can_do_says_why():
+def test_a_step_without_a_suited_worker_says_why():
     task = Task("What is [image 1]?", messages=(IMAGE,))
     pool = Pool((PoolWorker("a"),), fallback="a")
     plan = make_plan(("a", ()))
@@ -227,4 +227,4 @@ def test_a_step_that_nobody_can_do_says_why():
     [failed] = [e for e in ports.recorder.events if isinstance(e, ev.StepFailed)]
     assert failed.fault == "unsuited_worker"
     assert "'a' takes no images" in end.message
-    assert ports.caller.calls == []
+    assert ports.client.calls == []

@@ -15,7 +15,7 @@ from apps.engine.ports import CallParams, Pool, PoolWorker, Task
 from apps.engine.testing import (
     MemoryProgress,
     MemoryRecorder,
-    ScriptedCaller,
+    ScriptedClient,
     ScriptedPlanner,
     make_plan,
     make_ports,
@@ -73,7 +73,7 @@ def test_independent_steps_run_at_the_same_time():
 def test_a_step_reads_only_what_its_access_list_names():
     plan = make_plan(("a", ()), ("b", ()), ("c", (1,)), ("d", (0, 2)))
     _, ports = run(plan)
-    sent = {c.worker: c.messages[0]["content"] for c in ports.caller.calls}
+    sent = {c.worker: c.messages[0]["content"] for c in ports.client.calls}
     assert "b says" in sent["c"]
     assert "a says" not in sent["c"]
     assert TASK.prompt in sent["c"]
@@ -81,19 +81,19 @@ def test_a_step_reads_only_what_its_access_list_names():
 
 def test_a_step_the_answer_cannot_depend_on_is_not_paid_for():
     _, ports = run(make_plan(("a", ()), ("b", ()), ("c", (0,))))
-    assert {c.worker for c in ports.caller.calls} == {"a", "c"}
+    assert {c.worker for c in ports.client.calls} == {"a", "c"}
     assert [e.step for e in of(ports, ev.StepSkipped)] == [1]
 
 
 def test_a_direct_question_goes_out_unchanged_in_two_commits():
     plan = Plan((PlannedStep(TASK.prompt, "a"),))
     _, ports = run(plan)
-    assert ports.caller.calls[0].messages == ({"role": "user", "content": TASK.prompt},)
+    assert ports.client.calls[0].messages == ({"role": "user", "content": TASK.prompt},)
     assert ports.recorder.commits == 2
 
 
 def test_no_call_leaves_before_its_entry_is_durable():
-    class Watching(ScriptedCaller):
+    class Watching(ScriptedClient):
         async def stream(self, call):
             started = [
                 e.worker for e in recorder.events if isinstance(e, ev.StepStarted)
@@ -103,7 +103,7 @@ def test_no_call_leaves_before_its_entry_is_durable():
                 yield item
 
     recorder = MemoryRecorder()
-    end, _ = run(DIAMOND, recorder=recorder, caller=Watching())
+    end, _ = run(DIAMOND, recorder=recorder, client=Watching())
     assert end.action == "run.completed"
 
 
@@ -115,20 +115,20 @@ def test_a_failed_commit_means_no_call(commit):
     with pytest.raises(OSError, match="disk full"):
         run_virtual(conduct(TASK, POOL, ports, Limits(max_parallel=1)))
     started = {e.worker for e in of(ports, ev.StepStarted)}
-    assert {c.worker for c in ports.caller.calls} <= started
-    assert len(ports.caller.calls) <= commit
+    assert {c.worker for c in ports.client.calls} <= started
+    assert len(ports.client.calls) <= commit
 
 
 def test_a_transient_fault_is_tried_again_on_the_same_worker():
-    caller = ScriptedCaller(fails(CallFault.SERVER_ERROR, times=1))
-    end, ports = run(make_plan(("a", ())), caller=caller)
+    client = ScriptedClient(fails(CallFault.SERVER_ERROR, times=1))
+    end, ports = run(make_plan(("a", ())), client=client)
     assert end.answer == "answer of a"
     assert [e.attempt for e in of(ports, ev.StepStarted)] == [1, 2]
 
 
 def test_the_fallback_worker_takes_over():
-    caller = ScriptedCaller(fails(CallFault.SERVER_ERROR))
-    end, ports = run(make_plan(("a", ())), caller=caller)
+    client = ScriptedClient(fails(CallFault.SERVER_ERROR))
+    end, ports = run(make_plan(("a", ())), client=client)
     assert end.answer == "answer of d"
     assert [e.worker for e in of(ports, ev.StepStarted)] == ["a", "a", "d"]
 
@@ -145,19 +145,19 @@ def test_the_fallback_worker_takes_over():
     ],
 )
 def test_a_lasting_fault_is_never_tried_again_on_the_same_worker(fault):
-    _, ports = run(make_plan(("a", ())), caller=ScriptedCaller(fails(fault)))
+    _, ports = run(make_plan(("a", ())), client=ScriptedClient(fails(fault)))
     assert [e.worker for e in of(ports, ev.StepStarted)] == ["a", "d"]
 
 
 def test_retry_after_is_honoured():
     answer = fails(CallFault.RATE_LIMITED, times=1, retry_after_s=7.0)
-    end, _ = run(make_plan(("a", ())), caller=ScriptedCaller(answer))
+    end, _ = run(make_plan(("a", ())), client=ScriptedClient(answer))
     assert end.latency_ms >= 7000
 
 
 def test_retry_after_is_capped():
     answer = fails(CallFault.RATE_LIMITED, times=1, retry_after_s=9999.0)
-    end, _ = run(make_plan(("a", ())), caller=ScriptedCaller(answer))
+    end, _ = run(make_plan(("a", ())), client=ScriptedClient(answer))
     assert 60_000 <= end.latency_ms < 62_000
 
 
@@ -168,7 +168,7 @@ def test_a_failed_step_leads_to_one_new_plan():
         return "fine"
 
     planner = ScriptedPlanner(make_plan(("a", ())), make_plan(("b", ())))
-    end, _ = run(planner=planner, caller=ScriptedCaller(answer))
+    end, _ = run(planner=planner, client=ScriptedClient(answer))
     assert end.answer == "fine"
     assert planner.requests[1].rounds[0].outcomes[0].state == "failed"
 
@@ -180,10 +180,10 @@ def test_without_a_new_plan_the_others_go_on_and_see_the_failure():
         return f"fine {call.worker}"
 
     end, ports = run(
-        DIAMOND, limits=Limits(max_replans=0), caller=ScriptedCaller(answer)
+        DIAMOND, limits=Limits(max_replans=0), client=ScriptedClient(answer)
     )
     assert end.answer == "fine c"
-    assert "wrong key" in ports.caller.calls[-1].messages[0]["content"]
+    assert "wrong key" in ports.client.calls[-1].messages[0]["content"]
 
 
 def test_when_nobody_answers_the_run_fails_with_the_best_text_so_far():
@@ -192,15 +192,15 @@ def test_when_nobody_answers_the_run_fails_with_the_best_text_so_far():
             return CallFailed(CallFault.UNAUTHORIZED, "no")
         return "half an answer"
 
-    end, _ = run(DIAMOND, caller=ScriptedCaller(answer))
+    end, _ = run(DIAMOND, client=ScriptedClient(answer))
     assert (end.action, end.code) == ("run.failed", "worker_failed")
     assert end.answer == "half an answer"
 
 
 def test_an_empty_answer_is_a_fault():
     answers = iter(["<think>hm</think> ", "42"])
-    caller = ScriptedCaller(lambda call, number: next(answers))
-    end, ports = run(make_plan(("a", ())), caller=caller)
+    client = ScriptedClient(lambda call, number: next(answers))
+    end, ports = run(make_plan(("a", ())), client=client)
     assert end.answer == "42"
     assert of(ports, ev.StepAttemptFailed)[0].fault == "empty"
 
@@ -234,7 +234,7 @@ def test_a_later_round_that_fails_takes_no_answer_away():
 
     planner = ScriptedPlanner(make_plan(("a", ())), make_plan(("b", ())))
     limits = Limits(max_rounds=2, max_replans=0)
-    end, _ = run(planner=planner, limits=limits, caller=ScriptedCaller(answer))
+    end, _ = run(planner=planner, limits=limits, client=ScriptedClient(answer))
     assert (end.action, end.answer) == ("run.completed", "good")
 
 
@@ -262,7 +262,7 @@ def test_a_dead_conductor_leads_to_the_fallback_plan():
         return dead if call.worker == "" else "still an answer"
 
     planner = ScriptedPlanner(DIAMOND, asks=True)
-    end, ports = run(planner=planner, caller=ScriptedCaller(answer))
+    end, ports = run(planner=planner, client=ScriptedClient(answer))
     assert end.answer == "still an answer"
     assert actions(ports).count("plan.call_failed") == 3
 
@@ -285,19 +285,19 @@ def test_steps_beyond_the_limit_are_rejected():
 def test_parallel_calls_are_limited():
     wide = make_plan(*((w, ()) for w in "abcd"), ("a", (0, 1, 2, 3)))
     _, ports = run(wide, limits=Limits(max_parallel=2))
-    assert ports.caller.max_in_flight == 2
+    assert ports.client.max_in_flight == 2
 
 
 def test_the_call_limit_ends_the_run_by_name():
     end, ports = run(DIAMOND, limits=Limits(max_calls=2))
     assert end.code == "limit_calls"
-    assert len(ports.caller.calls) == 2
+    assert len(ports.client.calls) == 2
     assert end.answer
 
 
 def test_the_token_limit_shrinks_what_models_may_write():
     _, ports = run(make_plan(("a", ())), limits=Limits(max_tokens=120))
-    assert ports.caller.calls[0].params.max_tokens < 100
+    assert ports.client.calls[0].params.max_tokens < 100
 
 
 def test_a_cost_limit_refuses_workers_without_a_price():
@@ -321,10 +321,10 @@ def test_the_cost_limit_ends_the_run_by_name():
 
 
 def test_the_wall_time_ends_the_run_and_closes_its_calls():
-    caller = ScriptedCaller(delay_s=lambda call, number: 100.0)
-    end, ports = run(DIAMOND, limits=Limits(wall_time_s=10), caller=caller)
+    client = ScriptedClient(delay_s=lambda call, number: 100.0)
+    end, ports = run(DIAMOND, limits=Limits(wall_time_s=10), client=client)
     assert end.code == "limit_wall_time"
-    assert (caller.closed, end.latency_ms) == (2, 10_000)
+    assert (client.closed, end.latency_ms) == (2, 10_000)
     assert [e.fault for e in of(ports, ev.StepAttemptFailed)] == ["cancelled"] * 2
 
 
@@ -332,30 +332,30 @@ def test_the_wall_time_ends_the_run_and_closes_its_calls():
 
 
 def test_the_answer_streams_as_it_comes_without_thinking():
-    caller = ScriptedCaller(lambda call, number: "<think>secret</think> The answer")
+    client = ScriptedClient(lambda call, number: "<think>secret</think> The answer")
     task = Task("q", is_streamed=True)
-    end, ports = run(make_plan(("a", ())), task=task, caller=caller)
+    end, ports = run(make_plan(("a", ())), task=task, client=client)
     assert ports.progress.answer == end.answer == "The answer"
 
 
 def test_nothing_of_a_failed_first_attempt_reaches_the_caller():
-    caller = ScriptedCaller(fails(CallFault.SERVER_ERROR, times=1))
+    client = ScriptedClient(fails(CallFault.SERVER_ERROR, times=1))
     task = Task("q", is_streamed=True)
-    end, ports = run(make_plan(("a", ())), task=task, caller=caller)
+    end, ports = run(make_plan(("a", ())), task=task, client=client)
     assert ports.progress.answer == end.answer
 
 
 def test_a_stream_that_nobody_can_go_on_with_ends_with_an_error():
-    class Cut(ScriptedCaller):
+    class Cut(ScriptedClient):
         async def stream(self, call):
             async for item in super().stream(call):
                 yield item
                 raise CallFailed(CallFault.INCOMPLETE, "cut")
 
     task = Task("q", is_streamed=True)
-    end, ports = run(make_plan(("a", ())), task=task, caller=Cut())
+    end, ports = run(make_plan(("a", ())), task=task, client=Cut())
     assert end.code == "stream_interrupted"
-    assert (ports.progress.answer, len(ports.caller.calls)) == ("a sa", 3)
+    assert (ports.progress.answer, len(ports.client.calls)) == ("a sa", 3)
 
 
 def test_with_rounds_left_nothing_streams_that_could_change():
@@ -368,7 +368,7 @@ def test_with_rounds_left_nothing_streams_that_could_change():
 def test_the_callers_parameters_belong_to_the_last_step():
     task = Task("q", params=CallParams(temperature=0.5, max_tokens=9))
     _, ports = run(DIAMOND, task=task)
-    assert [c.params.max_tokens for c in ports.caller.calls] == [None, None, 9]
+    assert [c.params.max_tokens for c in ports.client.calls] == [None, None, 9]
 
 
 # --- stopping and policies -----------------------------------------------------------
@@ -389,7 +389,7 @@ def test_a_cancelled_run_closes_its_calls_and_says_so(after_s):
     )
     task = run_virtual(cancelled_run(ports, after_s))
     assert task.cancelled()
-    assert ports.caller.in_flight == 0
+    assert ports.client.in_flight == 0
     if ports.recorder.events:
         assert ports.recorder.events[-1].reason == "user"
 
@@ -407,7 +407,7 @@ def test_a_policy_may_refuse_the_plan():
             raise RunDenied("worker 'a' is not for this data")
 
     end, ports = run(DIAMOND, gate=Strict())
-    assert (end.code, ports.caller.calls) == ("policy_denied", [])
+    assert (end.code, ports.client.calls) == ("policy_denied", [])
 
 
 def test_progress_names_round_step_and_attempt():

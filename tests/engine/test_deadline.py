@@ -14,7 +14,7 @@ from apps.engine.ports import Pool, PoolWorker, Task
 from apps.engine.replay import replay
 from apps.engine.testing import (
     MemoryRecorder,
-    ScriptedCaller,
+    ScriptedClient,
     ScriptedPlanner,
     make_plan,
     make_ports,
@@ -29,10 +29,10 @@ DIRECT = Plan((PlannedStep("q", "a"),))
 
 
 def bounded(answer, delay_s=100.0, *, plan=DIRECT, task=None, **limits):
-    caller = ScriptedCaller(answer, lambda call, number: delay_s)
+    client = ScriptedClient(answer, lambda call, number: delay_s)
     ports: Any = make_ports(
         planner=ScriptedPlanner(plan),
-        caller=caller,
+        client=client,
         recorder=MemoryRecorder(delay_s=0),
     )
     limits = {"step_time_s": 10.0, "max_replans": 0, **limits}
@@ -48,7 +48,7 @@ def test_a_step_that_takes_too_long_fails_and_its_call_is_closed():
     end, ports = bounded("too late".format)
     assert (end.code, end.latency_ms) == ("worker_failed", 10_000)
     assert "10 s" in end.message
-    assert ports.caller.closed == 1
+    assert ports.client.closed == 1
     assert [e.fault for e in of(ports, ev.StepAttemptFailed)] == ["cancelled"]
     assert [e.fault for e in of(ports, ev.StepFailed)] == ["total_timeout"]
 
@@ -69,13 +69,13 @@ def test_waits_and_other_workers_count():
     end, ports = bounded(answer, 1.0, max_attempts=6)
     assert end.latency_ms == 8500  # half a second, the wait, the second answer
     end, ports = bounded(lambda call, number: tired, 1.0, max_attempts=6)
-    assert (end.latency_ms, len(ports.caller.calls)) == (10_000, 2)
+    assert (end.latency_ms, len(ports.client.calls)) == (10_000, 2)
     assert of(ports, ev.StepFailed)[0].fault == "total_timeout"
 
 
 def test_both_calls_of_a_race_are_closed():
     end, ports = bounded("too late".format, is_hedged=True)
-    assert (end.latency_ms, ports.caller.closed) == (10_000, 2)
+    assert (end.latency_ms, ports.client.closed) == (10_000, 2)
     assert replay(ports.recorder.events, Meter(Limits())).unknown_calls == 0
 
 
@@ -86,12 +86,12 @@ def test_the_time_begins_with_the_first_call_and_not_with_the_wait_for_a_turn():
 
 
 def test_a_step_out_of_time_is_planned_anew():
-    caller = ScriptedCaller(
+    client = ScriptedClient(
         lambda c, n: "fine", lambda c, n: 0.5 if c.worker == "c" else 100.0
     )
     ports: Any = make_ports(
         planner=ScriptedPlanner(make_plan(("a", ())), make_plan(("c", ()))),
-        caller=caller,
+        client=client,
     )
     limits = Limits(step_time_s=10.0)
     end: Any = run_virtual(conduct(Task("q"), POOL, ports, limits))

@@ -11,7 +11,7 @@ from apps.engine.extra_params import messages_taken, not_taken, params_taken
 from apps.engine.limits import Limits
 from apps.engine.ports import CallParams, Pool, PoolWorker, Task
 from apps.engine.testing import (
-    ScriptedCaller,
+    ScriptedClient,
     ScriptedPlanner,
     make_plan,
     make_ports,
@@ -78,12 +78,12 @@ def test_only_the_last_step_gets_them_and_each_worker_what_it_takes():
             raise CallFailed(CallFault.UNAUTHORIZED, "no")
         return "text"
 
-    caller = ScriptedCaller(answer)
+    client = ScriptedClient(answer)
     plan = make_plan(("some", ()), ("all", (0,)))
-    ports = make_ports(planner=ScriptedPlanner(plan), caller=caller)
+    ports = make_ports(planner=ScriptedPlanner(plan), client=client)
     pool = Pool((ALL, SOME), "some")
     run_virtual(conduct(Task("Why?", PARAMS), pool, ports, Limits()))
-    assert [(call.worker, call.params.extra) for call in caller.calls] == [
+    assert [(call.worker, call.params.extra) for call in client.calls] == [
         ("some", None),
         ("all", PARAMS.extra),
         ("some", {"top_k": 5}),

@@ -14,7 +14,7 @@ from apps.engine.plan import Plan
 from apps.engine.ports import CONDUCTOR, Call, CallEnd, Delta, Pool, PoolWorker, Task
 from apps.engine.testing import (
     ScriptedAnswer,
-    ScriptedCaller,
+    ScriptedClient,
     ScriptedPlanner,
     make_plan,
     make_ports,
@@ -84,9 +84,9 @@ def outcome(place: Place, fault: CallFault) -> Outcome:
         fallback="b",
         conductor_price=Price(1, 1),
     )
-    caller = ScriptedCaller(_answers(place, fault))
+    client = ScriptedClient(_answers(place, fault))
     planner = ScriptedPlanner(place.plan, asks=place.worker == CONDUCTOR)
-    ports: Any = make_ports(planner=planner, caller=caller)
+    ports: Any = make_ports(planner=planner, client=client)
     task = Task("q", is_streamed=place.is_sent)
     end: Any = run_virtual(conduct(task, pool, ports, Limits(max_replans=0)))
     events = tuple(ports.recorder.events)

@@ -16,7 +16,7 @@ from apps.engine.ports import Pool, PoolWorker, Task
 from apps.engine.replay import replay
 from apps.engine.testing import (
     MemoryRecorder,
-    ScriptedCaller,
+    ScriptedClient,
     ScriptedPlanner,
     make_plan,
     make_ports,
@@ -37,13 +37,13 @@ SLOW, QUICK = 100.0, 1.0
 
 def hedged(answer=None, *, plan=DIRECT, task=None, pool=POOL, pace=None, **limits):
     pace = {"a": SLOW, "b": QUICK, "c": QUICK, **(pace or {})}
-    caller = ScriptedCaller(
+    client = ScriptedClient(
         answer or (lambda call, number: f"{call.worker} answers"),
         lambda call, number: pace[call.worker],
     )
     ports: Any = make_ports(
         planner=ScriptedPlanner(plan),
-        caller=caller,
+        client=client,
         recorder=MemoryRecorder(delay_s=0),
     )
     limits = {"is_hedged": True, "max_replans": 0, **limits}
@@ -70,7 +70,7 @@ def test_the_first_to_bring_an_item_goes_on_and_the_other_is_closed():
     end, ports = hedged()
     assert end.answer == ports.progress.answer == "b answers"
     assert end.latency_ms == 3000  # two of patience, one for the rival
-    assert ports.caller.closed == 1
+    assert ports.client.closed == 1
     [lost] = of(ports, ev.StepAttemptFailed)
     assert (lost.worker, lost.attempt, lost.fault) == ("a", 1, "cancelled")
     [won] = of(ports, ev.StepCompleted)
@@ -79,7 +79,7 @@ def test_the_first_to_bring_an_item_goes_on_and_the_other_is_closed():
 
 def test_who_begins_in_time_gets_no_rival():
     _, ports = hedged(pace={"a": 3.9})
-    assert [c.worker for c in ports.caller.calls] == ["a"]
+    assert [c.worker for c in ports.client.calls] == ["a"]
 
 
 def test_a_slow_one_that_begins_before_its_rival_wins():
@@ -113,19 +113,19 @@ def test_both_calls_are_paid_for():
 )
 def test_without_need_or_means_there_is_no_rival(pool, limits):
     end, ports = hedged(pool=pool, **limits)
-    assert (end.answer, len(ports.caller.calls)) == ("a answers", 1)
+    assert (end.answer, len(ports.client.calls)) == ("a answers", 1)
 
 
 def test_no_room_for_a_rival_leaves_the_first_alone():
     end, ports = hedged(max_calls=1)
     assert (end.action, end.answer) == ("run.completed", "a answers")
-    assert len(ports.caller.calls) == 1
+    assert len(ports.client.calls) == 1
 
 
 def test_a_rival_need_not_wait_for_the_call_it_overtakes():
     end, ports = hedged(max_parallel=1)
     assert end.answer == "b answers"
-    assert len(ports.caller.calls) == 2
+    assert len(ports.client.calls) == 2
 
 
 def test_a_rival_that_fails_leaves_the_first_at_work():
@@ -138,19 +138,19 @@ def test_a_first_one_that_fails_leaves_the_rival_at_work():
     pace = {"a": 6.0, "b": 50.0}
     end, ports = hedged(failing(CallFault.SERVER_ERROR, "a"), pace=pace)
     assert end.answer == "b answers"
-    assert [c.worker for c in ports.caller.calls] == ["a", "b"]
+    assert [c.worker for c in ports.client.calls] == ["a", "b"]
 
 
 def test_when_both_fail_the_next_one_is_asked():
     pace = {"a": 6.0, "b": 6.0}
     end, ports = hedged(failing(CallFault.SERVER_ERROR, "a", "b"), pace=pace)
     assert end.answer == "c answers"
-    assert [c.worker for c in ports.caller.calls] == ["a", "b", "c"]
+    assert [c.worker for c in ports.client.calls] == ["a", "b", "c"]
 
 
 def test_a_first_one_that_fails_at_once_is_no_race():
     end, ports = hedged(failing(CallFault.UNAUTHORIZED, "a"), pace={"a": 1.0})
-    assert (end.answer, len(ports.caller.calls)) == ("b answers", 2)
+    assert (end.answer, len(ports.client.calls)) == ("b answers", 2)
 
 
 def test_a_winner_that_is_cut_is_rescued():
@@ -161,14 +161,14 @@ def test_a_winner_that_is_cut_is_rescued():
 
     end, ports = hedged(answer)
     assert end.answer == ports.progress.answer == "yes, truly"
-    assert len(ports.caller.calls) == 3
+    assert len(ports.client.calls) == 3
 
 
 def test_attempts_and_rivals_together_stay_within_the_attempts_of_a_step():
     every = CallFailed(CallFault.SERVER_ERROR, "down")
     slow = {"a": 9.0, "b": 9.0, "c": 9.0}
     end, ports = hedged(lambda call, number: every, pace=slow)
-    assert (end.code, len(ports.caller.calls)) == ("worker_failed", 3)
+    assert (end.code, len(ports.client.calls)) == ("worker_failed", 3)
 
 
 def test_steps_in_the_middle_have_rivals_too():
@@ -176,7 +176,7 @@ def test_steps_in_the_middle_have_rivals_too():
     end, ports = hedged(plan=plan, task=Task("q", is_watched=False))
     assert end.answer == "c answers"
     assert end.latency_ms == 4000
-    assert all(call.is_streamed for call in ports.caller.calls)
+    assert all(call.is_streamed for call in ports.client.calls)
 
 
 async def stopped(ports, after_s):
@@ -192,13 +192,13 @@ async def stopped(ports, after_s):
 @pytest.mark.parametrize("after_s", [1.0, 2.0, 2.0015, 2.003, 2.5, 3.001, 3.4])
 def test_a_run_stopped_in_a_race_closes_both_and_says_so(after_s):
     pace = {"a": SLOW, "b": 2.0}
-    caller = ScriptedCaller(delay_s=lambda call, number: pace[call.worker])
+    client = ScriptedClient(delay_s=lambda call, number: pace[call.worker])
     ports: Any = make_ports(
-        planner=ScriptedPlanner(DIRECT), caller=caller, stop_reason=lambda: "user"
+        planner=ScriptedPlanner(DIRECT), client=client, stop_reason=lambda: "user"
     )
     run = run_virtual(stopped(ports, after_s))
     assert run.cancelled()
-    assert caller.in_flight == 0
+    assert client.in_flight == 0
     state = replay(ports.recorder.events, Meter(Limits()))
     assert isinstance(state.end, ev.RunCancelled)
     assert state.unknown_calls == 0
@@ -207,7 +207,7 @@ def test_a_run_stopped_in_a_race_closes_both_and_says_so(after_s):
 def test_a_ledger_that_fails_in_a_race_ends_the_run():
     ports: Any = make_ports(
         planner=ScriptedPlanner(DIRECT),
-        caller=ScriptedCaller(delay_s=lambda call, number: SLOW),
+        client=ScriptedClient(delay_s=lambda call, number: SLOW),
         recorder=MemoryRecorder(fails_at=1),
     )
 
@@ -218,7 +218,7 @@ def test_a_ledger_that_fails_in_a_race_ends_the_run():
         return loop.time()
 
     assert run_virtual(timed()) < 3
-    assert ports.caller.in_flight == 0
+    assert ports.client.in_flight == 0
 
 
 def test_a_rival_that_a_limit_refuses_does_not_end_the_run():
@@ -226,10 +226,10 @@ def test_a_rival_that_a_limit_refuses_does_not_end_the_run():
     end, ports = hedged(failing(CallFault.UNAUTHORIZED, "a"), pace=pace, max_tokens=900)
     assert end.answer == "b answers"
     assert end.latency_ms == 4000  # nobody until the first one has failed
-    assert len(ports.caller.calls) == 2
+    assert len(ports.client.calls) == 2
 
 
-class SlowToClose(ScriptedCaller):
+class SlowToClose(ScriptedClient):
     """Takes its time when a call is left."""
 
     async def stream(self, call):
@@ -242,8 +242,8 @@ class SlowToClose(ScriptedCaller):
 
 
 def test_an_answer_that_is_there_counts_while_the_other_call_is_still_closed():
-    caller = SlowToClose(delay_s=lambda c, n: SLOW if c.worker == "a" else QUICK)
-    ports: Any = make_ports(planner=ScriptedPlanner(DIRECT), caller=caller)
+    client = SlowToClose(delay_s=lambda c, n: SLOW if c.worker == "a" else QUICK)
+    ports: Any = make_ports(planner=ScriptedPlanner(DIRECT), client=client)
     limits = Limits(is_hedged=True, step_time_s=10.0)
     end: Any = run_virtual(conduct(Task("q"), POOL, ports, limits))
     assert end.answer == "b says 0"

@@ -37,7 +37,7 @@ def rejections(ports):
 
 def test_every_worker_of_a_plan_gets_all_images_after_its_text():
     _, ports = run([make_plan(("a", ()), ("b", (0,)))])
-    for call in ports.caller.calls:
+    for call in ports.client.calls:
         [message] = call.messages
         assert message["content"][1:] == IMAGES
         assert "Look: [image 1]" in message["content"][0]["text"]
@@ -45,7 +45,7 @@ def test_every_worker_of_a_plan_gets_all_images_after_its_text():
 
 def test_a_direct_question_keeps_images_where_they_stand():
     _, ports = run([Plan((PlannedStep(TASK.prompt, "a"),))])
-    assert ports.caller.calls[0].messages == MESSAGES
+    assert ports.client.calls[0].messages == MESSAGES
 
 
 def test_the_record_names_an_image_by_its_digest():
@@ -76,7 +76,7 @@ def test_the_plan_of_last_resort_names_a_worker_that_sees():
     pool = Pool((PoolWorker("blind"), *SEES), "blind", substitutes=("b",))
     end, ports = run([make_plan(("blind", ()))], pool=pool)
     assert len(rejections(ports)) == 3
-    assert {c.worker for c in ports.caller.calls} == {"b"}
+    assert {c.worker for c in ports.client.calls} == {"b"}
     assert end.action == "run.completed"
 
 

@@ -13,7 +13,7 @@ from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import CallParams, Message, Pool, PoolWorker, Task
 from apps.engine.suitability import unsuited
 from apps.engine.testing import (
-    ScriptedCaller,
+    ScriptedClient,
     ScriptedPlanner,
     make_plan,
     make_ports,
@@ -32,7 +32,7 @@ def run(planner, *, fault=None, times=0, limits=None):
             return CallFailed(fault, "for a test")
         return f"answer of {call.worker}"
 
-    ports: Any = make_ports(planner=planner, caller=ScriptedCaller(answer))
+    ports: Any = make_ports(planner=planner, client=ScriptedClient(answer))
     end = run_virtual(conduct(Task("q"), POOL, ports, limits or Limits()))
     accepted = [e for e in ports.recorder.events if isinstance(e, ev.PlanAccepted)]
     return end, [e.planner for e in accepted], ports

@@ -17,7 +17,7 @@ from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import Pool, PoolWorker, Task
 from apps.engine.testing import (
     MemoryRecorder,
-    ScriptedCaller,
+    ScriptedClient,
     ScriptedPlanner,
     make_ports,
     run_virtual,
@@ -89,11 +89,11 @@ def worlds(draw):
         failed = CallFailed(fault, "for a test")
         return spoken(text[:5], text[5:9], end=failed) if is_late else failed
 
-    return lambda: ScriptedCaller(answer, paced(delays))
+    return lambda: ScriptedClient(answer, paced(delays))
 
 
-def conducted(plan, caller, limits=None, history=(), task=TASK, **ports):
-    made: Any = make_ports(planner=ScriptedPlanner(plan), caller=caller, **ports)
+def conducted(plan, client, limits=None, history=(), task=TASK, **ports):
+    made: Any = make_ports(planner=ScriptedPlanner(plan), client=client, **ports)
     run = conduct(task, POOL, made, limits or Limits(), history=history)
     return run_virtual(run), made
 
@@ -123,14 +123,14 @@ def test_order_respects_access_and_nothing_completes_twice(plan, world, task, li
 @many
 @given(plans(), worlds(), tasks, bounds)
 def test_every_started_call_has_one_recorded_outcome(plan, world, task, limits):
-    caller = world()
-    _, ports = conducted(plan, caller, limits, task=task)
+    client = world()
+    _, ports = conducted(plan, client, limits, task=task)
     started = events_of(ports, ev.StepStarted)
     ended = events_of(ports, ev.StepCompleted, ev.StepAttemptFailed)
     place = [(e.round, e.step, e.attempt) for e in started]
     assert sorted(place) == sorted((e.round, e.step, e.attempt) for e in ended)
     assert len(place) == len(set(place))
-    never_left = len(place) - len(caller.calls)
+    never_left = len(place) - len(client.calls)
     closed = [e for e in ended if getattr(e, "fault", "") == CallFault.CANCELLED]
     assert 0 <= never_left <= len(closed)
     assert limits.is_hedged or not closed
@@ -203,7 +203,7 @@ def test_a_right_answer_if_one_of_three_candidates_is_healthy(
     pool = replace(POOL, fallback=fallback, substitutes=tuple(others))
     ports: Any = make_ports(
         planner=ScriptedPlanner(Plan((PlannedStep("x", first),))),
-        caller=ScriptedCaller(answer, lambda call, number: 3.0),
+        client=ScriptedClient(answer, lambda call, number: 3.0),
     )
     limits = replace(limits, max_replans=0)
     end: Any = run_virtual(conduct(task, pool, ports, limits))
@@ -234,10 +234,10 @@ def test_a_right_answer_if_one_of_three_candidates_is_healthy(
     tasks,
 )
 def test_limits_are_never_crossed(plan, world, limits, task):
-    caller, recorder = world(), MemoryRecorder(delay_s=0)
-    end, _ = conducted(plan, caller, limits, task=task, recorder=recorder)
-    assert caller.max_in_flight <= limits.max_in_flight
-    assert len(caller.calls) <= limits.max_calls
+    client, recorder = world(), MemoryRecorder(delay_s=0)
+    end, _ = conducted(plan, client, limits, task=task, recorder=recorder)
+    assert client.max_in_flight <= limits.max_in_flight
+    assert len(client.calls) <= limits.max_calls
     assert end.usage.total_tokens <= (limits.max_tokens or 10**9)
     assert end.cost_micros <= (limits.max_cost_micros or 10**9)
     assert end.latency_ms <= round(limits.wall_time_s * 1000)
@@ -282,15 +282,15 @@ def test_a_run_resumed_from_any_prefix_repeats_no_completed_step(
 def test_a_run_resumed_from_any_prefix_ends_in_the_same_answer(
     plan, task, limits, delays, data
 ):
-    def caller():
-        return ScriptedCaller(
+    def client():
+        return ScriptedClient(
             lambda c, n: str(c.messages[0]["content"])[-30:], paced(delays)
         )
 
-    end, ports = conducted(plan, caller(), limits, task=task)
+    end, ports = conducted(plan, client(), limits, task=task)
     events = ports.recorder.events
     cut = data.draw(st.integers(0, len(events) - 1))
-    end_again, again = conducted(plan, caller(), limits, tuple(events[:cut]), task)
+    end_again, again = conducted(plan, client(), limits, tuple(events[:cut]), task)
     assert end_again.answer == end.answer
     unknown = [e.unknown_calls for e in events_of(again, ev.RunResumed)]
     assert len(events[:cut]) == 0 or len(unknown) == 1
@@ -299,10 +299,10 @@ def test_a_run_resumed_from_any_prefix_ends_in_the_same_answer(
 
 def test_a_run_that_has_ended_is_not_run_again():
     plan = Plan((PlannedStep("x", "a"),))
-    end, ports = conducted(plan, ScriptedCaller())
-    caller = ScriptedCaller()
-    again, rest = conducted(plan, caller, history=tuple(ports.recorder.events))
-    assert (again, rest.recorder.events, caller.calls) == (end, [], [])
+    end, ports = conducted(plan, ScriptedClient())
+    client = ScriptedClient()
+    again, rest = conducted(plan, client, history=tuple(ports.recorder.events))
+    assert (again, rest.recorder.events, client.calls) == (end, [], [])
 
 
 async def stopped_and_resumed(plan, limits, after_s):

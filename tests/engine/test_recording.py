@@ -16,7 +16,7 @@ from apps.engine.replay import replay
 from apps.engine.testing import (
     MemoryProgress,
     MemoryRecorder,
-    ScriptedCaller,
+    ScriptedClient,
     ScriptedPlanner,
     make_plan,
     make_ports,
@@ -45,14 +45,14 @@ class Refusing(MemoryRecorder):
 
 
 def paced(**seconds):
-    return ScriptedCaller(delay_s=lambda call, number: seconds.get(call.worker, 0.1))
+    return ScriptedClient(delay_s=lambda call, number: seconds.get(call.worker, 0.1))
 
 
 def test_a_completion_that_could_not_be_recorded_ends_the_run():
     ports: Any = make_ports(
         planner=ScriptedPlanner(WIDE),
         recorder=Refusing(ev.StepCompleted),
-        caller=paced(a=0.1, b=0.5, c=2.0),
+        client=paced(a=0.1, b=0.5, c=2.0),
     )
     with pytest.raises(OSError, match="overloaded"):
         run_virtual(conduct(Task("q"), POOL, ports, Limits()))
@@ -72,7 +72,7 @@ def test_a_run_stopped_at_any_moment_of_a_slow_commit_has_a_sound_record(after_m
     ports: Any = make_ports(
         planner=ScriptedPlanner(plan),
         recorder=MemoryRecorder(delay_s=0.02),
-        caller=paced(a=0.06, b=0.07),
+        client=paced(a=0.06, b=0.07),
         stop_reason=lambda: "user",
     )
     run_virtual(stopped(ports, Limits(max_calls=2), after_ms / 1000))
@@ -84,7 +84,7 @@ def test_a_run_stopped_at_any_moment_of_a_slow_commit_has_a_sound_record(after_m
 def test_a_stopped_call_costs_what_it_had_read():
     ports: Any = make_ports(
         planner=ScriptedPlanner(make_plan(("a", ()))),
-        caller=paced(a=100),
+        client=paced(a=100),
         stop_reason=lambda: "user",
     )
     run_virtual(stopped(ports, Limits(), 10))
@@ -102,7 +102,7 @@ def test_a_failed_step_is_on_record_while_its_sibling_runs():
     plan = make_plan(("a", ()), ("b", ()), ("c", (0, 1)))
     ports: Any = make_ports(
         planner=ScriptedPlanner(plan),
-        caller=ScriptedCaller(
+        client=ScriptedClient(
             answer, lambda call, number: 300 if call.worker == "b" else 0
         ),
         stop_reason=lambda: None,
@@ -126,7 +126,7 @@ def test_what_is_posted_while_the_ledger_writes_is_written_soon_after():
 
 
 def test_a_broken_stream_is_not_replaced_by_an_older_answer():
-    class Cut(ScriptedCaller):
+    class Cut(ScriptedClient):
         async def stream(self, call):
             async for item in super().stream(call):
                 yield item
@@ -134,7 +134,7 @@ def test_a_broken_stream_is_not_replaced_by_an_older_answer():
                     raise CallFailed(CallFault.INCOMPLETE, "cut")
 
     planner = ScriptedPlanner(make_plan(("a", ())), make_plan(("b", ())))
-    ports: Any = make_ports(planner=planner, caller=Cut())
+    ports: Any = make_ports(planner=planner, client=Cut())
     task = Task("q", is_streamed=True)
     end: Any = run_virtual(conduct(task, POOL, ports, Limits(max_rounds=2)))
     assert (end.action, end.code) == ("run.failed", "stream_interrupted")
@@ -165,7 +165,7 @@ def test_a_step_that_waits_for_its_turn_is_not_begun_after_a_failure():
 
     wide = make_plan(("d", ()), ("b", ()), ("c", ()), ("b", (0, 1, 2)))
     planner = ScriptedPlanner(wide, make_plan(("b", ())))
-    ports: Any = make_ports(planner=planner, caller=ScriptedCaller(answer))
+    ports: Any = make_ports(planner=planner, client=ScriptedClient(answer))
     end: Any = run_virtual(conduct(Task("q"), POOL, ports, Limits(max_parallel=1)))
     in_first = [
         e.step

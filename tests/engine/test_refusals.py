@@ -17,7 +17,7 @@ from apps.engine.ports import CallEnd, CallParams, Pool, PoolWorker, Task
 from apps.engine.replay import replay
 from apps.engine.testing import (
     ScriptedAnswer,
-    ScriptedCaller,
+    ScriptedClient,
     ScriptedPlanner,
     make_plan,
     make_ports,
@@ -42,17 +42,17 @@ EACH = pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
 
 def refused(refusal, pool, *, plan=DIRECT, is_live=False, params=None):
     """Run a question that worker a refuses; everybody else answers it."""
-    caller = ScriptedCaller(
+    client = ScriptedClient(
         lambda call, _: refusal if call.worker == "a" else f"{call.worker} answers"
     )
-    ports: Any = make_ports(planner=ScriptedPlanner(plan), caller=caller)
+    ports: Any = make_ports(planner=ScriptedPlanner(plan), client=client)
     task = Task("q", params or CallParams(), is_streamed=is_live)
     end: Any = run_virtual(conduct(task, pool, ports, Limits()))
     return end, ports
 
 
 def called(ports):
-    return [call.worker for call in ports.caller.calls]
+    return [call.worker for call in ports.client.calls]
 
 
 def faults(ports):
@@ -109,7 +109,7 @@ def test_a_step_that_is_refused_is_not_given_to_others_and_the_rest_goes_on(refu
     plan = make_plan(("a", ()), ("b", (0,)))
     end, ports = refused(refusal, POOL, plan=plan)
     assert (end.answer, called(ports)) == ("b answers", ["a", "b"])
-    shown = str(ports.caller.calls[1].messages[0]["content"])
+    shown = str(ports.client.calls[1].messages[0]["content"])
     assert "(no response: " in shown or "I was about to" in shown
 
 

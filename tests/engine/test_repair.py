@@ -11,7 +11,7 @@ from apps.engine.limits import Limits
 from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import CallParams, Pool, PoolWorker, Task
 from apps.engine.testing import (
-    ScriptedCaller,
+    ScriptedClient,
     ScriptedPlanner,
     calling,
     make_plan,
@@ -39,7 +39,7 @@ def formed(*answers, plan=DIRECT, params=None, **limits):
     task = Task("q", params, is_streamed=True)
     ports: Any = make_ports(
         planner=ScriptedPlanner(plan),
-        caller=ScriptedCaller(lambda call, number: next(given)),
+        client=ScriptedClient(lambda call, number: next(given)),
     )
     end: Any = run_virtual(conduct(task, POOL, ports, Limits(**limits)))
     return end, ports
@@ -51,13 +51,13 @@ def of(ports, kind):
 
 def test_a_right_answer_passes_at_once():
     end, ports = formed(GOOD)
-    assert (end.answer, len(ports.caller.calls)) == (GOOD, 1)
+    assert (end.answer, len(ports.client.calls)) == (GOOD, 1)
 
 
 def test_the_same_worker_puts_its_answer_right():
     end, ports = formed(BAD, f"<think>oh</think>{GOOD}")
     assert end.answer == GOOD
-    first, second = ports.caller.calls
+    first, second = ports.client.calls
     assert first.worker == second.worker == "a"
     assert second.messages[: len(first.messages)] == first.messages
     assert second.messages[-2] == {"role": "assistant", "content": BAD}
@@ -75,7 +75,7 @@ def test_what_was_wrong_is_recorded_without_the_answers_words():
 def test_twice_wrong_fails_the_run_by_name_and_is_not_planned_anew(wrong):
     end, ports = formed(BAD, wrong)
     assert (end.action, end.code) == ("run.failed", "invalid_structured_output")
-    assert len(ports.caller.calls) == 2
+    assert len(ports.client.calls) == 2
     assert len(of(ports, ev.PlanAccepted)) == 1
 
 
@@ -86,14 +86,14 @@ def test_nothing_of_a_wrong_answer_goes_out():
 
 def test_a_repair_that_fails_goes_to_the_next_worker_with_the_question_alone():
     end, ports = formed(BAD, CallFailed(CallFault.UNAUTHORIZED, "no"), GOOD)
-    assert [c.worker for c in ports.caller.calls] == ["a", "a", "b"]
-    assert ports.caller.calls[2].messages == ports.caller.calls[0].messages
+    assert [c.worker for c in ports.client.calls] == ["a", "a", "b"]
+    assert ports.client.calls[2].messages == ports.client.calls[0].messages
     assert end.answer == GOOD
 
 
 def test_a_repair_stays_within_the_attempts_of_the_step():
     end, ports = formed(DOWN, DOWN, BAD)
-    assert (end.code, len(ports.caller.calls)) == ("invalid_structured_output", 3)
+    assert (end.code, len(ports.client.calls)) == ("invalid_structured_output", 3)
 
 
 def test_the_wait_after_a_fault_is_none_after_a_wrong_form():
@@ -103,13 +103,13 @@ def test_the_wait_after_a_fault_is_none_after_a_wrong_form():
 
 def test_only_the_last_step_has_a_form():
     end, ports = formed("words", GOOD, plan=make_plan(("a", ()), ("b", (0,))))
-    assert (end.answer, len(ports.caller.calls)) == (GOOD, 2)
+    assert (end.answer, len(ports.client.calls)) == (GOOD, 2)
 
 
 def test_a_call_of_a_tool_needs_no_form():
     params = CallParams(response_format=FORMAT, tools=(TOOL,))
     end, ports = formed(calling(("look_up", "{}")), params=params)
-    assert (end.finish_reason, len(ports.caller.calls)) == ("tool_calls", 1)
+    assert (end.finish_reason, len(ports.client.calls)) == ("tool_calls", 1)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_call_of_a_tool_needs_no_form():
 )
 def test_D13_json_between_fences_is_delivered_without_them_and_not_paid_twice(fenced):
     end, ports = formed(fenced)
-    assert (end.answer, len(ports.caller.calls)) == (GOOD, 1)
+    assert (end.answer, len(ports.client.calls)) == (GOOD, 1)
     [step] = of(ports, ev.StepCompleted)
     assert step.text == fenced
 
@@ -134,7 +134,7 @@ def test_D13_json_between_fences_is_delivered_without_them_and_not_paid_twice(fe
 )
 def test_what_is_wrong_between_fences_is_put_right(text):
     end, ports = formed(text, GOOD)
-    assert (end.answer, len(ports.caller.calls)) == (GOOD, 2)
+    assert (end.answer, len(ports.client.calls)) == (GOOD, 2)
 
 
 def test_fences_of_an_answer_without_a_form_stay():
@@ -146,7 +146,7 @@ def test_fences_of_an_answer_without_a_form_stay():
 def test_a_json_object_is_any_object():
     params = CallParams(response_format={"type": "json_object"})
     end, ports = formed("[1]", '{"x": 1}', params=params)
-    assert (end.answer, len(ports.caller.calls)) == ('{"x": 1}', 2)
+    assert (end.answer, len(ports.client.calls)) == ('{"x": 1}', 2)
 
 
 def test_a_resumed_run_remembers_that_an_answer_was_wrong():
@@ -158,4 +158,4 @@ def test_a_resumed_run_remembers_that_an_answer_was_wrong():
     again: Any = run_virtual(
         conduct(task, POOL, fresh, Limits(), history=tuple(events[:cut]))
     )
-    assert (again.code, fresh.caller.calls) == (end.code, [])
+    assert (again.code, fresh.client.calls) == (end.code, [])

@@ -27,7 +27,7 @@ from apps.engine.replay import replay
 from apps.engine.rescue import UNMISTAKABLE, Continued, Replay
 from apps.engine.testing import (
     ScriptedAnswer,
-    ScriptedCaller,
+    ScriptedClient,
     ScriptedPlanner,
     calling,
     make_ports,
@@ -51,9 +51,9 @@ def pool_of(*names, prefill="", **values):
 def live(answer, pool, *, params=None, **limits):
     """Run a direct question to worker a, its answer sent as it comes."""
     task = Task("q", params or CallParams(), is_streamed=True)
-    caller = ScriptedCaller(answer)
+    client = ScriptedClient(answer)
     plan = Plan((PlannedStep("q", "a"),))
-    ports: Any = make_ports(planner=ScriptedPlanner(plan), caller=caller)
+    ports: Any = make_ports(planner=ScriptedPlanner(plan), client=client)
     limits = {"max_replans": 0, **limits}
     end: Any = run_virtual(conduct(task, pool, ports, Limits(**limits)))
     return end, ports
@@ -80,7 +80,7 @@ def test_the_next_worker_goes_on_from_what_was_sent():
 
     end, ports = live(answer, pool_of("a", "b", prefill="b"))
     assert end.answer == ports.progress.answer == "The answer is 42."
-    second = ports.caller.calls[1]
+    second = ports.client.calls[1]
     assert second.is_continued
     assert second.messages[-1] == {"role": "assistant", "content": "The answer is"}
     assert of(ports, ev.StepCompleted)[0].worker == "b"
@@ -90,7 +90,7 @@ def test_who_can_not_go_on_repeats_unheard():
     answer = by_worker(a=spoken("The answer", " is", end=DEAD), b=spoken(*TEXT))
     end, ports = live(answer, pool_of("a", "b"))
     assert end.answer == ports.progress.answer == TEXT
-    assert not ports.caller.calls[1].is_continued
+    assert not ports.client.calls[1].is_continued
 
 
 def test_who_says_something_else_is_passed_over():
@@ -109,7 +109,7 @@ def test_a_diverging_answer_is_left_at_once_and_the_stream_ends_with_an_error():
     answers = by_worker(a=spoken("The", " end", end=DEAD), b=spoken("No", "t so"))
     end, ports = live(answers, pool_of("a", "b"))
     assert (end.code, ports.progress.answer) == ("stream_interrupted", "The end")
-    assert ports.caller.closed == 1
+    assert ports.client.closed == 1
     assert of(ports, ev.StepFailed)[0].fault == "diverged"
 
 
@@ -131,14 +131,14 @@ def test_the_same_worker_may_go_on_after_a_cut():
 def test_D3_a_stream_that_stalls_is_left_for_the_next_worker_at_once(is_live):
     stalled = CallFailed(CallFault.IDLE_TIMEOUT, "silent for 30 s")
     answers = by_worker(a=spoken("The answer", end=stalled), b=spoken(TEXT))
-    caller = ScriptedCaller(
+    client = ScriptedClient(
         answers, delay_s=lambda call, _: 31.0 if call.worker == "a" else 0.1
     )
     plan = Plan((PlannedStep("q", "a"),))
-    ports: Any = make_ports(planner=ScriptedPlanner(plan), caller=caller)
+    ports: Any = make_ports(planner=ScriptedPlanner(plan), client=client)
     task, limits = Task("q", is_streamed=is_live), Limits(max_replans=0)
     end: Any = run_virtual(conduct(task, pool_of("a", "b"), ports, limits))
-    assert [call.worker for call in caller.calls] == ["a", "b"]
+    assert [call.worker for call in client.calls] == ["a", "b"]
     assert end.answer == TEXT
     assert end.latency_ms < 32_000
 
@@ -163,7 +163,7 @@ def test_D6_a_worker_that_refuses_a_beginning_is_asked_anew_without_one(stumbles
 
     end, ports = live(answer, pool_of("a", "b", prefill="b"))
     assert end.answer == ports.progress.answer == TEXT
-    refused, anew = ports.caller.calls[-2:]
+    refused, anew = ports.client.calls[-2:]
     assert anew.messages == refused.messages[:-1]
     failed = [e for e in of(ports, ev.StepAttemptFailed) if e.worker == "b"]
     assert [e.fault for e in failed] == ["prefill_refused"]
@@ -177,22 +177,22 @@ def test_D6_a_worker_that_refuses_without_a_beginning_too_is_left_for_the_next()
 
     end, ports = live(answer, pool_of("a", "c", "b", prefill="b"))
     assert end.answer == TEXT
-    assert [call.worker for call in ports.caller.calls] == ["a", "b", "b", "c"]
+    assert [call.worker for call in ports.client.calls] == ["a", "b", "b", "c"]
 
 
 @pytest.mark.parametrize("is_live", [True, False])
 def test_D6_a_beginning_of_the_callers_own_that_is_refused_is_left_out(is_live):
     asked: Any = ({"role": "user", "content": "q"},)
     begun: Any = (*asked, {"role": "assistant", "content": "The"})
-    caller = ScriptedCaller(
+    client = ScriptedClient(
         lambda call, _: REFUSED if call.messages == begun else spoken(TEXT)
     )
     plan = Plan((PlannedStep("q", "a"),))
-    ports: Any = make_ports(planner=ScriptedPlanner(plan), caller=caller)
+    ports: Any = make_ports(planner=ScriptedPlanner(plan), client=client)
     task = Task("q", messages=begun, is_streamed=is_live)
     end: Any = run_virtual(conduct(task, pool_of("a"), ports, Limits(max_replans=0)))
     assert end.answer == TEXT
-    assert [call.messages for call in caller.calls] == [begun, asked]
+    assert [call.messages for call in client.calls] == [begun, asked]
 
 
 @pytest.mark.parametrize("rest", ["\n\n2.", "2.", "\n2."])
@@ -201,7 +201,7 @@ def test_blanks_at_the_seam_are_not_doubled(rest):
         return spoken("1.\n\n", end=DEAD) if call.worker == "a" else spoken(*rest)
 
     end, ports = live(answer, pool_of("a", "b", prefill="b"))
-    assert ports.caller.calls[1].messages[-1]["content"] == "1."
+    assert ports.client.calls[1].messages[-1]["content"] == "1."
     assert end.answer == ports.progress.answer == "1.\n\n2."
 
 
@@ -219,7 +219,7 @@ def test_thinking_before_the_first_word_is_no_part_of_what_was_sent():
     )
     end, ports = live(answers, pool_of("a", "b", prefill="b"))
     assert end.answer == ports.progress.answer == "It is 42."
-    assert not ports.caller.calls[1].is_continued
+    assert not ports.client.calls[1].is_continued
 
 
 def test_what_goes_on_is_recorded_whole():
@@ -237,7 +237,7 @@ def test_what_goes_on_may_not_be_longer_than_the_caller_allows():
     answers = by_worker(a=spoken("x" * 40, end=DEAD), b=spoken("y"))
     pool, params = pool_of("a", "b", prefill="b"), CallParams(max_tokens=15)
     _, ports = live(answers, pool, params=params)
-    assert [c.params.max_tokens for c in ports.caller.calls] == [15, 5]
+    assert [c.params.max_tokens for c in ports.client.calls] == [15, 5]
 
 
 def test_once_a_piece_of_a_tool_call_is_out_nobody_takes_over():
@@ -247,7 +247,7 @@ def test_once_a_piece_of_a_tool_call_is_out_nobody_takes_over():
     )
     params = CallParams(tools=(TOOL,))
     end, ports = live(answers, pool_of("a", "b", prefill="b"), params=params)
-    assert (end.code, len(ports.caller.calls)) == ("stream_interrupted", 1)
+    assert (end.code, len(ports.client.calls)) == ("stream_interrupted", 1)
 
 
 def test_tool_calls_go_out_once_the_text_before_them_has_been_repeated():
@@ -272,9 +272,9 @@ def test_tool_calls_in_place_of_what_was_said_diverge():
 
 def test_unseen_delivery_asks_anew_and_tells_nothing_of_it():
     answers = by_worker(a=spoken("The answer", end=DEAD), b=spoken("Something else"))
-    caller = ScriptedCaller(answers)
+    client = ScriptedClient(answers)
     plan = Plan((PlannedStep("q", "a"),))
-    ports: Any = make_ports(planner=ScriptedPlanner(plan), caller=caller)
+    ports: Any = make_ports(planner=ScriptedPlanner(plan), client=client)
     end: Any = run_virtual(
         conduct(Task("q"), pool_of("a", "b", prefill="b"), ports, Limits())
     )
@@ -323,8 +323,8 @@ def test_whatever_is_cut_what_was_sent_stands(world):
     answer, opinions, prefill, cuts = world
     end, ports = live(answer, pool_of("a", "b", "c", prefill=prefill))
     sent = ports.progress.answer
-    last = ports.caller.calls[-1]
-    number = sum(c.worker == last.worker for c in ports.caller.calls) - 1
+    last = ports.client.calls[-1]
+    number = sum(c.worker == last.worker for c in ports.client.calls) - 1
     cut = cuts["abc".index(last.worker) * 2 + min(number, 1)]
     if end.action == "run.completed":
         assert cut is None

@@ -25,7 +25,7 @@ from apps.engine.ports import (
 )
 from apps.engine.testing import (
     ScriptedAnswer,
-    ScriptedCaller,
+    ScriptedClient,
     ScriptedPlanner,
     calling,
     make_plan,
@@ -45,8 +45,8 @@ CALLS = calling(("add", '{"a": 6}'), ("add", '{"a": 7}'))
 
 
 def run(plan=DIRECT, *, answer=CALLS, task=TASK, pool=POOL, limits=None, **ports):
-    caller = ScriptedCaller(lambda call, number: answer)
-    ports = {"planner": ScriptedPlanner(plan), "caller": caller, **ports}
+    client = ScriptedClient(lambda call, number: answer)
+    ports = {"planner": ScriptedPlanner(plan), "client": client, **ports}
     made = make_ports(**ports)
     return run_virtual(conduct(task, pool, made, limits or Limits())), made
 
@@ -60,7 +60,7 @@ def of(ports, kind):
 
 def test_only_the_last_step_is_offered_tools():
     _, ports = run(make_plan(("a", ()), ("b", (0,))), answer="text")
-    offered = {c.worker: c.params.tools for c in ports.caller.calls}
+    offered = {c.worker: c.params.tools for c in ports.client.calls}
     assert offered == {"a": (), "b": TOOLS}
 
 
@@ -88,7 +88,7 @@ def test_if_nobody_knows_tools_the_run_fails_and_says_so():
     pool = Pool((PoolWorker("a", accepts_tools=False),), "a")
     end, ports = run(pool=pool)
     assert end.action == "run.failed" and "calls no tools" in end.message
-    assert ports.caller.calls == []
+    assert ports.client.calls == []
 
 
 # --- what becomes of calls -----------------------------------------------------------
@@ -129,10 +129,10 @@ def test_calls_go_out_in_pieces_as_they_come():
 def test_calls_survive_the_ledger_and_are_not_made_twice():
     end, ports = run()
     history = tuple(decode(encode(e)) for e in ports.recorder.events[:-1])
-    again = make_ports(planner=ScriptedPlanner(DIRECT), caller=ScriptedCaller())
+    again = make_ports(planner=ScriptedPlanner(DIRECT), client=ScriptedClient())
     resumed: Any = run_virtual(conduct(TASK, POOL, again, Limits(), history=history))
     assert resumed.tool_calls == end.tool_calls
-    assert again.caller.calls == []  # type: ignore[attr-defined]
+    assert again.client.calls == []  # type: ignore[attr-defined]
 
 
 def test_calls_nobody_offered_are_dropped():
@@ -177,7 +177,7 @@ def test_without_the_providers_usage_calls_and_tools_are_estimated():
     task = Task(TASK.prompt, TASK.params)
     _, ports = run(answer=answer, task=task, limits=Limits(max_replans=0))
     usage = of(ports, ev.StepAttemptFailed)[0].usage
-    sent = ports.caller.calls[0].messages
+    sent = ports.client.calls[0].messages
     assert usage.is_estimated and usage.completion_tokens > 10
     assert usage.prompt_tokens == estimate_input(sent) + estimate_tools(TOOLS)
 

@@ -22,8 +22,8 @@ from apps.runs.execution.circuit_breaker import (
     CircuitBreakers,
     circuit_key,
 )
+from apps.runs.execution.endpoint_client import EndpointClient
 from apps.runs.execution.latency_stats import LatencyStats
-from apps.runs.execution.model_caller import EndpointCaller
 from apps.runs.selectors import worker_healths
 
 TEAM = uuid.uuid4()
@@ -150,21 +150,21 @@ async def test_resting_endpoint_is_not_called(
     messages = (Message(role="user", content="hello"),)
     call = Call("shaky", messages, CallParams(), is_streamed)
 
-    async def outcome(caller: EndpointCaller) -> CallFailed:
+    async def outcome(model_client: EndpointClient) -> CallFailed:
         with pytest.raises(CallFailed) as caught:
-            async for _ in caller.stream(call):
+            async for _ in model_client.stream(call):
                 pass
         return caught.value
 
     async with open_transport(allowed_networks=["127.0.0.0/8"]) as transport:
         client = ChatClient(transport)
-        caller = EndpointCaller(
+        model_client = EndpointClient(
             client, {"shaky": endpoint}, TEAM, circuit_breakers, LatencyStats()
         )
-        faults = [(await outcome(caller)).fault for _ in range(FAILURES)]
-        resting = await outcome(caller)
+        faults = [(await outcome(model_client)).fault for _ in range(FAILURES)]
+        resting = await outcome(model_client)
         endpoints = {"shaky": Endpoint("shaky", simulator_url, "instant")}
-        well = EndpointCaller(client, endpoints, TEAM, circuit_breakers, LatencyStats())
+        well = EndpointClient(client, endpoints, TEAM, circuit_breakers, LatencyStats())
         answered = [item async for item in well.stream(call)]
     assert set(faults) == {CallFault.SERVER_ERROR}
     assert resting.fault is CallFault.CIRCUIT_OPEN

@@ -27,9 +27,9 @@ from apps.runs.execution.conductor_load import (
     LoadGuard,
     LoadMonitor,
 )
+from apps.runs.execution.endpoint_client import EndpointClient
 from apps.runs.execution.executor import get_executor
 from apps.runs.execution.latency_stats import LatencyStats
-from apps.runs.execution.model_caller import EndpointCaller
 from tests.conftest import Site
 from tests.runs.starting import on_loop, order, run
 
@@ -202,7 +202,7 @@ async def test_conductor_is_shed_and_workers_are_not(simulator_url: str):
     endpoints = {CONDUCTOR: endpoint, "worker": replace(endpoint, name="worker")}
     call = Call(CONDUCTOR, ({"role": "user", "content": "hello"},), CallParams())
     async with open_transport(allowed_networks=["127.0.0.0/8"]) as transport:
-        caller = EndpointCaller(
+        model_client = EndpointClient(
             ChatClient(transport),
             endpoints,
             uuid.uuid4(),
@@ -210,7 +210,7 @@ async def test_conductor_is_shed_and_workers_are_not(simulator_url: str):
             LatencyStats(),
         )
         queues = LoadMonitor(read, 8)
-        guard = LoadGuard(caller, queues)
+        guard = LoadGuard(model_client, queues)
         before = [item async for item in guard.stream(call)]
         await seen.wait()
         with pytest.raises(CallFailed) as caught:

@@ -15,8 +15,8 @@ from apps.llm.types import Endpoint, Timeouts
 from apps.pools.models import Worker
 from apps.runs.execution import latency_stats as latencies_module
 from apps.runs.execution.circuit_breaker import CircuitBreakers, circuit_key
+from apps.runs.execution.endpoint_client import EndpointClient
 from apps.runs.execution.latency_stats import ENOUGH, LatencyStats
-from apps.runs.execution.model_caller import EndpointCaller
 from apps.runs.models import Run
 from apps.runs.selectors import run_events
 from tests.conftest import Site
@@ -38,11 +38,13 @@ async def outcome(
         latencies.began(key, is_streamed=True, after_s=usual_s or 0.0)
     async with open_transport(allowed_networks=["127.0.0.0/8"]) as transport:
         client = ChatClient(transport)
-        caller = EndpointCaller(
+        model_client = EndpointClient(
             client, {"w": endpoint}, TEAM, CircuitBreakers(), latencies
         )
         try:
-            items = [i async for i in caller.stream(Call("w", MESSAGES, CallParams()))]
+            items = [
+                i async for i in model_client.stream(Call("w", MESSAGES, CallParams()))
+            ]
         except CallFailed as exc:
             return exc.fault
     end = items[-1]

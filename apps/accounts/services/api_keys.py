@@ -1,6 +1,6 @@
 """Issuing, changing, rotating and revoking API keys.
 
-A key is shown once, to the caller of `api_key_issue` or `api_key_rotate`; neither rows,
+A key is shown once, as the result of `api_key_issue` or `api_key_rotate`; neither rows,
 entries nor errors ever hold it. Every change is felt at once in this process and within
 `CACHE_SECONDS` in others.
 """

@@ -1,7 +1,7 @@
 """Inviting people by e-mail, and what they do with it.
 
-The token is in the mail's link and in the hands of the caller; rows and entries hold
-none. Addresses stand in the entries' bodies, which can be erased.
+The token is in the link of the mail and in what `invitation_create` returns; rows and
+entries do not hold it. Addresses are in the bodies of entries, which can be erased.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _invited_already() -> InvalidFields:
 
 def _locked(invitation: Invitation) -> Invitation:
     rows = Invitation.objects.for_team(invitation.team_id)
-    # Locks the invitation alone; the one who invited may be nobody by now.
+    # Locks the invitation alone: the inviter's account may be deleted.
     rows = rows.select_related("team", "invited_by").select_for_update(of=("self",))
     row = rows.filter(pk=invitation.pk).first()
     if row is None:

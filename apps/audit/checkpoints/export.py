@@ -3,7 +3,7 @@
 Each goes as one line to the log, under the name `conductor.checkpoints`, and to the end
 of a file of this month in CHECKPOINT_DIR, if there is one. At least once: a process
 that dies between the copy and the word that it was made leaves it to others, who copy
-again. Nothing is locked meanwhile: a disk that hangs stops nobody but this.
+again. Nothing is locked meanwhile: a disk that hangs stops only the export.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class CheckpointExporter:
 
 def _claim() -> dict[_Place, str]:
     """Take some upon this process; return their lines."""
-    nobodys = Q(claimed_at__isnull=True) | Q(claimed_at__lt=Now() - CLAIM)
-    rows = Checkpoint.objects.across_teams().filter(nobodys, copied_at__isnull=True)
+    unclaimed = Q(claimed_at__isnull=True) | Q(claimed_at__lt=Now() - CLAIM)
+    rows = Checkpoint.objects.across_teams().filter(unclaimed, copied_at__isnull=True)
     if not rows.exists():  # looking takes no lock
         return {}
     make_durable(connections[DEFAULT_DB_ALIAS])

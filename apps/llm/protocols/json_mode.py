@@ -1,6 +1,6 @@
 """Asks for JSON in the prompt, where a protocol or a model has no other way.
 
-This guarantees nothing: callers that need valid JSON check the answer.
+This guarantees nothing: code that needs valid JSON checks the answer.
 """
 
 from __future__ import annotations

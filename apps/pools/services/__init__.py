@@ -1,9 +1,9 @@
 """Services of pools, workers, conductors and credentials, and tests of models.
 
 Each change commits together with its ledger entries and the new versions of the pools
-concerned. Values are those of `inputs.py`; a bad one is told by its field, and then
-nothing is saved. Entries, results and errors never hold a secret. The list of
-providers' prices is the site's: no team's ledger tells of it.
+concerned. Values are those of `service_inputs.py`; an invalid one is reported by its
+field, and nothing is saved. Entries, results and errors never hold a secret. The list
+of providers' prices belongs to the site: no team's ledger has entries of it.
 """
 
 from apps.pools.services.conductors import (

@@ -39,7 +39,7 @@ SWEEP_S = 3.0
 MAX_DEATHS = 3
 """A run that so many processes died with is not tried again."""
 QUEUE_S = 10.0
-"""A run that was left to the workers is taken by any process after this."""
+"""Any process takes a run that no worker process has taken within this time."""
 
 
 class Ownership(NamedTuple):
@@ -138,7 +138,7 @@ def runs_claim(
 
     Each team's oldest first: a team that queued thousands is one team among others.
     `run_ids`: only these, even if the lease has them already. `leaves_queue`: those
-    that have just been left to the workers stay theirs for a while.
+    that were queued for worker processes a moment ago stay theirs for a while.
     """
     free = _unfinished().filter(owner_id__isnull=True)
     if run_ids is not None:

@@ -87,7 +87,7 @@ class TroubledRun:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """How one team's worker fared lately."""
+    """The recent calls of one worker of one team."""
 
     team: str
     worker: str
@@ -142,8 +142,8 @@ def troubled_runs() -> list[TroubledRun]:
     ]
 
 
-def worker_standings() -> list[WorkerStatus]:
-    """Return the workers that fared worst lately: by failures, then by latency."""
+def worker_statuses() -> list[WorkerStatus]:
+    """Return the least reliable workers: by recent failures, then by latency."""
     steps = (
         Step.objects.across_teams()
         .filter(run_id__gte=first_id(timezone.now() - LATELY))

@@ -17,7 +17,7 @@ from apps.engine.ports import CONDUCTOR, Call, CallEnd, Delta
 from apps.llm.errors import LlmError
 from apps.llm.types import Endpoint, Timeouts
 from apps.llm.vllm_metrics import ServerLoad, metrics_url
-from apps.runs.execution.model_caller import EndpointCaller
+from apps.runs.execution.endpoint_client import EndpointClient
 
 READ_S = 1.0
 """From one reading's end to the next."""
@@ -146,16 +146,16 @@ class LoadMonitor:
 class LoadGuard:
     """Calls the models of one pool, its conductor only where the queue is short."""
 
-    caller: EndpointCaller
+    model_client: EndpointClient
     queues: LoadMonitor
 
     def stream(self, call: Call) -> AsyncGenerator[Delta | CallEnd, None]:
-        """Yield the answer, then its end; see `engine.ports.WorkerCaller`."""
+        """Yield the answer, then its end; see `engine.ports.ModelClient`."""
         if call.worker == CONDUCTOR:
-            endpoint = self.caller.endpoints[CONDUCTOR]
+            endpoint = self.model_client.endpoints[CONDUCTOR]
             if waiting := self.queues.admit(endpoint):
                 return _refuse(endpoint.name, waiting, self.queues.max_queue)
-        return self.caller.stream(call)
+        return self.model_client.stream(call)
 
 
 async def _refuse(

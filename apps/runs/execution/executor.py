@@ -33,11 +33,11 @@ from apps.runs.execution.async_db import (
 from apps.runs.execution.circuit_breaker import CircuitBreakers
 from apps.runs.execution.conductor_load import LoadGuard, LoadMonitor
 from apps.runs.execution.cost_cap import BudgetGate, CostCap
+from apps.runs.execution.endpoint_client import EndpointClient
 from apps.runs.execution.instrumentation import Observer
 from apps.runs.execution.latency_stats import LatencyStats
 from apps.runs.execution.lease_keeper import LeaseKeeper
 from apps.runs.execution.live_run import ProcessServices, RunExecution
-from apps.runs.execution.model_caller import EndpointCaller
 from apps.runs.execution.prefill_refusals import PrefillNotes
 from apps.runs.execution.resumer import Resumer
 from apps.runs.execution.run_resolver import RunResolver
@@ -197,7 +197,7 @@ class Executor:
         execution = RunExecution(run_id, order, resolved, ownership, cost_cap, history)
         self.broadcaster.attach(execution)
         self._observer.attach(execution, resolved, history)
-        caller = EndpointCaller(
+        model_client = EndpointClient(
             self._client,
             resolved.endpoints,
             order.team_id,
@@ -205,7 +205,7 @@ class Executor:
             self.latencies,
             order.vectors,
         )
-        guard = LoadGuard(caller, self.queues)
+        guard = LoadGuard(model_client, self.queues)
         task = execution.start(
             ProcessServices(guard, self._gate, self._budget_gate, self._prefills)
         )

@@ -70,7 +70,7 @@ class LeaseKeeper:
     """The lease of one process."""
 
     def __init__(self, host: RunHost, kind: ProcessKind, *, leaves_queue: bool) -> None:
-        """`leaves_queue`: runs that have just been queued are left to the workers."""
+        """`leaves_queue`: runs queued a moment ago are left to worker processes."""
         self.lease_id: uuid.UUID
         """Set once it has begun; another one after a lease was lost."""
         self._host = host

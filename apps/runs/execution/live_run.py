@@ -18,7 +18,7 @@ from apps.core.logs import bind
 from apps.engine import events as ev
 from apps.engine.conduct import conduct
 from apps.engine.limits import Limits
-from apps.engine.ports import Gate, Ports, Progress, Task, WorkerCaller
+from apps.engine.ports import Gate, ModelClient, Ports, Progress, Task
 from apps.runs.coordination.fail_run import Fault, fault_at_work
 from apps.runs.coordination.leases import Ownership
 from apps.runs.errors import IdempotencyKeyLost
@@ -72,7 +72,7 @@ class RunInterrupted(ConductorError):
 class ProcessServices:
     """What runs of one process share."""
 
-    caller: WorkerCaller
+    client: ModelClient
     gate: Gate
     budget_gate: BudgetGate
     prefills: PrefillNotes
@@ -81,8 +81,7 @@ class ProcessServices:
 class RunExecution:
     """A live run. Everything here happens on the process's event loop.
 
-    Satisfies `runs.types.LiveRun` for callers and `engine.ports.ProgressSink` for the
-    engine.
+    Implements `runs.types.LiveRun` and the engine's `engine.ports.ProgressSink`.
     """
 
     def __init__(
@@ -274,7 +273,7 @@ class RunExecution:
         order, resolved, history = self.order, self._resolved, self._history
         ports = Ports(
             resolved.planner,
-            services.caller,
+            services.client,
             self._recorder,
             services.gate,
             self,

@@ -27,8 +27,8 @@ _OUTCOMES = {
     ev.RunFailed.action: "failure",
     ev.RunCancelled.action: "cancelled",
 }
-_BY_CALLER = frozenset({ev.RunCreated.action, ev.RunCancelled.action})
-"""What a person or key does; everything else the service does for them."""
+_OF_PRINCIPAL = frozenset({ev.RunCreated.action, ev.RunCancelled.action})
+"""What the principal does; everything else the service does on its behalf."""
 
 
 class LedgerRecorder:
@@ -99,6 +99,6 @@ class LedgerRecorder:
         if action == ev.RunCreated.action and order.ignored:
             context = {**order.actor.context, IGNORED_FIELDS: order.ignored}
             return replace(order.actor, context=context)
-        if action not in _BY_CALLER:
+        if action not in _OF_PRINCIPAL:
             return self._service
         return self.stopped_by or order.actor

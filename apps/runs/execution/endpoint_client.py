@@ -34,7 +34,7 @@ from apps.runs.types import VectorSink
 
 
 @dataclass(frozen=True, slots=True)
-class EndpointCaller:
+class EndpointClient:
     """Calls the models of one pool."""
 
     client: ChatClient
@@ -46,7 +46,7 @@ class EndpointCaller:
     """The receiver of vectors, if the run makes embeddings for a waiting request."""
 
     async def stream(self, call: Call) -> AsyncGenerator[Delta | CallEnd, None]:
-        """Yield the answer, then its end; see `engine.ports.WorkerCaller`."""
+        """Yield the answer, then its end; see `engine.ports.ModelClient`."""
         endpoint = self.endpoints[call.worker]
         key = circuit_key(self.team_id, endpoint)
         role = metrics.CONDUCTOR if call.worker == CONDUCTOR else metrics.WORKER

@@ -20,19 +20,21 @@ MAX_WAITING = 1_000
 """More is not kept for a broker that does not answer."""
 
 
-class WorkerNotifier:
-    """Tells of runs, in a thread of its own, in the order they came."""
+class RunNotifier:
+    """Sends notices of runs in order, from a thread of its own."""
 
     def __init__(self, tell: Callable[[uuid.UUID], object]) -> None:
-        """`tell` may block; it raises OperationalError if the broker is away."""
+        """`tell` may block; it raises OperationalError if the broker is unreachable."""
         self._tell = tell
         self._waiting: Queue[uuid.UUID] = Queue(MAX_WAITING)
         self._is_heard = True
-        self._thread = threading.Thread(target=self._run, name="waker", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name="run-notifier", daemon=True
+        )
         self._thread.start()
 
     def wake(self, run_id: uuid.UUID) -> None:
-        """Tell of a run soon. Never blocks, never raises."""
+        """Queue a notice of a run. Never blocks, never raises."""
         try:
             self._waiting.put_nowait(run_id)
         except Full:
@@ -52,14 +54,16 @@ class WorkerNotifier:
             self._tell(run_id)
         except OperationalError as exc:
             if self._is_heard:
-                logger.warning("no worker can be woken; sweeps find runs: %s", exc)
+                logger.warning(
+                    "the broker is unreachable; sweeps will find runs: %s", exc
+                )
             self._is_heard = False
             self._forget()
-        except Exception:  # the boundary: the next run is told of all the same
+        except Exception:  # the boundary: the next notice is sent all the same
             logger.exception("could not notify a worker process of run %s", run_id)
         else:
             if not self._is_heard:
-                logger.warning("workers can be woken again")
+                logger.warning("the broker is reachable again")
             self._is_heard = True
 
     def _forget(self) -> None:
