@@ -11,7 +11,13 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from apps.engine.calls import ModelCalls
-from apps.engine.errors import CallFault, LimitKind, LimitReached, RunDenied
+from apps.engine.errors import (
+    CallFault,
+    LimitKind,
+    LimitReached,
+    PlanFault,
+    RunDenied,
+)
 from apps.engine.events import (
     Event,
     RunCancelled,
@@ -20,6 +26,7 @@ from apps.engine.events import (
     RunFailed,
     RunResumed,
 )
+from apps.engine.gate import check_run
 from apps.engine.journal import Journal
 from apps.engine.limits import Limits
 from apps.engine.meter import Meter
@@ -35,6 +42,7 @@ _CODES: Mapping[str, str] = {
     CallFault.CONTEXT_LENGTH: "context_length_exceeded",
     CallFault.CONTENT_FILTERED: "content_filtered",
     CallFault.INVALID_OUTPUT: "invalid_structured_output",
+    PlanFault.POLICY_DENIED: "policy_denied",
 }
 """Faults of a step after which a failed run has a code of its own."""
 
@@ -78,6 +86,7 @@ class _Conductor:
     async def conduct(self) -> RunCompleted | RunFailed:
         run = self._run
         try:
+            await check_run(run)
             end = await self._conduct_in_time()
         except LimitReached as exc:
             end = self._failed(f"limit_{exc.kind}", exc.message)

@@ -42,6 +42,8 @@ class PlanFault(StrEnum):
     """A cost limit is set and the worker's price is unknown."""
     UNSUITED_WORKER = "unsuited_worker"
     """The worker takes no images, or no tools, and the step needs them."""
+    POLICY_DENIED = "policy_denied"
+    """A policy refuses the plan, or every worker that could do the step."""
 
 
 class PlanRejected(EngineError):
@@ -125,6 +127,7 @@ LASTING_FAULTS: frozenset[str] = frozenset(
         CallFault.CONTENT_FILTERED,
         CallFault.INVALID_OUTPUT,
         PlanFault.UNSUITED_WORKER,
+        PlanFault.POLICY_DENIED,
     }
 )
 """Faults of a step that the same request would meet again, however long it waits."""

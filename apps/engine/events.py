@@ -49,6 +49,33 @@ class RunResumed:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyDecided:
+    """The policies were checked, and a rule applied, or would have in shadow mode."""
+
+    action: ClassVar[str] = "policy.decided"
+    stage: str
+    """run (before anything leaves), plan (before it is accepted) or step (before each
+    call)."""
+    round: int | None
+    """None: the whole run."""
+    step: int | None
+    outcome: str
+    """allowed, restricted or denied."""
+    versions: dict[str, int]
+    """The version of each policy that was checked, by its name: `team`."""
+    rules: tuple[str, ...]
+    """Names of the rules that applied, in order, with their policy: `team: EU only`."""
+    shadow_rules: tuple[str, ...]
+    """Names of rules in shadow mode, which only record that they would have applied."""
+    refused_workers: tuple[str, ...]
+    """Workers of the pool that this run may not use (any more)."""
+    limits: dict[str, int]
+    """Limits that the rules lower, by the names of `run.created`."""
+    reason: str
+    """Empty: no rule applied."""
+
+
+@dataclass(frozen=True, slots=True)
 class PlanRequested:
     """The conductor model is about to be asked."""
 
@@ -273,5 +300,5 @@ StepEvent = StepStarted | StepAttemptFailed | StepCompleted | StepFailed | StepS
 RunEnd = RunCompleted | RunFailed | RunCancelled
 CallOutcome = PlanReplied | PlanCallFailed | StepAttemptFailed | StepCompleted
 """Events that end a call: they carry its usage and cost."""
-Event = RunCreated | RunResumed | PlanEvent | StepEvent | RunEnd
+Event = RunCreated | RunResumed | PolicyDecided | PlanEvent | StepEvent | RunEnd
 ALL_EVENTS: tuple[type[Event], ...] = Event.__args__

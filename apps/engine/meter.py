@@ -63,6 +63,10 @@ class Meter:
         self._reserved_tokens -= held.input_tokens + held.output_tokens
         self._reserved_micros -= held.micros
 
+    def restrict(self, limits: Limits) -> None:
+        """Hold the run to these limits from now on."""
+        self._limits = limits
+
     def begin(self, now: float) -> None:
         """A model is being waited for; `now` is the loop's time in seconds."""
         if self._in_flight == 0:

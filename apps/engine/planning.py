@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 
 from apps.engine.calls import AttemptFailed, Target
@@ -16,6 +17,7 @@ from apps.engine.events import (
     PlanRequested,
     StepSkipped,
 )
+from apps.engine.gate import check_plan
 from apps.engine.messages import messages_json
 from apps.engine.plan import Plan, PlannedStep, validate
 from apps.engine.ports import (
@@ -51,11 +53,18 @@ async def make_plan(run: RunContext) -> Round | None:
         run.state.is_kept = True
         return None
     if plan is None:
-        worker = suited_worker(run.task, run.pool, run.pool.fallback)
-        step = PlannedStep(run.task.prompt, worker)
-        plan, planner = Plan((step,)), FALLBACK_PLANNER
-    await run.ports.gate.check_plan(plan)
+        plan, planner = await _fallback_plan(run, number), FALLBACK_PLANNER
     return _accept(run, number, plan, planner)
+
+
+async def _fallback_plan(run: RunContext, number: int) -> Plan:
+    """Return a plan of one step that the policies allow. Raises: RunDenied."""
+    while True:
+        worker = suited_worker(run.task, run.pool, run.pool.fallback)
+        plan = Plan((PlannedStep(run.task.prompt, worker),))
+        with suppress(PlanRejected):  # refused workers have left the pool by then
+            await check_plan(run, number, plan)
+            return plan
 
 
 async def _ask_until_usable(
@@ -76,6 +85,8 @@ async def _ask_until_usable(
         try:
             plan = await planner.plan(request, asking.ask)
             _check(run, plan, may_keep)
+            if plan is not None:
+                await check_plan(run, number, plan)
             return plan, planner.name
         except PlanRejected as exc:
             run.journal.note(PlanRejectedEvent(number, exc.fault, exc.message))

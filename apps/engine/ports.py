@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NotRequired, Protocol, TypedDict
 
-from apps.engine.events import Event
+from apps.engine.events import Event, PolicyDecided
 from apps.engine.plan import Plan, PlannedStep
 from apps.engine.usage import Price, Usage
 
@@ -329,14 +329,22 @@ class Recorder(Protocol):
 
 
 class Gate(Protocol):
-    """Asks the policies. May take as long as an approval takes."""
+    """Checks one run against the policies. May take as long as an approval takes.
 
-    async def check_plan(self, plan: Plan) -> None:
-        """Return if the plan may run. Raises: RunDenied."""
+    Each check returns a decision, which the engine records and applies, or None if
+    nothing applies or nothing has changed since the check before.
+    """
+
+    async def check_run(self) -> PolicyDecided | None:
+        """Decide on the run before anything leaves."""
         ...
 
-    async def check_step(self, step: PlannedStep) -> None:
-        """Return if the step may run. Raises: RunDenied."""
+    async def check_plan(self, number: int, plan: Plan) -> PolicyDecided | None:
+        """Decide on a plan of round `number` before it is accepted."""
+        ...
+
+    async def check_step(self, number: int, index: int) -> PolicyDecided | None:
+        """Decide on step `index` of round `number`, before each of its calls."""
         ...
 
 

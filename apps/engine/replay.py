@@ -157,8 +157,8 @@ class _Reader:
                 for _ in self._open:
                     self._meter.recall_unknown()
                 self._open.clear()
-            case ev.RunCreated():
-                return
+            case ev.RunCreated() | ev.PolicyDecided():
+                return  # a resumed run is checked again
             case (
                 ev.StepStarted()
                 | ev.StepAttemptFailed()

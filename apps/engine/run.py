@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from apps.engine.calls import ModelCalls
 from apps.engine.journal import Journal
@@ -26,6 +26,14 @@ class RunContext:
     calls: ModelCalls
     has_spoken: bool = False
     """True once a part of the answer has gone out to the caller."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Workers that the policies took out of the pool, and why."""
+    whole_pool: Pool = field(init=False)
+    """The pool as it was before the policies took workers out."""
+
+    def __post_init__(self) -> None:
+        """Keep the whole pool."""
+        self.whole_pool = self.pool
 
     @property
     def replans_used(self) -> int:

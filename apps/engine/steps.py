@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 
 from apps.engine.attempts import Asked, Attempts, InvalidOutput, Place, Watch
 from apps.engine.candidates import Candidates, attempts_left, next_worker, untried
@@ -14,6 +15,7 @@ from apps.engine.errors import (
     PlanFault,
 )
 from apps.engine.events import StepFailed
+from apps.engine.gate import check_step
 from apps.engine.hedging import Race
 from apps.engine.messages import without_beginning
 from apps.engine.ports import PoolWorker
@@ -43,14 +45,15 @@ class StepRunner:
         is_live = place.is_last and run.streams_round(number)
         self._voice = SentAnswer(run) if is_live else None
         self._attempts = Attempts(place, self._voice)
-        self._candidates = Candidates(
+        self._all = Candidates(
             run.task,
-            run.pool,
+            run.whole_pool,
             round_.plan,
             index,
             {i: r.told for i, r in round_.results.items()},
             needs_price=run.limits.max_cost_micros is not None,
         )
+        self._permitted = self._all
         self._failures = _of_present(round_, index, run.pool.names)
         self._failed: dict[str, CallFailed] = {}
         """What went wrong last, by worker, as far as this process knows."""
@@ -63,8 +66,6 @@ class StepRunner:
 
         Raises: Superseded, LimitReached, RunDenied, whatever the recorder raises.
         """
-        step = self._place.round_.plan.steps[self._place.index]
-        await self._run.ports.gate.check_step(step)
         try:
             async with self._clock:
                 await self._ask_until_answered()
@@ -77,22 +78,28 @@ class StepRunner:
                 return self._fail(CallFault.TOTAL_TIMEOUT, message)
         return self._result or self._fail(*self._last_fault())
 
+    @property
+    def _candidates(self) -> Candidates:
+        """Return the candidates that the policies leave."""
+        if self._permitted.pool is not self._run.pool:
+            self._permitted = replace(self._permitted, pool=self._run.pool)
+        return self._permitted
+
     async def _ask_until_answered(self) -> None:
-        while self._result is None and (worker := self._next_worker()):
+        while self._result is None and (worker := self._next_worker(self._candidates)):
             await self._wait(worker)
             await self._ask(worker)
 
-    def _next_worker(self) -> PoolWorker | None:
+    def _next_worker(self, candidates: Candidates) -> PoolWorker | None:
         if self._voice is not None and self._voice.has_called_tools:
             return None  # the caller may be at work on it already
         if self._is_refused:
             return None
         closed = self._attempts.closed
         if not self._failures and not closed:
-            return self._candidates.first
+            return candidates.first
         most = self._run.limits.max_attempts
-        workers = self._candidates.workers
-        return next_worker(workers, self._failures, most, closed=closed)
+        return next_worker(candidates.workers, self._failures, most, closed=closed)
 
     @property
     def _is_refused(self) -> bool:
@@ -131,7 +138,10 @@ class StepRunner:
             await self._try(worker, race)
 
     async def _try(self, worker: PoolWorker, race: Race | None = None) -> None:
-        """Make one call, and keep what becomes of it."""
+        """Make one call if the policies allow it, and keep what becomes of it."""
+        await check_step(self._run, self._place.number, self._place.index)
+        if worker.name in self._run.refused:
+            return
 
         def called() -> None:
             self._start_clock()
@@ -174,11 +184,22 @@ class StepRunner:
             self._clock.reschedule(now + self._run.limits.step_time_s)
 
     def _last_fault(self) -> tuple[str, str]:
+        if reason := self._policy_refusal():
+            return PlanFault.POLICY_DENIED, reason
         if not self._failures:
             return PlanFault.UNSUITED_WORKER, self._candidates.fault
         last = self._failures[-1]
         failed = self._failed.get(last.worker)
         return last.fault, failed.message if failed else f"failed before: {last.fault}"
+
+    def _policy_refusal(self) -> str:
+        """Return why the next worker was not called, if the policies are the reason."""
+        worker = self._next_worker(self._all)
+        if worker is None or worker.name not in self._run.refused:
+            return ""
+        return (
+            f"worker {worker.name!r} may not be used: {self._run.refused[worker.name]}"
+        )
 
     def _fail(self, fault: str, message: str) -> StepResult:
         place = self._place

@@ -25,8 +25,10 @@ def suited_worker(task: Task, pool: Pool, preferred: str) -> str:
     """Return the first worker that can answer `task` on its own.
 
     In order: `preferred`, the pool's fallback, its substitutes, all others. If none
-    can, it is `preferred`: then the step fails and says why.
+    can, it is the first of them in the pool: then the step fails and says why.
     """
+    if preferred not in pool.names:
+        preferred = pool.fallback
     for name in _in_order(pool, preferred):
         if not unsuited(task, pool.worker(name), is_last=True):
             return name

@@ -403,7 +403,7 @@ def test_a_stopping_process_leaves_the_run_unended():
 
 def test_a_policy_may_refuse_the_plan():
     class Strict(OpenGate):
-        async def check_plan(self, plan):
+        async def check_plan(self, number, plan):
             raise RunDenied("worker 'a' is not for this data")
 
     end, ports = run(DIAMOND, gate=Strict())

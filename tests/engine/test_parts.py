@@ -150,6 +150,18 @@ EXAMPLES: list[ev.Event] = [
     ev.RunFailed("limit_cost", "m", "best", Usage(1, 1), 2, True, 3, 4),
     ev.RunFailed("worker_failed", "m", "", Usage(1, 1), 2, True, 3, 4, True),
     ev.RunCancelled("user", Usage(1, 1), 2, True, 3, 4),
+    ev.PolicyDecided(
+        "step",
+        0,
+        1,
+        "restricted",
+        {"team": 3},
+        ("team: EU only",),
+        ("team: No images",),
+        ("a",),
+        {"max_steps": 2},
+        "the rule 'EU only'",
+    ),
 ]
 
 

@@ -46,6 +46,7 @@ class RunFold:
         self.created_at: datetime | None = None
         self.last_at: datetime | None = None
         self.last_seq = 0
+        self.policy_decisions: list[ev.PolicyDecided] = []
         self.rounds: list[RoundView] = []
         self.planner = ""
         """Of the newest plan."""
@@ -93,6 +94,8 @@ class RunFold:
                 return self._add_to_step(event)
             case ev.RunCreated():
                 self._create(event)
+            case ev.PolicyDecided():
+                self.policy_decisions.append(event)
             case ev.RunResumed():
                 self.resumes += 1
                 self._lose_calls("unknown")
