@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from apps.accounts.models import Delivery
+from apps.core.input_parts import InputPart
 from apps.pools.models import (
     ConductorMode,
     MaxTokensField,
@@ -26,7 +27,6 @@ from apps.pools.param_fields import Budget, Effort, ExtraBody, ExtraParams
 from apps.pools.value_types import (
     MICROS,
     BaseUrl,
-    InputPart,
     ModelName,
     Name,
     Prose,

@@ -16,6 +16,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from apps.core.input_parts import InputPart, faults_of
 from apps.pools.attributes import (
     ConductorAttributes,
     EndpointAttributes,
@@ -31,11 +32,9 @@ from apps.pools.models import (
     WorkerKind,
 )
 from apps.pools.value_types import (
-    InputPart,
     Name,
     Usd,
     VariableName,
-    faults_of,
     price_columns,
 )
 

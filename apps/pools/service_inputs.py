@@ -1,21 +1,15 @@
-"""Reads the values that services take.
-
-Guarantees: what `values_read` returns is of the right shape and within bounds; every
-fault is told by its field, and none quotes what was sent. Knows no database.
-"""
+"""The shapes of the values that services take."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import AfterValidator, Field, SecretStr, StringConstraints
-from pydantic import ValidationError as PydanticError
 from pydantic_core import PydanticCustomError
 
-from apps.core.errors import InvalidFields
+from apps.core.input_parts import InputPart, one_line
 from apps.pools.attributes import (
     ConductorAttributes,
     EndpointAttributes,
@@ -26,20 +20,13 @@ from apps.pools.models import Protocol, TierName
 from apps.pools.pool_file import MAX_WORKERS
 from apps.pools.value_types import (
     BaseUrl,
-    InputPart,
     Name,
     Usd,
-    faults_of,
-    one_line,
     price_columns,
 )
 
-MAX_FAULTS = 50
-"""More have no use."""
 EARLIEST, LATEST = dt.date(2000, 1, 1), dt.date(2100, 1, 1)
 """A price from any other day is a mistyped one."""
-
-InputT = TypeVar("InputT", bound=InputPart)
 
 
 def secret_complaint(secret: str) -> str:
@@ -151,16 +138,3 @@ class PoolInput(InputPart):
     """True: another worker is asked after one has refused the content."""
     tiers: dict[TierName, TierDocument | None] = {}
     """By name; null: the pool has no such tier."""
-
-
-def values_read(shape: type[InputT], values: Mapping[str, Any]) -> InputT:
-    """Return `values` in their shape. Raises: InvalidFields."""
-    try:
-        return shape.model_validate(dict(values))
-    except PydanticError as exc:
-        faults = list(faults_of(exc))[:MAX_FAULTS]
-    # Raised out here: the original error holds what was sent, secrets included.
-    fields: dict[str, list[str]] = {}
-    for path, why in faults:
-        fields.setdefault(path or "values", []).append(why)
-    raise InvalidFields(fields)

@@ -6,21 +6,18 @@ written in the wrong place must not end up in a log. Knows no database.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     StringConstraints,
-    ValidationError,
 )
 from pydantic_core import PydanticCustomError
 
+from apps.core.input_parts import one_line
 from apps.pools.base_urls import base_url_clean
 from apps.pools.models import NAME_LENGTH, NAME_PATTERN
 
@@ -49,13 +46,6 @@ def _whole_micros(value: Decimal) -> Decimal:
     if value * MICROS % 1:
         raise PydanticCustomError("price", "must have at most six decimal places")
     return value
-
-
-def one_line(text: str) -> str:
-    """Refuse a text with line breaks or control characters."""
-    if not text.isprintable():
-        raise PydanticCustomError("text", "must be one line without control characters")
-    return text
 
 
 def _no_dot_segments(text: str) -> str:
@@ -104,33 +94,3 @@ def price_columns(
         "output_micros": int(output_usd * MICROS),
         "cached_input_micros": None if cached is None else int(cached * MICROS),
     }
-
-
-class InputPart(BaseModel):
-    """A group of fields; unknown ones are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
-def faults_of(error: ValidationError) -> Iterator[tuple[str, str]]:
-    """Yield each fault's path (`workers[2].price.input`) and what is wrong there."""
-    for fault in error.errors(include_url=False, include_input=False):
-        yield _path(fault["loc"]), _message(fault["type"], fault["msg"])
-
-
-def _path(location: tuple[int | str, ...]) -> str:
-    path = ""
-    for part in location:
-        if isinstance(part, int):
-            path += f"[{part}]"
-        elif part != "[key]":
-            path += f".{part}" if path else part
-    return path
-
-
-def _message(kind: str, message: str) -> str:
-    if kind == "extra_forbidden":
-        return "there is no such field"
-    if kind == "string_pattern_mismatch":
-        return "use letters, digits, '.', '_' and '-', beginning with a letter or digit"
-    return message[:1].lower() + message[1:] if kind != "together" else message

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import Team
 from apps.core.errors import Conflict, InvalidFields, NotFound
+from apps.core.input_parts import values_read
 from apps.pools.credentials import credential_open
 from apps.pools.models import Credential, Pool
 from apps.pools.selectors import (
@@ -20,7 +21,7 @@ from apps.pools.selectors import (
     credential_values,
     pool_versions,
 )
-from apps.pools.service_inputs import CredentialInput, values_read
+from apps.pools.service_inputs import CredentialInput
 from apps.pools.services import (
     credential_delete,
     credential_update,

@@ -8,13 +8,14 @@ from typing import Any
 from apps.accounts.models import Team
 from apps.audit.types import Actor
 from apps.core.errors import Conflict
+from apps.core.input_parts import values_read
 from apps.pools.base_urls import authority, scheme_of
 from apps.pools.credentials import credential_holds, credential_seal
 from apps.pools.models import Conductor, Credential, Worker
 from apps.pools.pool_file_import import credential_put
 from apps.pools.pool_transaction import differences, pool_change
 from apps.pools.selectors import access_credential
-from apps.pools.service_inputs import CredentialChange, CredentialInput, values_read
+from apps.pools.service_inputs import CredentialChange, CredentialInput
 from apps.pools.validation import Faults, address_fault
 
 TAKEN = "there is a credential of this name for this address already"

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 from django.utils import timezone
 
 from apps.accounts.models import Team
+from apps.core.input_parts import values_read
 from apps.pools.attributes import model_columns
 from apps.pools.models import Conductor, Price, Worker
 from apps.pools.serializers import price_in_force
-from apps.pools.service_inputs import EndpointInput, PriceInput, values_read
+from apps.pools.service_inputs import EndpointInput, PriceInput
 from apps.pools.validation import (
     Faults,
     address_fault,

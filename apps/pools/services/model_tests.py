@@ -20,6 +20,7 @@ from django.utils import timezone
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import ConductorError, NotFound
+from apps.core.input_parts import values_read
 from apps.llm.chat import ChatClient
 from apps.llm.embeddings import embed
 from apps.llm.errors import LlmError
@@ -50,7 +51,7 @@ from apps.pools.selectors import (
     endpoint_of,
     protocol_of,
 )
-from apps.pools.service_inputs import ListingInput, values_read
+from apps.pools.service_inputs import ListingInput
 from apps.pools.slots import model_calls
 from apps.pools.types import ConductorSnapshot, TestResult
 from apps.pools.validation import Faults, address_fault, credential_of

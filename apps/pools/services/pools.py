@@ -9,6 +9,7 @@ from typing import Any
 from apps.accounts.models import Team
 from apps.audit.types import Actor
 from apps.core.errors import Conflict, VersionConflict
+from apps.core.input_parts import values_read
 from apps.pools.attributes import TierDocument
 from apps.pools.models import (
     Conductor,
@@ -23,7 +24,7 @@ from apps.pools.pool_file_import import places_put
 from apps.pools.pool_transaction import differences, pool_change
 from apps.pools.selectors import access_pool
 from apps.pools.serializers import pool_values
-from apps.pools.service_inputs import PoolInput, values_read
+from apps.pools.service_inputs import PoolInput
 from apps.pools.validation import UNKNOWN, Faults, merged, name_fault
 
 Limits = dict[TierName, dict[str, Any]]
