@@ -325,9 +325,10 @@ SOCKETS_PER_PERSON = read_int("SOCKETS_PER_PERSON", 50)
 """Websockets that one person may have open to one process."""
 CORS_ORIGINS = read_origins("CORS_ORIGINS")
 """Web sites whose pages may call the OpenAI-compatible API; `*` for all, none: no."""
-RUN_GATE = "apps.engine.gate.OpenGate"
+RUN_GATES = "apps.governance.policies.gate.PolicyGates"
+"""Makes the gate of each run, which checks it against the policies."""
 LEDGER_ROW_CHECKS = ["apps.runs.records.row_checks.rows_check"]
-"""What is asked before plans and steps run; the site has no policies yet."""
+"""Checks of rows that are derived from the ledger, beside those of the ledger."""
 BACKGROUND_RUNS = read_choice(
     "BACKGROUND_RUNS", ("workers", "here") if REDIS_URL else ("here", "workers")
 )

@@ -40,6 +40,9 @@ ALSO_OPEN = {
     "apps.budgets.reservations",  # statements for the ledger's commits
     "apps.pools.attributes",  # what workers, conductors and tiers are described by
     "apps.pools.pool_file",  # pool files
+    "apps.governance.policies.rules",  # what rules are made of
+    "apps.governance.policies.sentences",  # rules in words
+    "apps.runs.planning.cost_estimates",  # what a plan may cost
     "apps.runs.execution.executor",  # opened and closed by the process
     "apps.runs.admission",  # the way in for runs of every interface
     "apps.runs.consumers",

@@ -153,6 +153,7 @@ class Permission(models.TextChoices):
     MANAGE_BUDGETS = "manage_budgets", "Set budgets and rates"
     READ_AUDIT = "read_audit", "Read the ledger"
     MANAGE_HOLDS = "manage_holds", "Place and release legal holds"
+    MANAGE_POLICY = "manage_policy", "Change the policy that runs must pass"
     MANAGE_TEAM = (
         "manage_team",
         "Rename and delete the team, set its retention period",

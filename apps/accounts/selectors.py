@@ -42,6 +42,7 @@ _MANAGING = {
     Permission.MANAGE_BUDGETS,
     Permission.READ_AUDIT,
     Permission.MANAGE_HOLDS,
+    Permission.MANAGE_POLICY,
 }
 _PERMISSIONS: Mapping[str, Set[Permission]] = {
     Role.OWNER: set(Permission),
@@ -55,6 +56,12 @@ _PERMISSIONS: Mapping[str, Set[Permission]] = {
 def role_allows(role: str, permission: Permission) -> bool:
     """Say whether a member with `role` has `permission`."""
     return permission in _PERMISSIONS.get(role, ())
+
+
+def role_of(team_id: uuid.UUID, user_id: uuid.UUID) -> str:
+    """Return the role of a user in a team; empty: they are no member of it."""
+    rows = Membership.objects.for_team(team_id).filter(user_id=user_id)
+    return rows.values_list("role", flat=True).first() or ""
 
 
 def require_permission(role: str, permission: Permission) -> None:

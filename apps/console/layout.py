@@ -70,7 +70,7 @@ def change_and_tell(
     """
     try:
         change()
-    except (InvalidInput, Conflict) as error:
+    except (InvalidInput, Conflict, VersionConflict) as error:
         message = error.message[:1].upper() + error.message[1:]
         messages.error(request, message)
     else:

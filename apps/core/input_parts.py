@@ -50,7 +50,8 @@ def one_line(text: str) -> str:
 def faults_of(error: ValidationError) -> Iterator[tuple[str, str]]:
     """Yield each fault's path (`workers[2].price.input`) and what is wrong there."""
     for fault in error.errors(include_url=False, include_input=False):
-        yield _path(fault["loc"]), _message(fault["type"], fault["msg"])
+        known = fault.get("ctx", {}).get("expected_tags", "")
+        yield _path(fault["loc"]), _message(fault["type"], fault["msg"], known)
 
 
 def _path(location: tuple[int | str, ...]) -> str:
@@ -63,7 +64,9 @@ def _path(location: tuple[int | str, ...]) -> str:
     return path
 
 
-def _message(kind: str, message: str) -> str:
+def _message(kind: str, message: str, known: str) -> str:
+    if kind == "union_tag_invalid":  # its own message quotes what was sent
+        return f"expected the kind to be one of {known}"
     if kind == "extra_forbidden":
         return "there is no such field"
     if kind == "string_pattern_mismatch":

@@ -29,7 +29,9 @@ class OpenGate:
         """Allow `plan`."""
         return None
 
-    async def check_step(self, number: int, index: int) -> PolicyDecided | None:
+    async def check_step(
+        self, number: int, plan: Plan, index: int
+    ) -> PolicyDecided | None:
         """Allow the step."""
         return None
 
@@ -64,9 +66,9 @@ async def check_plan(run: RunContext, number: int, plan: Plan) -> None:
         )
 
 
-async def check_step(run: RunContext, number: int, index: int) -> None:
+async def check_step(run: RunContext, number: int, plan: Plan, index: int) -> None:
     """Check a step before each of its calls. Raises: RunDenied."""
-    _apply(run, await run.ports.gate.check_step(number, index))
+    _apply(run, await run.ports.gate.check_step(number, plan, index))
 
 
 def _apply(run: RunContext, decision: PolicyDecided | None) -> None:

@@ -136,6 +136,8 @@ class PoolWorker:
     where `extra_params` is None."""
     hedge_after_s: float | None = None
     """How long 95 % of its answers take to begin. None: not known well enough."""
+    tags: frozenset[str] = frozenset()
+    """What policies know it by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,8 +345,10 @@ class Gate(Protocol):
         """Decide on a plan of round `number` before it is accepted."""
         ...
 
-    async def check_step(self, number: int, index: int) -> PolicyDecided | None:
-        """Decide on step `index` of round `number`, before each of its calls."""
+    async def check_step(
+        self, number: int, plan: Plan, index: int
+    ) -> PolicyDecided | None:
+        """Decide on step `index` of round `number` before each of its calls."""
         ...
 
 

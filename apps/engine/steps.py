@@ -139,7 +139,8 @@ class StepRunner:
 
     async def _try(self, worker: PoolWorker, race: Race | None = None) -> None:
         """Make one call if the policies allow it, and keep what becomes of it."""
-        await check_step(self._run, self._place.number, self._place.index)
+        place = self._place
+        await check_step(self._run, place.number, place.round_.plan, place.index)
         if worker.name in self._run.refused:
             return
 

@@ -1,1 +1,1 @@
-"""Retention of prompts and answers, and legal holds."""
+"""Policies, retention of prompts and answers, and legal holds."""

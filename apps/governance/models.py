@@ -1,7 +1,7 @@
-"""Retention periods of teams, and legal holds.
+"""Retention periods of teams, legal holds, and the versions of policies.
 
-As in the ledger there are no foreign keys: the texts of a team that has been deleted
-are erased in their time too.
+Retention and holds have no foreign keys, like the ledger: the texts of a team that has
+been deleted are erased in their time too.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from apps.accounts.models import Team
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
 from apps.governance.types import MAX_DAYS, MIN_DAYS
@@ -65,3 +66,29 @@ class LegalHold(models.Model):
 
     def __str__(self) -> str:
         return f"{self.team_id} {self.reason}"
+
+
+class PolicyVersion(models.Model):
+    """The rules of a team's policy at one version; the newest is in force."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+")
+    version = models.PositiveIntegerField()
+    document = models.JSONField()
+    """A `policies.rules.PolicyDocument`, without what is not given."""
+    created_at = models.DateTimeField(auto_now_add=True)
+    actor_name = models.CharField(max_length=200)
+    """As the ledger names them."""
+
+    objects = TeamQuerySet["PolicyVersion"].as_manager()
+
+    class Meta:
+        ordering = ("-version",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "version"], name="policy_version_is_unique"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.team_id} version {self.version}"

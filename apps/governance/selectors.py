@@ -1,4 +1,4 @@
-"""Reads of a team's retention and legal holds."""
+"""Reads of a team's retention, legal holds and policy."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from django.utils import timezone
 
 from apps.audit.selectors import entry_recorded_at
 from apps.core.errors import NotFound
-from apps.governance.models import LegalHold, Retention
-from apps.governance.types import Held, RetentionStatus
+from apps.core.ttl_cache import TtlCache
+from apps.governance.models import LegalHold, PolicyVersion, Retention
+from apps.governance.policies.rules import PolicyDocument
+from apps.governance.types import Held, PolicyInForce, RetentionStatus
+
+_policies: TtlCache[uuid.UUID, PolicyInForce] = TtlCache()
+"""The policies in force, by team."""
 
 
 def site_days() -> int | None:
@@ -64,3 +69,50 @@ def access_hold(team_id: uuid.UUID, hold_id: uuid.UUID) -> LegalHold:
     if hold is None:
         raise NotFound(f"there is no legal hold {str(hold_id)!r} in this team")
     return hold
+
+
+# --- policies ------------------------------------------------------------------------
+
+
+def policy_versions(team_id: uuid.UUID) -> QuerySet[PolicyVersion]:
+    """Return the versions of a team's policy, newest first."""
+    return PolicyVersion.objects.for_team(team_id)
+
+
+def access_policy_version(team_id: uuid.UUID, version: int) -> PolicyVersion:
+    """Return one version of a team's policy. Raises: NotFound."""
+    row = policy_versions(team_id).filter(version=version).first()
+    if row is None:
+        raise NotFound(f"the policy has no version {version}")
+    return row
+
+
+def policy_newest(team_id: uuid.UUID) -> PolicyVersion | None:
+    """Return the version in force. None: the team never had a rule."""
+    return policy_versions(team_id).first()
+
+
+def policy_peek(team_id: uuid.UUID) -> PolicyInForce | None:
+    """Return a recently read policy, without touching the database.
+
+    For the event loop: never blocks. None says nothing; ask `policy_in_force`.
+    """
+    return _policies.get(team_id)
+
+
+def policy_in_force(team_id: uuid.UUID) -> PolicyInForce:
+    """Return a team's policy, at most `CACHE_SECONDS` old. Blocks."""
+    found = _policies.get(team_id)
+    if found is not None:
+        return found
+    generation = _policies.generation
+    newest = policy_newest(team_id)
+    version, values = (newest.version, newest.document) if newest else (0, {})
+    policy = PolicyInForce(version, PolicyDocument.model_validate(values))
+    _policies.put(team_id, policy, generation=generation)
+    return policy
+
+
+def policies_forget(team_id: uuid.UUID) -> None:
+    """Forget what this process remembers of a team's policy, after a change."""
+    _policies.drop(lambda key, _: key == team_id)

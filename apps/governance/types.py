@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from apps.governance.policies.rules import PolicyDocument
+
 MIN_DAYS = 183
 """Six months: so long the EU's AI Act (article 26, 6) has deployers keep logs."""
 MAX_DAYS = 2_557
@@ -50,3 +52,12 @@ class Held:
     def __contains__(self, subject_id: UUID) -> bool:
         """Say whether something is on hold."""
         return self.is_all or subject_id in self.run_ids
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyInForce:
+    """The newest version of a team's policy."""
+
+    version: int
+    """0: the team never had a rule."""
+    document: PolicyDocument

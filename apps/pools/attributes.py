@@ -148,7 +148,8 @@ class WorkerAttributes(InputPart):
     )
     tags: Tags = Field(
         default=(),
-        description="Notes for people's lists. Not enforced: no run is held to them.",
+        description="Words that rules of the policy know the worker by. A tag alone "
+        "restricts nothing.",
         examples=[["eu"]],
     )
     is_enabled: bool = True

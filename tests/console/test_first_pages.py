@@ -43,11 +43,11 @@ def test_administration_says_whose_it_is(alice: Client):
     assert "Your role in this team does not allow it" not in text
 
 
-def test_data_tags_say_that_they_are_not_enforced(alice: Client):
-    """Promise C4: nothing reads them when a run is planned."""
+def test_data_tags_say_that_rules_enforce_them(alice: Client):
+    """Promise C4: a tag without a rule restricts nothing."""
     page = words(text_of(alice.get("/workers/new/?preset=openai")))
     where = page.index("Data it may see")
-    assert "Not enforced yet" in page[where : where + 120]
+    assert "A tag alone restricts nothing" in page[where : where + 120]
 
 
 def test_scope_that_does_nothing_is_not_offered(cast: Any, alice: Client):

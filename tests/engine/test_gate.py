@@ -69,7 +69,9 @@ class ScriptedGate:
     async def check_plan(self, number: int, plan: Plan) -> ev.PolicyDecided | None:
         return self._decide("plan", number, plan)
 
-    async def check_step(self, number: int, index: int) -> ev.PolicyDecided | None:
+    async def check_step(
+        self, number: int, plan: Plan, index: int
+    ) -> ev.PolicyDecided | None:
         return self._decide("step", number, index)
 
 
@@ -217,4 +219,4 @@ def test_a_resumed_run_is_checked_again():
     )
     assert "c" not in called(again)
     assert later.asked[0] == "run"
-    assert end.answer
+    assert isinstance(end, ev.RunCompleted)

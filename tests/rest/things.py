@@ -10,7 +10,7 @@ from django.utils import timezone
 from apps.accounts.services import invitation_create
 from apps.budgets.services import budget_create
 from apps.core.ids import new_id
-from apps.governance.services import hold_place
+from apps.governance.services import hold_place, policy_replace
 from apps.pools.models import Pool
 from apps.pools.services import credential_create, pool_create
 from apps.runs.models import Run
@@ -26,6 +26,7 @@ from tests.factories import (
 
 BASE_URL = "http://127.0.0.1:9/v1"
 """Nothing listens there."""
+POLICY = {"rules": [{"name": "R", "mode": "off", "effect": {"kind": "deny"}}]}
 
 
 def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
@@ -47,7 +48,9 @@ def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
         values={"kind": "team", "period": "month", "limit_usd": "10.00"},
         actor=ACTOR,
     )
+    policy_replace(team=team, values=POLICY, actor=ACTOR)
     return {
+        "place": 0,
         "user_id": cast.bob.id,
         "invitation_id": invitation.id,
         "key_id": issue_key(team, name="Spare").row.id,

@@ -130,6 +130,7 @@ PAGES = [
     "/usage/",
     "/pools/",
     "/team/settings/",
+    "/policy/",
     "/retention/",
     "/credentials/",
     "/account/",

@@ -41,6 +41,7 @@ SUBJECTS = {
     "invitation",
     "legal_hold",
     "member",
+    "policy",
     "pool",
     "retention",
     "run",
@@ -53,6 +54,7 @@ BY_NO_REQUEST = {
     "batch.ended": "the driver of batches, as a job",
     "budget.reservations_freed": "a job that frees what crashed runs reserved",
     "pool.imported": "a command",
+    "policy.decided": "the engine",
     "run.completed": "the engine",
     "run.failed": "the engine",
     "run.recorded": "a frame of websockets, and no entry",
@@ -156,6 +158,14 @@ def change_the_team(walk: Walk, cast: Cast) -> None:
     walk.rest("PATCH", f"keys/{key['id']}/", {"name": "Renamed"})
     newer = walk.rest("POST", f"keys/{key['id']}/rotate/")
     walk.rest("POST", f"keys/{newer['id']}/revoke/")
+    walk.page(
+        cast.alice,
+        "/policy/rules/new/",
+        name="R",
+        mode="shadow",
+        effect="deny",
+        version="0",
+    )
     walk.page(cast.alice, "/retention/edit/", days="400")
     walk.page(cast.alice, "/holds/new/", reason="Matter 7")
     (hold,) = walk.rest("GET", "holds/")["data"]

@@ -23,7 +23,7 @@ from apps.audit.types import Batch, EntryDraft
 from apps.budgets.services import budget_create
 from apps.core.ids import new_id
 from apps.engine.codec import encode
-from apps.governance.services import hold_place
+from apps.governance.services import hold_place, policy_replace
 from apps.pools.models import Pool
 from apps.pools.services import (
     conductor_create,
@@ -129,6 +129,7 @@ def build_world() -> World:
         "token": token,
         "key_id": keys["own"].row.id,
         "budget_id": _budget(team, keys["own"].row).id,
+        "place": _rule(team),
         "hold_id": hold_place(team=team, run_id=None, reason=MARK, actor=ACTOR).id,
     }
     return World(team, people, keys, arguments)
@@ -185,6 +186,13 @@ def _pool(team: Team) -> dict[str, Any]:
         "pool_id": pool.id,
         "version": pool.version,
     }
+
+
+def _rule(team: Team) -> int:
+    """Make the policy's first version; return the place of its rule."""
+    rule = {"name": MARK, "mode": "off", "effect": {"kind": "deny"}}
+    policy_replace(team=team, values={"rules": [rule]}, actor=ACTOR)
+    return 0
 
 
 def _budget(team: Team, key: ApiKey) -> Any:

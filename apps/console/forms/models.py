@@ -42,10 +42,10 @@ TAGS = {
         ("public", "internal", "confidential", "personal-data"),
     ),
 }
-"""Suggestions by field. Tags are words for people's lists; any other may be typed."""
+"""Suggestions by field. Rules know workers by tags; any other may be typed."""
 TAG_HINTS = {
-    "tags_data": "Not enforced yet: a note for your team. Any run of a pool with this "
-    "worker may send it any data."
+    "tags_data": "A tag alone restricts nothing: add a rule under Policy that keeps "
+    "such data to workers with it."
 }
 """What must be known of suggestions that look like rules."""
 PARAMS = ("extra_params", "reasoning_effort", "thinking_budget_tokens", "extra_body")

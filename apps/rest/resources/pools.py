@@ -6,7 +6,6 @@ that two people who change a pool at once do not undo each other's work.
 
 from __future__ import annotations
 
-import re
 import uuid
 from typing import Any
 
@@ -18,7 +17,6 @@ from rest_framework.response import Response
 
 from apps.accounts.models import Delivery
 from apps.accounts.rights import MANAGE_POOLS, READ_POOLS
-from apps.core.errors import InvalidInput
 from apps.pools.models import Pool, Protocol, TierPlanner
 from apps.pools.selectors import (
     access_pool,
@@ -31,7 +29,6 @@ from apps.pools.selectors import (
     preset_list,
 )
 from apps.pools.services import pool_create, pool_delete, pool_update
-from apps.rest.errors import PreconditionRequired
 from apps.rest.fields import (
     MAX_WHOLE,
     Dollars,
@@ -48,18 +45,10 @@ from apps.rest.fields import (
 from apps.rest.pagination import page_by_place
 from apps.rest.resources.endpoints import MAX_SECONDS, PLAIN_DOLLARS
 from apps.rest.schema import operation
+from apps.rest.version_tags import IF_MATCH, etag_of, expected_version
 from apps.rest.views import RestView
 
 TAG = "Pools"
-ANY_VERSION = "*"
-STRONG_TAG = re.compile(r'"([1-9]\d{0,8})"')
-IF_MATCH = OpenApiParameter(
-    "If-Match",
-    str,
-    OpenApiParameter.HEADER,
-    required=True,
-    description='The `ETag` of the version that is changed, like `"3"`; or `*`.',
-)
 ETAG = OpenApiParameter(
     "ETag",
     str,
@@ -336,7 +325,7 @@ class OnePool(RestView):
         Of a tier, too, what is not given stays; a tier given as null goes.
         """
         pool = access_pool(self.principal.team_id, pool_id)
-        expected = _expected_version(request)
+        expected = expected_version(request)
         changed = pool_update(
             pool=pool,
             values=self.read(PoolInput, is_partial=True),
@@ -354,7 +343,7 @@ class OnePool(RestView):
     def delete(self, request: Request, pool_id: uuid.UUID) -> Response:
         """Delete a pool; its workers and its conductor stay."""
         pool = access_pool(self.principal.team_id, pool_id)
-        expected = _expected_version(request)
+        expected = expected_version(request)
         pool_delete(pool=pool, actor=self.principal.actor, expected_version=expected)
         return Response(status=204)
 
@@ -443,25 +432,5 @@ def _output(pool: Pool) -> dict[str, Any]:
 
 
 def _tagged(pool: Pool, response: Response) -> Response:
-    response["ETag"] = f'"{pool.version}"'
+    response["ETag"] = etag_of(pool.version)
     return response
-
-
-def _expected_version(request: Request) -> int | None:
-    """Return the version `If-Match` names; None: any.
-
-    Raises: PreconditionRequired, InvalidInput.
-    """
-    named = request.headers.get("If-Match", "").strip()
-    if not named:
-        raise PreconditionRequired(
-            "name the version you change: send its ETag as If-Match", param="If-Match"
-        )
-    if named == ANY_VERSION:
-        return None
-    found = STRONG_TAG.fullmatch(named)
-    if found is None:
-        raise InvalidInput(
-            'If-Match: expected one ETag of a pool, like "3", or *', param="If-Match"
-        )
-    return int(found[1])

@@ -229,6 +229,22 @@ class StepOutput(Output):
         return DollarsOut().to_representation(step.cost.micros)
 
 
+class PolicyDecisionOutput(Output):
+    """What the policies decided about a run, a plan or a step."""
+
+    stage = serializers.ChoiceField(choices=["run", "plan", "step"])
+    round = serializers.IntegerField(allow_null=True)
+    step = serializers.IntegerField(allow_null=True)
+    outcome = serializers.ChoiceField(choices=["allowed", "restricted", "denied"])
+    versions = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Of each policy, by its name."
+    )
+    rules = serializers.ListField(child=serializers.CharField())
+    shadow_rules = serializers.ListField(child=serializers.CharField())
+    refused_workers = serializers.ListField(child=serializers.CharField())
+    reason = serializers.CharField()
+
+
 class RunDetailOutput(RunOutput):
     """A run with what was asked, what came of it, and every step."""
 
@@ -239,6 +255,9 @@ class RunDetailOutput(RunOutput):
         "so far.",
     )
     steps = StepOutput(many=True)
+    policy_decisions = PolicyDecisionOutput(
+        many=True, help_text="Empty: the team had no rules."
+    )
 
     def to_representation(self, shown: tuple[Run, RunView]) -> dict[str, Any]:
         """Return the row's fields and what the entries add to them."""
@@ -248,6 +267,9 @@ class RunDetailOutput(RunOutput):
             "prompt": view.prompt,
             "answer": view.answer,
             "steps": StepOutput(view.steps, many=True).data,
+            "policy_decisions": PolicyDecisionOutput(
+                view.policy_decisions, many=True
+            ).data,
         }
 
 

@@ -11,6 +11,7 @@ import logging
 import uuid
 from collections.abc import Collection, Sequence
 from functools import partial
+from typing import Protocol
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -21,6 +22,7 @@ from apps.audit.writer import close_writer
 from apps.core.errors import ConductorError, Conflict, Overloaded
 from apps.core.ids import new_id
 from apps.engine import events as ev
+from apps.engine.ports import Gate
 from apps.llm.chat import ChatClient
 from apps.llm.http import HttpTransport, open_transport
 from apps.llm.vllm_metrics import read_load
@@ -55,6 +57,14 @@ KEEP_S = 60.0
 forgets idempotency keys of yesterday."""
 
 
+class Gates(Protocol):
+    """What `settings.RUN_GATES` names: makes the gate of each run."""
+
+    def gate(self, order: RunOrder, resolved: ResolvedModel) -> Gate:
+        """Return the gate of one run. Does not block."""
+        ...
+
+
 class Executor:
     """The runs of this process."""
 
@@ -65,7 +75,7 @@ class Executor:
         self._transport = transport
         self._client = ChatClient(transport, settings.MAX_ANSWER_CHARACTERS)
         self._budget_gate = BudgetGate()
-        self._gate = import_string(settings.RUN_GATE)()
+        self._gates: Gates = import_string(settings.RUN_GATES)()
         self._live: dict[uuid.UUID, RunExecution] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._shares = TeamShares()
@@ -207,7 +217,12 @@ class Executor:
         )
         guard = LoadGuard(model_client, self.queues)
         task = execution.start(
-            ProcessServices(guard, self._gate, self._budget_gate, self._prefills)
+            ProcessServices(
+                guard,
+                self._gates.gate(order, resolved),
+                self._budget_gate,
+                self._prefills,
+            )
         )
         self._live[run_id] = execution
         self._shares.add(order.team_id)

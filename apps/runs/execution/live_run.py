@@ -70,7 +70,7 @@ class RunInterrupted(ConductorError):
 
 @dataclass(frozen=True, slots=True)
 class ProcessServices:
-    """What runs of one process share."""
+    """What a run gets of its process."""
 
     client: ModelClient
     gate: Gate

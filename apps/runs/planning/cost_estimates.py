@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from apps.engine.messages import IMAGE_TOKENS, estimate_tools, images_of
-from apps.engine.ports import CallParams, Messages, PoolWorker
+from apps.engine.plan import Plan
+from apps.engine.ports import CallParams, Messages, Pool, PoolWorker
 from apps.engine.usage import Price, Usage, estimate_tokens
 from apps.runs.planning.model_resolver import ResolvedModel
 
@@ -59,6 +60,30 @@ def price_range(
         low += _cost(price, tokens, min(SHORT_TOKENS, longest))
         high += _cost(price, read, longest)
     return PriceRange(low, high * limits.max_rounds)
+
+
+def plan_price(
+    plan: Plan, prompt: str, params: CallParams, pool: Pool, messages: Messages = ()
+) -> int | None:
+    """Return what the steps of a plan may cost at most, in micro-dollars.
+
+    Each worker is taken to write as much as it may, once. None: a price is missing.
+    """
+    tokens = estimate_tokens(prompt) + IMAGE_TOKENS * len(images_of(messages))
+    total, last = 0, len(plan.steps) - 1
+    longest: list[int] = []
+    for index, step in enumerate(plan.steps):
+        worker = next((w for w in pool.workers if w.name == step.worker), None)
+        if worker is None or worker.price is None:
+            return None
+        written = worker.max_output_tokens
+        read = tokens + STEP_INPUT_TOKENS + sum(longest[i] for i in step.access)
+        if index == last:
+            written = min(written, params.max_tokens or written)
+            read += estimate_tools(params.tools)
+        longest.append(written)
+        total += _cost(worker.price, read, written)
+    return total
 
 
 def _answer(worker: PoolWorker, tokens: int, params: CallParams) -> int:

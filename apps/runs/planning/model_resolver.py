@@ -261,7 +261,12 @@ def _substitutes(snapshot: PoolSnapshot) -> tuple[str, ...]:
 def _pool_worker(worker: WorkerSnapshot, *, is_direct: bool = False) -> PoolWorker:
     if worker.endpoint.makes_embeddings:
         # Each text has the whole context to itself, and there is no text to pay for.
-        return PoolWorker(worker.name, _price(worker.price), max_output_tokens=1)
+        return PoolWorker(
+            worker.name,
+            _price(worker.price),
+            max_output_tokens=1,
+            tags=frozenset(worker.attributes.tags),
+        )
     has = worker.attributes
     listed = frozenset(has.extra_params)
     taken = extra_params_of(worker.endpoint)
@@ -278,6 +283,7 @@ def _pool_worker(worker: WorkerSnapshot, *, is_direct: bool = False) -> PoolWork
         has.accepts_prefill,
         taken,
         listed,
+        tags=frozenset(has.tags),
     )
 
 

@@ -1,0 +1,248 @@
+"""The form of one rule of the policy: its conditions and its effect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django import forms
+
+from apps.console.forms import numbers
+from apps.console.forms.base import ConsoleForm
+from apps.core.errors import InvalidFields, InvalidInput
+from apps.core.input_parts import values_read
+from apps.governance.policies.rules import Rule
+from apps.governance.policies.sentences import DAY_NAMES
+
+EFFECTS = {
+    "deny": "Deny the run",
+    "only_workers": "Use only workers with a tag",
+    "no_workers": "Use no worker with a tag",
+    "no_conductor": "Do not ask the conductor: the fallback worker answers alone",
+    "limit": "Lower the limits",
+    "allow": "Allow the run, and skip the rules below",
+}
+MODES = {
+    "enforce": "Enforce",
+    "shadow": "Shadow: only record when it would have applied",
+    "off": "Off",
+}
+ROLES = {
+    "owner": "Owners",
+    "admin": "Admins",
+    "member": "Members",
+    "api_key": "API keys",
+}
+TIERS = {"mini": "Mini", "ultra": "Ultra", "direct": "One worker directly"}
+SOURCES = {"playground": "Playground", "api": "API"}
+LISTS = ("roles", "member_ids", "key_ids", "tiers", "sources")
+PLAIN = ("steps_over", "cost_over_usd")
+LIMITS = ("max_steps", "max_rounds", "max_calls", "max_tokens", "max_cost_usd")
+PATH_FIELDS = {"begin": "hours_begin", "end": "hours_end", "time_zone": "time_zone"}
+"""Fields of the form by the last name in the path of a fault."""
+
+
+def _several(label: str, choices: Mapping[str, str]) -> forms.MultipleChoiceField:
+    return forms.MultipleChoiceField(
+        label=label,
+        choices=list(choices.items()),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+
+def _count(label: str) -> forms.IntegerField:
+    return forms.IntegerField(label=label, required=False, min_value=1)
+
+
+def _one_line(label: str, help_text: str, placeholder: str) -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        required=False,
+        max_length=2_000,
+        help_text=help_text,
+        widget=forms.TextInput(
+            attrs={"placeholder": placeholder, "autocomplete": "off"}
+        ),
+    )
+
+
+def _clock(label: str) -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        required=False,
+        max_length=5,
+        widget=forms.TextInput(attrs={"type": "time"}),
+    )
+
+
+class RuleForm(ConsoleForm):
+    """One rule."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=80,
+        help_text="Shown in errors, on runs and in the ledger.",
+        error_messages={"required": "Write a name for the rule."},
+        widget=forms.TextInput(attrs={"placeholder": "Falcon stays in the EU"}),
+    )
+    mode = forms.ChoiceField(
+        label="Mode",
+        choices=list(MODES.items()),
+        initial="enforce",
+        widget=forms.RadioSelect,
+    )
+    roles = _several("Started by", ROLES)
+    member_ids = _several("Members", {})
+    key_ids = _several("API keys", {})
+    sources = _several("Comes from", SOURCES)
+    tiers = _several("Tier", TIERS)
+    words = forms.CharField(
+        label="The prompt contains",
+        required=False,
+        max_length=20_000,
+        help_text="One word or phrase in each line; any of them. Whole words, in upper "
+        "or lower case.",
+        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "Project Falcon"}),
+    )
+    hours_begin = _clock("From")
+    hours_end = _clock("To")
+    days = _several("On", DAY_NAMES)
+    time_zone = _one_line("Time zone", "", "UTC")
+    steps_over = _count("The plan has more steps than")
+    cost_over_usd = numbers.dollars(
+        "The plan may cost more than, in dollars", required=False
+    )
+    plan_tags = _one_line(
+        "The plan uses a worker tagged", "Separate tags by commas; any of them.", "us"
+    )
+    effect = forms.ChoiceField(
+        label="Then",
+        choices=list(EFFECTS.items()),
+        widget=forms.RadioSelect,
+        error_messages={"required": "Choose what the rule does."},
+    )
+    tags = _one_line("Tags", "Separate tags by commas; any of them.", "eu, on-premises")
+    max_steps = _count("Steps a plan")
+    max_rounds = _count("Rounds")
+    max_calls = _count("Calls")
+    max_tokens = _count("Tokens")
+    max_cost_usd = numbers.dollars("Cost of a run, in dollars", required=False)
+    version = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        members: Iterable[tuple[UUID, str]],
+        keys: Iterable[tuple[UUID, str]],
+        known_tags: Sequence[str],
+        initial: dict[str, Any],
+    ) -> None:
+        """Offer the team's members, keys and tags."""
+        super().__init__(data, initial=initial)
+        self._offer("member_ids", members)
+        self._offer("key_ids", keys)
+        if known_tags:
+            note = f"Tags of your workers: {', '.join(known_tags)}."
+            for name in ("tags", "plan_tags"):
+                field = self.fields[name]
+                field.help_text = f"{field.help_text} {note}"
+
+    def _offer(self, name: str, choices: Iterable[tuple[UUID, str]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.MultipleChoiceField)
+        field.choices = [(str(each), label) for each, label in choices]
+        if not field.choices:
+            del self.fields[name]
+
+    def clean(self) -> dict[str, Any]:
+        """Check the rule as a whole, each fault beside its field."""
+        data = super().clean() or {}
+        if not self.errors:
+            try:
+                values_read(Rule, self.values)
+            except InvalidFields as error:
+                self.take(error)
+        return data
+
+    def take(self, error: InvalidInput) -> None:
+        """Show a service's complaint beside the field it is about."""
+        if isinstance(error, InvalidFields):
+            error = InvalidFields(_by_field(error.fields))
+        super().take(error)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Return the rule in the words of the service."""
+        data = self.cleaned_data
+        given: dict[str, Any] = {name: data.get(name) or () for name in LISTS}
+        given["words"] = _split(data["words"], "\n")
+        given["plan_tags"] = _split(data["plan_tags"], ",")
+        given |= {name: data[name] for name in PLAIN}
+        given["hours"] = self._hours()
+        conditions = {name: value for name, value in given.items() if value}
+        return {
+            "name": data["name"],
+            "mode": data["mode"],
+            "conditions": conditions,
+            "effect": self._effect(),
+        }
+
+    def _hours(self) -> dict[str, Any] | None:
+        data = self.cleaned_data
+        if not (data["hours_begin"] or data["hours_end"] or data["days"]):
+            return None
+        return {
+            "begin": data["hours_begin"] or "00:00",
+            "end": data["hours_end"] or "00:00",
+            "days": data["days"] or list(DAY_NAMES),
+            "time_zone": data["time_zone"] or "UTC",
+        }
+
+    def _effect(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        effect: dict[str, Any] = {"kind": data["effect"]}
+        if data["effect"] in ("only_workers", "no_workers"):
+            effect["tags"] = _split(data["tags"], ",")
+        if data["effect"] == "limit":
+            effect |= {name: data[name] for name in LIMITS if data[name]}
+        return effect
+
+
+def rule_initial(rule: Rule) -> dict[str, Any]:
+    """Return what the form shows of a rule."""
+    conditions = rule.conditions.model_dump(mode="json")
+    hours = conditions.pop("hours") or {}
+    effect = rule.effect.model_dump(mode="json")
+    return {
+        **conditions,
+        "name": rule.name,
+        "mode": rule.mode,
+        "words": "\n".join(conditions["words"]),
+        "plan_tags": ", ".join(conditions["plan_tags"]),
+        "hours_begin": hours.get("begin", ""),
+        "hours_end": hours.get("end", ""),
+        "days": hours.get("days", ()),
+        "time_zone": hours.get("time_zone", ""),
+        "effect": effect.pop("kind"),
+        "tags": ", ".join(effect.pop("tags", ())),
+        **effect,
+    }
+
+
+def _split(text: str, by: str) -> list[str]:
+    return [part.strip() for part in text.split(by) if part.strip()]
+
+
+def _by_field(faults: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Name each fault by its field of the form instead of its path."""
+    named: dict[str, list[str]] = {}
+    for path, messages in faults.items():
+        names = [n for n in re.split(r"[.\[\]]+", path) if n and not n.isdigit()]
+        last = names[-1] if names else ""
+        field = PATH_FIELDS.get(last, "effect" if last == "limit" else last)
+        named.setdefault(field, []).extend(messages)
+    return named

@@ -1,0 +1,270 @@
+"""Pages of the policy: its rules in words, one rule, its versions."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import (
+    require_GET,
+    require_http_methods,
+    require_POST,
+)
+
+from apps.accounts.models import Permission
+from apps.accounts.selectors import api_key_list, member_list
+from apps.console.forms.policy import RuleForm, rule_initial
+from apps.console.layout import (
+    change_and_tell,
+    console_page,
+    posted,
+    require,
+    try_change,
+)
+from apps.core.errors import NotFound
+from apps.governance.models import PolicyVersion
+from apps.governance.policies.rules import PolicyDocument, Rule
+from apps.governance.policies.sentences import sentence
+from apps.governance.selectors import (
+    access_policy_version,
+    policy_newest,
+    policy_versions,
+)
+from apps.governance.services import policy_replace
+from apps.pools.selectors import worker_list
+from apps.web.team_access import TeamRequest, team_view
+
+TAB = "policy"
+VERSIONS_SHOWN = 50
+"""The REST API has them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """A rule as the page lists it."""
+
+    place: int
+    rule: Rule
+    sentence: str
+    matching: int | None
+    """How many workers have one of its tags. None: it names no tags."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """A version of the policy as its history lists it."""
+
+    row: PolicyVersion
+    sentences: tuple[tuple[str, str], ...]
+    """Name and sentence of each rule."""
+
+
+@require_GET
+@team_view
+def policy_page(request: TeamRequest) -> HttpResponseBase:
+    """Show the rules that every run of the team must pass."""
+    newest = policy_newest(request.team.id)
+    workers = list(worker_list(request.team.id))
+    context = {
+        "rows": _rows(request, _rules(newest), [worker.tags for worker in workers]),
+        "newest": newest,
+        "version": newest.version if newest else 0,
+        "worker_count": len(workers),
+    }
+    return console_page(request, "console/policy.html", context, tab=TAB)
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def policy_rule_new(request: TeamRequest) -> HttpResponseBase:
+    """Add a rule below the others."""
+    return _rule_page(request, None)
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def policy_rule_edit(request: TeamRequest, place: int) -> HttpResponseBase:
+    """Change a rule."""
+    return _rule_page(request, place)
+
+
+@require_POST
+@team_view
+def policy_rule_move(request: TeamRequest, place: int) -> HttpResponseBase:
+    """Move a rule up by one place, or down with `down` in the body."""
+    rules = _rules_to_change(request, place)
+    other = place + (1 if "down" in request.POST else -1)
+    if 0 <= other < len(rules):
+        rules[place], rules[other] = rules[other], rules[place]
+    return _change(request, rules, "The order is saved.")
+
+
+@require_POST
+@team_view
+def policy_rule_delete(request: TeamRequest, place: int) -> HttpResponseBase:
+    """Delete a rule; the history can bring it back."""
+    rules = _rules_to_change(request, place)
+    name = rules.pop(place).name
+    return _change(
+        request, rules, f"Rule “{name}” is deleted. The history can restore it."
+    )
+
+
+@require_GET
+@team_view
+def policy_history(request: TeamRequest) -> HttpResponseBase:
+    """Show the rules of each version, who made it and when."""
+    names = _names(request)
+    rows = policy_versions(request.team.id)[:VERSIONS_SHOWN]
+    versions = [
+        VersionRow(
+            row, tuple((rule.name, sentence(rule, names)) for rule in _rules(row))
+        )
+        for row in rows
+    ]
+    context = {"versions": versions}
+    return console_page(request, "console/policy_history.html", context, tab=TAB)
+
+
+@require_POST
+@team_view
+def policy_restore(request: TeamRequest, version: int) -> HttpResponseBase:
+    """Put the rules of an earlier version in force, as a new version."""
+    require(request, Permission.MANAGE_POLICY)
+    row = access_policy_version(request.team.id, version)
+    done = f"The rules of version {version} are in force."
+    return change_and_tell(
+        request,
+        lambda: policy_replace(
+            team=request.team,
+            values=row.document or {"rules": []},
+            actor=request.actor,
+        ),
+        done,
+        "console:policy",
+    )
+
+
+def _rule_page(request: TeamRequest, place: int | None) -> HttpResponseBase:
+    require(request, Permission.MANAGE_POLICY)
+    newest = policy_newest(request.team.id)
+    rules = _rules(newest)
+    initial: dict[str, Any] = {"version": newest.version if newest else 0}
+    if place is not None:
+        initial |= rule_initial(_at(rules, place))
+    form = _form(request, initial)
+    if form.is_valid() and _save(request, form, rules, place):
+        messages.success(request, f"Rule “{form.cleaned_data['name']}” is saved.")
+        return redirect("console:policy")
+    context = {
+        "title": "Add a rule" if place is None else f"Rule “{rules[place].name}”",
+        "form": form,
+        "back": reverse("console:policy"),
+    }
+    return console_page(request, "console/policy_rule.html", context, tab=TAB)
+
+
+def _save(
+    request: TeamRequest, form: RuleForm, rules: Sequence[Rule], place: int | None
+) -> PolicyVersion | None:
+    values = [rule.model_dump(mode="json") for rule in rules]
+    if place is None:
+        values.append(form.values)
+    else:
+        values[place] = form.values
+    return try_change(
+        form,
+        lambda: policy_replace(
+            team=request.team,
+            values={"rules": values},
+            actor=request.actor,
+            expected_version=form.cleaned_data["version"],
+        ),
+    )
+
+
+def _form(request: TeamRequest, initial: dict[str, Any]) -> RuleForm:
+    team_id = request.team.id
+    tags = {tag for worker in worker_list(team_id) for tag in worker.tags}
+    members, keys = _people(request), _keys(request)
+    return RuleForm(
+        posted(request),
+        members=members.items(),
+        keys=keys.items(),
+        known_tags=sorted(tags),
+        initial=initial,
+    )
+
+
+def _rules_to_change(request: TeamRequest, place: int) -> list[Rule]:
+    """Return the rules, if the member may change the one at `place`."""
+    require(request, Permission.MANAGE_POLICY)
+    rules = _rules(policy_newest(request.team.id))
+    _at(rules, place)
+    return rules
+
+
+def _change(request: TeamRequest, rules: Sequence[Rule], done: str) -> HttpResponseBase:
+    version = request.POST.get("version", "")
+    values = {"rules": [rule.model_dump(mode="json") for rule in rules]}
+    return change_and_tell(
+        request,
+        lambda: policy_replace(
+            team=request.team,
+            values=values,
+            actor=request.actor,
+            expected_version=int(version) if version.isdecimal() else -1,
+        ),
+        done,
+        "console:policy",
+    )
+
+
+def _rules(row: PolicyVersion | None) -> list[Rule]:
+    values = row.document if row else {}
+    return list(PolicyDocument.model_validate(values).rules)
+
+
+def _at(rules: Sequence[Rule], place: int) -> Rule:
+    if place >= len(rules):
+        raise NotFound(f"the policy has no rule at place {place}")
+    return rules[place]
+
+
+def _rows(
+    request: TeamRequest, rules: Sequence[Rule], tags: Sequence[Sequence[str]]
+) -> list[RuleRow]:
+    names = _names(request)
+    return [
+        RuleRow(place, rule, sentence(rule, names), _matching(rule, tags))
+        for place, rule in enumerate(rules)
+    ]
+
+
+def _matching(rule: Rule, tags: Sequence[Sequence[str]]) -> int | None:
+    if rule.effect.kind not in ("only_workers", "no_workers"):
+        return None
+    wanted = {tag.casefold() for tag in rule.effect.tags}
+    return sum(not wanted.isdisjoint(tag.casefold() for tag in own) for own in tags)
+
+
+def _names(request: TeamRequest) -> dict[uuid.UUID, str]:
+    return {**_people(request), **_keys(request)}
+
+
+def _people(request: TeamRequest) -> dict[uuid.UUID, str]:
+    members = member_list(request.team.id)
+    return {member.user_id: member.user.get_full_name() for member in members}
+
+
+def _keys(request: TeamRequest) -> dict[uuid.UUID, str]:
+    return {
+        key.id: f"{key.name} (…{key.last_four})"
+        for key in api_key_list(request.team.id)
+    }

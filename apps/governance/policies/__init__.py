@@ -1,0 +1,1 @@
+"""Policies: rules that a run must pass before anything leaves, and at each step."""

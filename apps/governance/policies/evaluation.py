@@ -1,0 +1,255 @@
+"""Checks a policy's rules against the facts of a run, and of its plan.
+
+Rules are checked in order. A matching `allow` rule ends the check; every other matching
+rule takes something away, and a denial takes all. It fails closed: a rule that cannot
+be checked denies the run by name. Pure: knows no database.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import unicodedata
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
+from functools import cached_property, lru_cache
+from zoneinfo import ZoneInfo
+
+from apps.governance.policies.rules import (
+    DAYS,
+    MICROS,
+    Conditions,
+    Effect,
+    Hours,
+    PolicyDocument,
+    Rule,
+)
+
+logger = logging.getLogger(__name__)
+WITHOUT_CONDUCTOR = {"max_plan_attempts": 0, "max_replans": 0, "max_rounds": 1}
+"""Limits under which the engine makes the fallback plan at once."""
+
+
+class CannotBeChecked(Exception):
+    """A rule needs a fact that is not known. The text says which."""
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known of a run before it has a plan."""
+
+    role: str
+    """Of the member who started it; `api_key` for a program; empty: unknown."""
+    member_id: uuid.UUID | None
+    key_id: uuid.UUID | None
+    tier: str
+    source: str
+    texts: tuple[str, ...]
+    """The prompt and the messages it came with."""
+    worker_tags: Mapping[str, frozenset[str]]
+    """Of every worker of the pool, by name."""
+
+    @cached_property
+    def searchable(self) -> str:
+        """Return the texts as words are looked for in them."""
+        return "\n".join(normalized(text) for text in self.texts)
+
+
+@dataclass(frozen=True)
+class PlanFacts:
+    """What is known of a plan."""
+
+    workers: tuple[str, ...]
+    """Of each step."""
+    cost_micros: int | None
+    """Estimated. None: the price of a worker is unknown."""
+
+
+@dataclass
+class PolicyOutcome:
+    """What the rules of a policy come to."""
+
+    rules: list[str] = field(default_factory=list)
+    """Names of the rules that applied, in order."""
+    shadow_rules: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    """Why something was taken away, in words; as many as rules that did."""
+    is_denied: bool = False
+    refused_workers: set[str] = field(default_factory=set)
+    limits: dict[str, int] = field(default_factory=dict)
+
+
+def evaluate(
+    document: PolicyDocument, facts: RunFacts, plan: PlanFacts | None, now: datetime
+) -> PolicyOutcome:
+    """Return what the rules come to. Never raises.
+
+    `plan` None: rules that need one do not apply yet. `now` is aware of its time zone.
+    """
+    outcome = PolicyOutcome()
+    for rule in document.rules:
+        if rule.mode == "off" or (rule.conditions.needs_plan and plan is None):
+            continue
+        try:
+            is_met = _holds(rule.conditions, facts, plan, now)
+        except Exception as exc:  # the boundary: a rule in doubt denies
+            if not isinstance(exc, CannotBeChecked):
+                logger.exception("a policy rule could not be checked")
+            _deny_in_doubt(rule, exc, outcome)
+            continue
+        if not is_met:
+            continue
+        if rule.mode == "shadow":
+            outcome.shadow_rules.append(rule.name)
+            continue
+        outcome.rules.append(rule.name)
+        if rule.effect.kind == "allow":
+            break
+        _take_away(rule, facts, outcome)
+    return outcome
+
+
+def normalized(text: str) -> str:
+    """Return a text as words are looked for in it: compatible forms, case folded."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _deny_in_doubt(rule: Rule, exc: Exception, outcome: PolicyOutcome) -> None:
+    if rule.mode == "shadow":
+        outcome.shadow_rules.append(rule.name)
+        return
+    why = str(exc) if isinstance(exc, CannotBeChecked) else type(exc).__name__
+    outcome.rules.append(rule.name)
+    outcome.is_denied = True
+    outcome.reasons.append(f"rule {rule.name!r} could not be checked ({why})")
+
+
+def _take_away(rule: Rule, facts: RunFacts, outcome: PolicyOutcome) -> None:
+    effect = rule.effect
+    match effect.kind:
+        case "deny":
+            outcome.is_denied = True
+        case "only_workers" | "no_workers":
+            outcome.refused_workers |= _refused(effect, facts)
+        case "no_conductor":
+            _lower(outcome.limits, WITHOUT_CONDUCTOR)
+        case "limit":
+            _lower(outcome.limits, effect.limits())
+    outcome.reasons.append(f"rule {rule.name!r} {_words(effect)}")
+
+
+def _refused(effect: Effect, facts: RunFacts) -> set[str]:
+    """Return the workers that an effect on workers excludes.
+
+    A worker without tags has none of the wanted ones, so `only_workers` excludes it.
+    """
+    assert effect.kind in ("only_workers", "no_workers")
+    tags = {normalized(tag) for tag in effect.tags}
+    is_wanted = effect.kind == "only_workers"
+    return {
+        name
+        for name, present in facts.worker_tags.items()
+        if tags.isdisjoint(map(normalized, present)) == is_wanted
+    }
+
+
+def _lower(limits: dict[str, int], given: Mapping[str, int]) -> None:
+    for name, most in given.items():
+        limits[name] = min(most, limits.get(name, most))
+
+
+def _words(effect: Effect) -> str:
+    match effect.kind:
+        case "deny":
+            return "denies it"
+        case "only_workers":
+            return f"allows only workers tagged {_either(effect.tags)}"
+        case "no_workers":
+            return f"allows no worker tagged {_either(effect.tags)}"
+        case "no_conductor":
+            return "does not allow the conductor"
+        case "limit":
+            limits = effect.limits().items()
+            return "limits it to " + ", ".join(f"{n} {most}" for n, most in limits)
+        case _:
+            return "allows it"
+
+
+def _either(tags: tuple[str, ...]) -> str:
+    return " or ".join(repr(tag) for tag in tags)
+
+
+# --- conditions ----------------------------------------------------------------------
+
+
+def _holds(
+    wanted: Conditions, facts: RunFacts, plan: PlanFacts | None, now: datetime
+) -> bool:
+    """Say whether all conditions hold. Raises: CannotBeChecked."""
+    return (
+        _is_started_by(wanted, facts)
+        and (not wanted.tiers or facts.tier in wanted.tiers)
+        and (not wanted.sources or facts.source in wanted.sources)
+        and (wanted.hours is None or is_within(wanted.hours, now))
+        and (not wanted.words or _has_word(wanted.words, facts))
+        and (plan is None or _fits_plan(wanted, facts, plan))
+    )
+
+
+def _is_started_by(wanted: Conditions, facts: RunFacts) -> bool:
+    if wanted.roles:
+        if not facts.role:
+            raise CannotBeChecked("the role of the member is not known")
+        if facts.role not in wanted.roles:
+            return False
+    if wanted.member_ids and (
+        facts.key_id is not None or facts.member_id not in wanted.member_ids
+    ):
+        return False
+    return not wanted.key_ids or facts.key_id in wanted.key_ids
+
+
+def _has_word(words: tuple[str, ...], facts: RunFacts) -> bool:
+    return _pattern(words).search(facts.searchable) is not None
+
+
+@lru_cache(1_000)
+def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a pattern of literals, so that it is read in linear time."""
+    either = "|".join(re.escape(normalized(word)) for word in words)
+    return re.compile(rf"(?<!\w)(?:{either})(?!\w)")
+
+
+def is_within(hours: Hours, now: datetime) -> bool:
+    """Say whether a time lies within these hours."""
+    local = now.astimezone(ZoneInfo(hours.time_zone))
+    begin, end = time.fromisoformat(hours.begin), time.fromisoformat(hours.end)
+    clock = local.time()
+    if begin < end:
+        return begin <= clock < end and DAYS[local.weekday()] in hours.days
+    if clock >= begin:
+        return DAYS[local.weekday()] in hours.days
+    yesterday = (local - timedelta(days=1)).weekday()
+    return clock < end and DAYS[yesterday] in hours.days
+
+
+def _fits_plan(wanted: Conditions, facts: RunFacts, plan: PlanFacts) -> bool:
+    if wanted.steps_over is not None and len(plan.workers) <= wanted.steps_over:
+        return False
+    if wanted.plan_tags and not _uses_tag(wanted.plan_tags, facts, plan):
+        return False
+    if wanted.cost_over_usd is None:
+        return True
+    if plan.cost_micros is None:
+        raise CannotBeChecked("the price of a worker of the plan is not known")
+    return plan.cost_micros > wanted.cost_over_usd * MICROS
+
+
+def _uses_tag(tags: tuple[str, ...], facts: RunFacts, plan: PlanFacts) -> bool:
+    wanted = {normalized(tag) for tag in tags}
+    return any(
+        not wanted.isdisjoint(map(normalized, facts.worker_tags.get(name, ())))
+        for name in plan.workers
+    )

@@ -1,0 +1,163 @@
+"""The gate of each run: checks it against the policy of its team, on the event loop.
+
+The policy is read anew at each check (at most `CACHE_SECONDS` old), so a run that is
+under way meets a rule that was added meanwhile before its next call.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.utils import timezone
+
+from apps.accounts.selectors import role_of
+from apps.core.single_flight import SingleFlight
+from apps.engine.events import PolicyDecided
+from apps.engine.plan import Plan
+from apps.engine.ports import Gate
+from apps.governance.policies.evaluation import (
+    PlanFacts,
+    PolicyOutcome,
+    RunFacts,
+    evaluate,
+)
+from apps.governance.policies.rules import PolicyDocument
+from apps.governance.selectors import policy_in_force, policy_peek
+from apps.governance.types import PolicyInForce
+from apps.runs.planning.cost_estimates import plan_price
+from apps.runs.planning.model_resolver import ResolvedModel
+from apps.runs.types import RunOrder
+
+POLICY = "team"
+"""The policy's name in events."""
+API_KEY_ROLE = "api_key"
+
+
+class PolicyGates:
+    """Makes gates, and reads policies without blocking the loop."""
+
+    def __init__(self) -> None:
+        self._reads: SingleFlight[uuid.UUID, PolicyInForce] = SingleFlight(_read)
+
+    def gate(self, order: RunOrder, resolved: ResolvedModel) -> Gate:
+        """Return the gate of one run."""
+        return PolicyGate(order, resolved, self)
+
+    async def load(self, team_id: uuid.UUID) -> PolicyInForce:
+        """Return a team's policy, at most `CACHE_SECONDS` old."""
+        return policy_peek(team_id) or await self._reads.get(team_id)
+
+
+class PolicyGate:
+    """Checks one run; see `engine.ports.Gate`."""
+
+    def __init__(
+        self, order: RunOrder, resolved: ResolvedModel, gates: PolicyGates
+    ) -> None:
+        self._order = order
+        self._resolved = resolved
+        self._gates = gates
+        self._role: str | None = None
+        self._plan: tuple[Plan, PlanFacts] | None = None
+        self._last: Any = None
+        """The newest decision, without its place."""
+
+    async def check_run(self) -> PolicyDecided | None:
+        """Decide on the run; None if the team has no rules."""
+        policy = await self._gates.load(self._order.team_id)
+        if not policy.document.rules:
+            return None
+        return await self._decide(policy, "run", None)
+
+    async def check_plan(self, number: int, plan: Plan) -> PolicyDecided | None:
+        """Decide on a plan; None if the team has no rules."""
+        policy = await self._gates.load(self._order.team_id)
+        if not policy.document.rules:
+            return None
+        return await self._decide(policy, "plan", plan, round=number)
+
+    async def check_step(
+        self, number: int, plan: Plan, index: int
+    ) -> PolicyDecided | None:
+        """Decide on a step; None if nothing differs from the decision before."""
+        policy = await self._gates.load(self._order.team_id)
+        if not policy.document.rules:
+            return None
+        last = self._last
+        decision = await self._decide(policy, "step", plan, round=number, step=index)
+        return None if self._last == last else decision
+
+    async def _decide(
+        self,
+        policy: PolicyInForce,
+        stage: str,
+        plan: Plan | None,
+        *,
+        round: int | None = None,
+        step: int | None = None,
+    ) -> PolicyDecided:
+        facts = await self._facts(policy.document)
+        planned = None if plan is None else self._plan_facts(plan)
+        outcome = evaluate(policy.document, facts, planned, timezone.now())
+        values = _values(outcome, policy)
+        self._last = values
+        return PolicyDecided(stage, round, step, **values)
+
+    async def _facts(self, document: PolicyDocument) -> RunFacts:
+        order = self._order
+        if self._role is None and any(r.conditions.roles for r in document.rules):
+            self._role = await self._read_role()
+        return RunFacts(
+            role=self._role or "",
+            member_id=order.user_id,
+            key_id=order.api_key_id,
+            tier=self._resolved.tier,
+            source=order.source,
+            texts=(order.prompt,),
+            worker_tags={w.name: w.tags for w in self._resolved.pool.workers},
+        )
+
+    async def _read_role(self) -> str:
+        order = self._order
+        if order.api_key_id is not None or order.user_id is None:
+            return API_KEY_ROLE
+        role: str = await database_sync_to_async(role_of)(order.team_id, order.user_id)
+        return role
+
+    def _plan_facts(self, plan: Plan) -> PlanFacts:
+        if self._plan is None or self._plan[0] is not plan:
+            order = self._order
+            cost = plan_price(
+                plan, order.prompt, order.params, self._resolved.pool, order.messages
+            )
+            workers = tuple(step.worker for step in plan.steps)
+            self._plan = plan, PlanFacts(workers, cost)
+        return self._plan[1]
+
+
+async def _read(team_id: uuid.UUID) -> PolicyInForce:
+    read: PolicyInForce = await database_sync_to_async(policy_in_force)(team_id)
+    return read
+
+
+def _values(outcome: PolicyOutcome, policy: PolicyInForce) -> dict[str, Any]:
+    """Return a decision without its place."""
+    is_restricted = bool(outcome.refused_workers or outcome.limits)
+    reason = "; ".join(outcome.reasons)
+    return {
+        "outcome": (
+            "denied"
+            if outcome.is_denied
+            else "restricted"
+            if is_restricted
+            else "allowed"
+        ),
+        "versions": {POLICY: policy.version},
+        "rules": tuple(f"{POLICY}: {name}" for name in outcome.rules),
+        "shadow_rules": tuple(f"{POLICY}: {name}" for name in outcome.shadow_rules),
+        "refused_workers": tuple(sorted(outcome.refused_workers)),
+        "limits": outcome.limits,
+        "reason": reason and f"the team's policy, version {policy.version}: {reason}",
+    }

@@ -1,0 +1,209 @@
+"""What a rule is made of: conditions that must all hold, and an effect.
+
+The shape of a policy's document in the database, in ledger entries and in the REST API.
+A rule without conditions always applies. Pure: knows no database.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Self
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from apps.core.input_parts import InputPart, one_line
+
+MAX_RULES = 100
+MAX_ITEMS = 100
+"""Of one list of a rule."""
+MICROS = 1_000_000
+
+RoleName = Literal["owner", "admin", "member", "api_key"]
+"""Roles that start runs; `api_key` for runs of programs."""
+TierName = Literal["mini", "ultra", "direct"]
+SourceName = Literal["playground", "api"]
+Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+
+def _exact_decimal(value: Any) -> Any:
+    # As everywhere: a number of JSON may have lost digits.
+    if not isinstance(value, str | Decimal):
+        raise PydanticCustomError("amount", "must be a decimal number as text")
+    return value
+
+
+def _is_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise PydanticCustomError("zone", "is no known time zone") from None
+    return name
+
+
+ShortText = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=100),
+    AfterValidator(one_line),
+]
+Texts = Annotated[tuple[ShortText, ...], Field(max_length=MAX_ITEMS)]
+Ids = Annotated[tuple[UUID, ...], Field(max_length=MAX_ITEMS)]
+Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
+Clock = Annotated[str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
+Amount = Annotated[
+    Decimal,
+    BeforeValidator(_exact_decimal),
+    Field(gt=0, le=1_000_000, max_digits=13, decimal_places=6, allow_inf_nan=False),
+]
+
+
+class Hours(InputPart):
+    """A time of the day, on some days of the week; the end may be after midnight."""
+
+    begin: Clock
+    end: Clock
+    """Not included."""
+    days: Annotated[tuple[Day, ...], Field(min_length=1, max_length=7)] = DAYS
+    """The days on which it begins."""
+    time_zone: Annotated[str, Field(max_length=60), AfterValidator(_is_zone)] = "UTC"
+
+
+class Conditions(InputPart):
+    """All that are given must hold. A list holds if one of its items does."""
+
+    roles: Annotated[tuple[RoleName, ...], Field(max_length=4)] = ()
+    member_ids: Ids = ()
+    key_ids: Ids = ()
+    tiers: Annotated[tuple[TierName, ...], Field(max_length=3)] = ()
+    sources: Annotated[tuple[SourceName, ...], Field(max_length=2)] = ()
+    words: Texts = ()
+    """Whole words or phrases of the prompt, without regard to case."""
+    hours: Hours | None = None
+    steps_over: Count | None = None
+    """Holds for a plan with more steps."""
+    plan_tags: Texts = ()
+    """Holds for a plan that uses a worker with one of these tags."""
+    cost_over_usd: Amount | None = None
+    """Holds for a plan whose estimated cost is higher, in US dollars."""
+
+    @property
+    def needs_plan(self) -> bool:
+        """Say whether only a plan can tell if the conditions hold."""
+        return bool(
+            self.steps_over is not None
+            or self.plan_tags
+            or self.cost_over_usd is not None
+        )
+
+
+class Allow(InputPart):
+    """Later rules of the same policy do not apply."""
+
+    kind: Literal["allow"]
+
+
+class Deny(InputPart):
+    """The run ends as `policy_denied`."""
+
+    kind: Literal["deny"]
+
+
+class OnlyWorkers(InputPart):
+    """Only workers with one of these tags may be used."""
+
+    kind: Literal["only_workers"]
+    tags: Annotated[Texts, Field(min_length=1)]
+
+
+class NoWorkers(InputPart):
+    """No worker with one of these tags may be used."""
+
+    kind: Literal["no_workers"]
+    tags: Annotated[Texts, Field(min_length=1)]
+
+
+class NoConductor(InputPart):
+    """The conductor is not asked; the pool's fallback worker answers alone."""
+
+    kind: Literal["no_conductor"]
+
+
+class Limit(InputPart):
+    """Lower limits of the run."""
+
+    kind: Literal["limit"]
+    max_steps: Count | None = None
+    max_rounds: Count | None = None
+    max_calls: Count | None = None
+    max_tokens: Count | None = None
+    max_cost_usd: Amount | None = None
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> Self:
+        if not self.limits():
+            raise PydanticCustomError("limit", "give at least one limit")
+        return self
+
+    def limits(self) -> dict[str, int]:
+        """Return the given limits, by the names of the engine."""
+        cost = self.max_cost_usd
+        given = {
+            "max_steps": self.max_steps,
+            "max_rounds": self.max_rounds,
+            "max_calls": self.max_calls,
+            "max_tokens": self.max_tokens,
+            "max_cost_micros": None if cost is None else int(cost * MICROS),
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+Effect = Annotated[
+    Allow | Deny | OnlyWorkers | NoWorkers | NoConductor | Limit,
+    Field(discriminator="kind"),
+]
+
+
+class Rule(InputPart):
+    """One rule of a policy."""
+
+    name: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=80),
+        AfterValidator(one_line),
+    ]
+    mode: Literal["enforce", "shadow", "off"] = "enforce"
+    """shadow: it is only recorded that the rule would have applied."""
+    conditions: Conditions = Conditions()
+    effect: Effect
+
+
+def _unique_names(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    seen: set[str] = set()
+    for rule in rules:
+        if rule.name.casefold() in seen:
+            raise PydanticCustomError(
+                "unique", "two rules are named {name}", {"name": repr(rule.name)}
+            )
+        seen.add(rule.name.casefold())
+    return rules
+
+
+class PolicyDocument(InputPart):
+    """The rules of a policy, in the order in which they are checked."""
+
+    rules: Annotated[
+        tuple[Rule, ...], Field(max_length=MAX_RULES), AfterValidator(_unique_names)
+    ] = ()
+
+    def values(self) -> dict[str, Any]:
+        """Return the document as JSON values, without what is not given."""
+        return self.model_dump(mode="json", exclude_defaults=True)

@@ -1,0 +1,144 @@
+"""Rules in words, as pages show them. Pure: names are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from apps.core.money import usd_text
+from apps.governance.policies.rules import (
+    DAYS,
+    MICROS,
+    Conditions,
+    Effect,
+    Hours,
+    Limit,
+    Rule,
+)
+
+ROLES = {
+    "owner": "an owner",
+    "admin": "an admin",
+    "member": "a member",
+    "api_key": "an API key",
+}
+SOURCES = {"playground": "the playground", "api": "the API"}
+DAY_NAMES = {
+    "mon": "Monday",
+    "tue": "Tuesday",
+    "wed": "Wednesday",
+    "thu": "Thursday",
+    "fri": "Friday",
+    "sat": "Saturday",
+    "sun": "Sunday",
+}
+LIMITS = {
+    "max_steps": "{} steps a plan",
+    "max_rounds": "{} rounds",
+    "max_calls": "{} calls",
+    "max_tokens": "{} tokens",
+}
+
+
+def sentence(rule: Rule, names: Mapping[UUID, str]) -> str:
+    """Return a rule as one sentence; `names` are of members and keys, by id."""
+    parts = _conditions(rule.conditions, names)
+    effect = _effect(rule.effect)
+    if not parts:
+        return f"For every run: {effect}."
+    return f"If {_and(parts)}: {effect}."
+
+
+def _conditions(given: Conditions, names: Mapping[UUID, str]) -> list[str]:
+    return [*_starter(given, names), *_request(given), *_plan(given)]
+
+
+def _starter(given: Conditions, names: Mapping[UUID, str]) -> list[str]:
+    parts: list[str] = []
+    if given.roles:
+        parts.append(f"{_or([ROLES[role] for role in given.roles])} starts the run")
+    if given.member_ids:
+        parts.append(f"{_or(_names(given.member_ids, names))} starts the run")
+    if given.key_ids:
+        parts.append(f"the API key is {_or(_names(given.key_ids, names))}")
+    return parts
+
+
+def _request(given: Conditions) -> list[str]:
+    parts: list[str] = []
+    if given.tiers:
+        parts.append(f"the tier is {_or(given.tiers)}")
+    if given.sources:
+        parts.append(f"it comes from {_or([SOURCES[s] for s in given.sources])}")
+    if given.words:
+        parts.append(f"the prompt contains {_or(_quoted(given.words))}")
+    if given.hours is not None:
+        parts.append(_hours(given.hours))
+    return parts
+
+
+def _plan(given: Conditions) -> list[str]:
+    parts: list[str] = []
+    if given.steps_over is not None:
+        parts.append(f"the plan has more than {given.steps_over} steps")
+    if given.plan_tags:
+        tags = _or(_quoted(given.plan_tags))
+        parts.append(f"the plan uses a worker tagged {tags}")
+    if given.cost_over_usd is not None:
+        amount = usd_text(int(given.cost_over_usd * MICROS))
+        parts.append(f"the plan may cost more than ${amount}")
+    return parts
+
+
+def _effect(effect: Effect) -> str:
+    match effect.kind:
+        case "allow":
+            return "allow it, and skip the rules below"
+        case "deny":
+            return "deny it"
+        case "only_workers":
+            return f"use only workers tagged {_or(_quoted(effect.tags))}"
+        case "no_workers":
+            return f"use no worker tagged {_or(_quoted(effect.tags))}"
+        case "no_conductor":
+            return "do not ask the conductor; the fallback worker answers alone"
+        case "limit":
+            return f"allow at most {_and(_limits(effect))}"
+
+
+def _limits(effect: Limit) -> list[str]:
+    given = effect.limits()
+    cost = given.pop("max_cost_micros", None)
+    words = [LIMITS[name].format(f"{most:,}") for name, most in given.items()]
+    return words if cost is None else [*words, f"${usd_text(cost)}"]
+
+
+def _hours(hours: Hours) -> str:
+    days = "" if set(hours.days) == set(DAYS) else f" on {_or(_days(hours))}"
+    return f"it is {hours.begin} to {hours.end}{days} ({hours.time_zone})"
+
+
+def _days(hours: Hours) -> list[str]:
+    return [DAY_NAMES[day] for day in DAYS if day in hours.days]
+
+
+def _names(ids: Sequence[UUID], names: Mapping[UUID, str]) -> list[str]:
+    return [names.get(each, "someone who has left") for each in ids]
+
+
+def _quoted(words: Sequence[str]) -> list[str]:
+    return [f"“{word}”" for word in words]
+
+
+def _or(words: Sequence[str]) -> str:
+    return _joined(words, "or")
+
+
+def _and(words: Sequence[str]) -> str:
+    return _joined(words, "and")
+
+
+def _joined(words: Sequence[str], by: str) -> str:
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {by} {words[-1]}"

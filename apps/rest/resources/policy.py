@@ -1,0 +1,182 @@
+"""The team's policy: the rules that every run must pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.rights import MANAGE_POLICY, READ_POLICY
+from apps.governance.models import PolicyVersion
+from apps.governance.selectors import (
+    access_policy_version,
+    policy_newest,
+    policy_versions,
+)
+from apps.governance.services import policy_replace
+from apps.rest.fields import Input, Output, Time
+from apps.rest.schema import operation
+from apps.rest.version_tags import IF_MATCH, etag_of, expected_version
+from apps.rest.views import RestView
+
+TAG = "Policy"
+ETAG = OpenApiParameter(
+    "ETag",
+    str,
+    OpenApiParameter.HEADER,
+    response=[200],
+    description='The policy\'s version, like `"3"`; `"0"` before the first rule.',
+)
+RULES: list[dict[str, Any]] = [
+    {
+        "name": "Admins may",
+        "conditions": {"roles": ["owner", "admin"]},
+        "effect": {"kind": "allow"},
+    },
+    {
+        "name": "Falcon stays in the EU",
+        "conditions": {"words": ["Project Falcon"]},
+        "effect": {"kind": "only_workers", "tags": ["eu"]},
+    },
+    {
+        "name": "Dear plans",
+        "mode": "shadow",
+        "conditions": {"cost_over_usd": "0.5"},
+        "effect": {"kind": "deny"},
+    },
+]
+EXAMPLE: dict[str, Any] = {
+    "version": 3,
+    "updated_at": "2026-11-21T15:53:16.000000Z",
+    "updated_by": "Alice",
+    "rules": RULES,
+}
+NEVER: dict[str, Any] = {
+    "version": 0,
+    "updated_at": None,
+    "updated_by": None,
+    "rules": [],
+}
+RULES_HELP = (
+    "In the order in which they are checked. Each has a `name`, `conditions` that must "
+    "all hold, an `effect` (`kind` is allow, deny, only_workers, no_workers, "
+    "no_conductor or limit) and a `mode` (enforce, shadow or off). See "
+    "docs/governance.md."
+)
+
+
+class PolicyInput(Input):
+    """All rules of the policy."""
+
+    rules = serializers.ListField(child=serializers.DictField(), help_text=RULES_HELP)
+
+
+class PolicyOutput(Output):
+    """The rules in force."""
+
+    version = serializers.IntegerField(help_text="0: there never was a rule.")
+    updated_at = Time(allow_null=True)
+    updated_by = serializers.CharField(allow_null=True)
+    rules = serializers.ListField(child=serializers.DictField(), help_text=RULES_HELP)
+
+
+class PolicyVersionOutput(Output):
+    """A version of the policy."""
+
+    version = serializers.IntegerField()
+    created_at = Time()
+    actor_name = serializers.CharField()
+
+
+class PolicyView(RestView):
+    """The rules in force."""
+
+    tag = TAG
+    rights = {"GET": READ_POLICY, "PUT": MANAGE_POLICY}
+
+    @operation(
+        "policy_get",
+        "Read the policy",
+        answer=PolicyOutput,
+        parameters=[ETAG],
+        example=EXAMPLE,
+    )
+    def get(self, request: Request) -> Response:
+        """Return the rules in force; the `ETag` is what a change must name."""
+        return self._answer()
+
+    @operation(
+        "policy_replace",
+        "Replace the policy",
+        body=PolicyInput,
+        answer=PolicyOutput,
+        parameters=[IF_MATCH, ETAG],
+        errors=(412, 428),
+        sent={"rules": RULES},
+        example=EXAMPLE,
+    )
+    def put(self, request: Request) -> Response:
+        """Put these rules in force for new runs and for the next step of others.
+
+        Equal rules make no new version. Only people may change the policy.
+        """
+        policy_replace(
+            team=self.principal.team,
+            values=self.read(PolicyInput),
+            actor=self.principal.actor,
+            expected_version=expected_version(request),
+        )
+        return self._answer()
+
+    def _answer(self) -> Response:
+        row = policy_newest(self.principal.team_id)
+        told = _told(row) if row else NEVER
+        response = Response(PolicyOutput(told).data)
+        response["ETag"] = etag_of(told["version"])
+        return response
+
+
+class PolicyVersions(RestView):
+    """What the policy was."""
+
+    tag = TAG
+    rights = {"GET": READ_POLICY}
+
+    @operation(
+        "policy_version_list",
+        "List the versions of the policy",
+        page_of=PolicyVersionOutput,
+    )
+    def get(self, request: Request) -> Response:
+        """Return the versions, newest first."""
+        return self.listed(policy_versions(self.principal.team_id), PolicyVersionOutput)
+
+
+class OnePolicyVersion(RestView):
+    """A version of the policy."""
+
+    tag = TAG
+    rights = {"GET": READ_POLICY}
+
+    @operation(
+        "policy_version_get",
+        "Read a version of the policy",
+        answer=PolicyOutput,
+        example=EXAMPLE,
+    )
+    def get(self, request: Request, version: int) -> Response:
+        """Return the rules of a version."""
+        row = access_policy_version(self.principal.team_id, version)
+        return Response(PolicyOutput(_told(row)).data)
+
+
+def _told(row: PolicyVersion) -> dict[str, Any]:
+    return {
+        "version": row.version,
+        "updated_at": row.created_at,
+        "updated_by": row.actor_name,
+        "rules": row.document.get("rules", []),
+    }
