@@ -6,6 +6,7 @@ A rule without conditions always applies. Pure: knows no database.
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
@@ -46,8 +47,20 @@ def _is_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        raise PydanticCustomError("zone", "is no known time zone") from None
+        raise PydanticCustomError("zone", "is not a known time zone") from None
     return name
+
+
+def _is_clock(text: str) -> str:
+    if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", text, re.ASCII):
+        raise PydanticCustomError("clock", "must be a time of the day, like 22:00")
+    return text
+
+
+def _some(texts: tuple[str, ...]) -> tuple[str, ...]:
+    if not texts:
+        raise PydanticCustomError("tags", "name at least one tag")
+    return texts
 
 
 ShortText = Annotated[
@@ -58,7 +71,8 @@ ShortText = Annotated[
 Texts = Annotated[tuple[ShortText, ...], Field(max_length=MAX_ITEMS)]
 Ids = Annotated[tuple[UUID, ...], Field(max_length=MAX_ITEMS)]
 Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
-Clock = Annotated[str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
+Tags = Annotated[Texts, AfterValidator(_some)]
+Clock = Annotated[str, AfterValidator(_is_clock)]
 Amount = Annotated[
     Decimal,
     BeforeValidator(_exact_decimal),
@@ -121,14 +135,14 @@ class OnlyWorkers(InputPart):
     """Only workers with one of these tags may be used."""
 
     kind: Literal["only_workers"]
-    tags: Annotated[Texts, Field(min_length=1)]
+    tags: Tags
 
 
 class NoWorkers(InputPart):
     """No worker with one of these tags may be used."""
 
     kind: Literal["no_workers"]
-    tags: Annotated[Texts, Field(min_length=1)]
+    tags: Tags
 
 
 class NoConductor(InputPart):
