@@ -120,6 +120,7 @@ bench: $(VENV)/.installed-dev ## about five minutes on 2 cores
 	$(BIN)/python -m bench.engine
 	$(BIN)/python -m bench.gateway
 	$(BIN)/python -m bench.streams
+	$(BIN)/python -m bench.policy
 	$(BIN)/python -m bench.report
 
 .PHONY: bench-load bench-soak

@@ -71,6 +71,8 @@ def say(line: str) -> None:
 def _short(seen: Seen) -> str:
     if "per_s" in seen:
         return f"{seen['per_s']:.0f}/s, median {seen['median_ms']:.1f} ms"
+    if "plan_us" in seen:
+        return f"{seen['run_us']:.0f} µs, {seen['plan_us']:.0f} µs"
     return f"p99 {seen['delay_p99_ms']:.1f} ms, lag {seen['lag_p99_ms']:.1f} ms"
 
 

@@ -37,6 +37,7 @@ def main() -> None:
         _streams(),
         _ledger(),
         _lists(),
+        _policy(),
         load(),
         background(),
         fairness(),
@@ -210,6 +211,24 @@ def _lists() -> str:
         "the site does every minute. "
     )
     return section("Lists", about, rows, targets, found)
+
+
+def _policy() -> str:
+    found = kept("policy")
+    if found is None:
+        return ""
+    rows = [["Prompt, characters", "before the run", "for its plan"]]
+    rows += [
+        [f"{int(size):,}", f"{seen['run_us']:,.0f} µs", f"{seen['plan_us']:,.0f} µs"]
+        for size, seen in found["sizes"].items()
+    ]
+    about = (
+        f"A policy of {found['rules']} rules with conditions of all kinds, none of "
+        "which ends the check. The words of a prompt are looked for once. "
+    )
+    slowest = max(seen["plan_us"] for seen in found["sizes"].values()) / 1000
+    goal = target("a plan against 50 rules, slowest, ms", slowest, 1, at_most=True)
+    return section("Policy", about, rows, [goal], found)
 
 
 def _rates(seen: dict[str, Any]) -> tuple[str, str]:

@@ -7,6 +7,7 @@ under way meets a rule that was added meanwhile before its next call.
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -59,7 +60,7 @@ class PolicyGate:
         self._order = order
         self._resolved = resolved
         self._gates = gates
-        self._role: str | None = None
+        self._known: RunFacts | None = None
         self._plan: tuple[Plan, PlanFacts] | None = None
         self._last: Any = None
         """The newest decision, without its place."""
@@ -106,11 +107,17 @@ class PolicyGate:
         return PolicyDecided(stage, round, step, **values)
 
     async def _facts(self, document: PolicyDocument) -> RunFacts:
+        """Return the facts of the run; the role only if a rule needs it."""
+        if self._known is None:
+            self._known = self._facts_without_role()
+        if not self._known.role and any(r.conditions.roles for r in document.rules):
+            self._known = replace(self._known, role=await self._read_role())
+        return self._known
+
+    def _facts_without_role(self) -> RunFacts:
         order = self._order
-        if self._role is None and any(r.conditions.roles for r in document.rules):
-            self._role = await self._read_role()
         return RunFacts(
-            role=self._role or "",
+            role="",
             member_id=order.user_id,
             key_id=order.api_key_id,
             tier=self._resolved.tier,
