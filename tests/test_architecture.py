@@ -42,6 +42,7 @@ ALSO_OPEN = {
     "apps.pools.pool_file",  # pool files
     "apps.governance.policies.rules",  # what rules are made of
     "apps.governance.policies.sentences",  # rules in words
+    "apps.governance.policies.trial",  # a read with a report of its own
     "apps.runs.planning.cost_estimates",  # what a plan may cost
     "apps.runs.execution.executor",  # opened and closed by the process
     "apps.runs.admission",  # the way in for runs of every interface

@@ -64,6 +64,12 @@ def role_of(team_id: uuid.UUID, user_id: uuid.UUID) -> str:
     return rows.values_list("role", flat=True).first() or ""
 
 
+def roles_of(team_id: uuid.UUID) -> dict[uuid.UUID, str]:
+    """Return the role of each member of a team, by user id."""
+    rows = Membership.objects.for_team(team_id)
+    return dict(rows.values_list("user_id", "role"))
+
+
 def require_permission(role: str, permission: Permission) -> None:
     """Raise NotAllowed, in words for people, unless `role` has `permission`."""
     if not role_allows(role, permission):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 from statistics import median_low, quantiles
 
@@ -21,7 +21,13 @@ from apps.runs.execution.executor import is_resting
 from apps.runs.models import Run, RunState, Step
 from apps.runs.planning.cost_estimates import price_range
 from apps.runs.planning.model_resolver import parse_model, resolve
-from apps.runs.records.history import event_of, events_in, run_entries, run_events
+from apps.runs.records.history import (
+    event_of,
+    events_in,
+    read_entries,
+    run_entries,
+    run_events,
+)
 from apps.runs.records.run_params import order_of, params_of
 from apps.runs.records.run_view import RunView, fold
 from apps.runs.records.search import SEARCHED, run_list
@@ -41,6 +47,7 @@ __all__ = [
     "event_of",
     "events_in",
     "is_leader",
+    "newest_runs_recorded",
     "order_of",
     "record_of",
     "run_entries",
@@ -63,6 +70,8 @@ WATCHED = timedelta(days=1)
 NO_CALLS = WorkerCalls(0, 0, None)
 TOOL_CALLS = "tool_calls"
 """How an answer ends that wants tools called."""
+RUNS_AT_ONCE = 25
+"""Runs whose entries are read together."""
 WATCHED_RUNS = 1_000
 """The latest runs whose steps say how workers fare; bounds the reading."""
 
@@ -76,6 +85,18 @@ def access_run(*, team_id: uuid.UUID, run_id: uuid.UUID) -> Run:
             f"there is no run {str(run_id)!r} in this team; it may belong to another "
             "of your teams"
         ) from None
+
+
+def newest_runs_recorded(
+    team_id: uuid.UUID, limit: int
+) -> Iterator[tuple[Run, list[ev.Event]]]:
+    """Yield a team's newest runs with their events, a few runs at a time."""
+    runs = list(Run.objects.for_team(team_id).order_by("-id")[:limit])
+    for start in range(0, len(runs), RUNS_AT_ONCE):
+        some = runs[start : start + RUNS_AT_ONCE]
+        entries = read_entries(some)
+        for run in some:
+            yield run, [each.event for each in events_in(entries[run.id])]
 
 
 def run_is_over(team_id: uuid.UUID, run_id: uuid.UUID) -> bool:

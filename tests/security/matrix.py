@@ -149,6 +149,7 @@ MATRIX = {
     "rest:budget": managed(P.MANAGE_BUDGETS, P.READ_TEAM),
     "rest:usage": TEAM,
     "rest:policy": managed(P.MANAGE_POLICY, P.READ_TEAM),
+    "rest:policy_trial": Access(write=P.MANAGE_POLICY),
     "rest:policy_versions": TEAM,
     "rest:policy_version": TEAM,
     "rest:retention": managed(P.MANAGE_TEAM, P.READ_TEAM),

@@ -28,9 +28,11 @@ from apps.console.layout import (
     try_change,
 )
 from apps.core.errors import NotFound
+from apps.core.input_parts import values_read
 from apps.governance.models import PolicyVersion
 from apps.governance.policies.rules import PolicyDocument, Rule
 from apps.governance.policies.sentences import sentence
+from apps.governance.policies.trial import TRIED_RUNS, policy_trial
 from apps.governance.selectors import (
     access_policy_version,
     policy_newest,
@@ -41,6 +43,8 @@ from apps.pools.selectors import worker_list
 from apps.web.team_access import TeamRequest, team_view
 
 TAB = "policy"
+COUNTED = ("denied", "changed", "unknown")
+"""Outcomes of a trial that the page counts."""
 VERSIONS_SHOWN = 50
 """The REST API has them all."""
 
@@ -159,12 +163,19 @@ def _rule_page(request: TeamRequest, place: int | None) -> HttpResponseBase:
     if place is not None:
         initial |= rule_initial(_at(rules, place))
     form = _form(request, initial)
-    if form.is_valid() and _save(request, form, rules, place):
+    trial = None
+    if form.is_valid() and "try" in request.POST:
+        values = {"rules": _with_rule(rules, place, form.values)}
+        document = values_read(PolicyDocument, values)
+        trial = policy_trial(request.team.id, document, limit=TRIED_RUNS)
+    elif form.is_valid() and _save(request, form, rules, place):
         messages.success(request, f"Rule “{form.cleaned_data['name']}” is saved.")
         return redirect("console:policy")
     context = {
         "title": "Add a rule" if place is None else f"Rule “{rules[place].name}”",
         "form": form,
+        "trial": trial,
+        **({name: trial.count(name) for name in COUNTED} if trial else {}),
         "back": reverse("console:policy"),
     }
     return console_page(request, "console/policy_rule.html", context, tab=TAB)
@@ -173,11 +184,7 @@ def _rule_page(request: TeamRequest, place: int | None) -> HttpResponseBase:
 def _save(
     request: TeamRequest, form: RuleForm, rules: Sequence[Rule], place: int | None
 ) -> PolicyVersion | None:
-    values = [rule.model_dump(mode="json") for rule in rules]
-    if place is None:
-        values.append(form.values)
-    else:
-        values[place] = form.values
+    values = _with_rule(rules, place, form.values)
     return try_change(
         form,
         lambda: policy_replace(
@@ -187,6 +194,16 @@ def _save(
             expected_version=form.cleaned_data["version"],
         ),
     )
+
+
+def _with_rule(
+    rules: Sequence[Rule], place: int | None, rule: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Return the rules with one more, or another one at `place`."""
+    values = [each.model_dump(mode="json") for each in rules]
+    at = len(values) if place is None else place
+    values[at : at + 1] = [rule]
+    return values
 
 
 def _form(request: TeamRequest, initial: dict[str, Any]) -> RuleForm:

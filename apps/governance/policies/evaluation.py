@@ -149,7 +149,7 @@ def _deny_in_doubt(rule: Rule, exc: Exception, outcome: PolicyOutcome) -> None:
     why = str(exc) if isinstance(exc, CannotBeChecked) else type(exc).__name__
     outcome.rules.append(rule.name)
     outcome.is_denied = True
-    outcome.reasons.append(f"rule {rule.name!r} could not be checked ({why})")
+    outcome.reasons.append(f"Rule {rule.name!r} could not be checked ({why})")
 
 
 def _take_away(rule: Rule, facts: RunFacts, outcome: PolicyOutcome) -> None:
@@ -163,7 +163,7 @@ def _take_away(rule: Rule, facts: RunFacts, outcome: PolicyOutcome) -> None:
             _lower(outcome.limits, WITHOUT_CONDUCTOR)
         case "limit":
             _lower(outcome.limits, effect.limits())
-    outcome.reasons.append(f"rule {rule.name!r} {_words(effect)}")
+    outcome.reasons.append(f"Rule {rule.name!r} {_words(effect)}")
 
 
 def _refused(effect: Effect, facts: RunFacts) -> set[str]:

@@ -166,5 +166,5 @@ def _values(outcome: PolicyOutcome, policy: PolicyInForce) -> dict[str, Any]:
         "shadow_rules": tuple(f"{POLICY}: {name}" for name in outcome.shadow_rules),
         "refused_workers": tuple(sorted(outcome.refused_workers)),
         "limits": outcome.limits,
-        "reason": reason and f"the team's policy, version {policy.version}: {reason}",
+        "reason": reason and f"{reason} (team policy, version {policy.version})",
     }
