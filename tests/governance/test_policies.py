@@ -278,7 +278,7 @@ def test_rules_are_tried_on_recorded_runs_and_change_nothing(site: Site) -> None
     assert (found["tried"], found["denied"], found["changed"]) == (2, 1, 0)
     (run,) = found["runs"]
     assert run["title"] == PROMPT
-    assert run["reason"] == "Rule 'No Falcon' denies it"
+    assert run["reason"] == "Rule 'No Falcon' says: deny it"
     assert tried(site, {**DENY_FALCON, "mode": "off"})["runs"] == []
     assert tried(site, DENY_FALCON, runs=1)["tried"] == 1
     assert Entry.objects.for_team(site.cast.team.id).count() == before

@@ -25,6 +25,7 @@ from apps.governance.policies.rules import (
     PolicyDocument,
     Rule,
 )
+from apps.governance.policies.sentences import effect_words
 
 logger = logging.getLogger(__name__)
 WITHOUT_CONDUCTOR = {"max_plan_attempts": 0, "max_replans": 0, "max_rounds": 1}
@@ -163,7 +164,7 @@ def _take_away(rule: Rule, facts: RunFacts, outcome: PolicyOutcome) -> None:
             _lower(outcome.limits, WITHOUT_CONDUCTOR)
         case "limit":
             _lower(outcome.limits, effect.limits())
-    outcome.reasons.append(f"Rule {rule.name!r} {_words(effect)}")
+    outcome.reasons.append(f"Rule {rule.name!r} says: {effect_words(effect)}")
 
 
 def _refused(effect: Effect, facts: RunFacts) -> set[str]:
@@ -184,27 +185,6 @@ def _refused(effect: Effect, facts: RunFacts) -> set[str]:
 def _lower(limits: dict[str, int], given: Mapping[str, int]) -> None:
     for name, most in given.items():
         limits[name] = min(most, limits.get(name, most))
-
-
-def _words(effect: Effect) -> str:
-    match effect.kind:
-        case "deny":
-            return "denies it"
-        case "only_workers":
-            return f"allows only workers tagged {_either(effect.tags)}"
-        case "no_workers":
-            return f"allows no worker tagged {_either(effect.tags)}"
-        case "no_conductor":
-            return "does not allow the conductor"
-        case "limit":
-            limits = effect.limits().items()
-            return "limits it to " + ", ".join(f"{n} {most}" for n, most in limits)
-        case _:
-            return "allows it"
-
-
-def _either(tags: tuple[str, ...]) -> str:
-    return " or ".join(repr(tag) for tag in tags)
 
 
 # --- conditions ----------------------------------------------------------------------

@@ -43,7 +43,7 @@ LIMITS = {
 def sentence(rule: Rule, names: Mapping[UUID, str]) -> str:
     """Return a rule as one sentence; `names` are of members and keys, by id."""
     parts = _conditions(rule.conditions, names)
-    effect = _effect(rule.effect)
+    effect = effect_words(rule.effect)
     if not parts:
         return f"For every run: {effect}."
     return f"If {_and(parts)}: {effect}."
@@ -90,7 +90,8 @@ def _plan(given: Conditions) -> list[str]:
     return parts
 
 
-def _effect(effect: Effect) -> str:
+def effect_words(effect: Effect) -> str:
+    """Return what an effect does, as a request: "deny it"."""
     match effect.kind:
         case "allow":
             return "allow it, and skip the rules below"

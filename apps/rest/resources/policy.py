@@ -78,7 +78,7 @@ TRIAL: dict[str, Any] = {
             "title": "What does Project Falcon cost?",
             "created_at": "2026-11-21T15:53:16.000000Z",
             "outcome": "denied",
-            "reason": "Rule 'No Falcon' denies it",
+            "reason": "Rule 'No Falcon' says: deny it",
         }
     ],
 }
