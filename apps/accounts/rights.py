@@ -26,6 +26,8 @@ ANY_KEY = tuple(Scope)
 READ_RUNS = Right(Permission.READ_RUNS, (Scope.READ,))
 READ_ENTRIES = Right(Permission.READ_RUNS, (Scope.READ, Scope.AUDIT_READ))
 RUN = Right(Permission.RUN, (Scope.RUN,))
+RATE = Right(Permission.READ_RUNS, (Scope.RUN,))
+"""Give feedback on a run."""
 DIRECT = Right(Permission.RUN, (Scope.DIRECT,))
 """Needed besides RUN to call one worker without a plan."""
 READ_TEAM = Right(Permission.READ_TEAM, ANY_KEY)

@@ -15,6 +15,7 @@ from apps.core.scoping import TeamQuerySet
 from apps.governance.types import MAX_DAYS, MIN_DAYS
 
 REASON_LENGTH = 500
+COMMENT_LENGTH = 2_000
 
 
 class Retention(models.Model):
@@ -92,3 +93,40 @@ class PolicyVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.team_id} version {self.version}"
+
+
+class Rating(models.TextChoices):
+    """What somebody thinks of an answer."""
+
+    UP = "up", "Good"
+    DOWN = "down", "Bad"
+
+
+class RunFeedback(models.Model):
+    """One actor's rating of a run's answer. Its entry holds the comment."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+")
+    run_id = models.UUIDField(db_index=True)
+    actor_type = models.CharField(max_length=20)
+    actor_id = models.CharField(max_length=64)
+    actor_name = models.CharField(max_length=200)
+    """As the ledger names them."""
+    rating = models.CharField(max_length=4, choices=Rating.choices)
+    entry_seq = models.BigIntegerField()
+    """The place of its newest entry in the team's chain."""
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = TeamQuerySet["RunFeedback"].as_manager()
+
+    class Meta:
+        ordering = ("-updated_at", "-id")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run_id", "actor_type", "actor_id"],
+                name="one_rating_for_each_actor",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.actor_name}: {self.rating}"

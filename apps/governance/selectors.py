@@ -1,4 +1,4 @@
-"""Reads of a team's retention, legal holds and policy."""
+"""Reads of a team's retention, legal holds, policy and feedback."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from apps.audit.selectors import entry_recorded_at
+from apps.audit.selectors import entry_list, entry_recorded_at
 from apps.core.errors import NotFound
 from apps.core.ttl_cache import TtlCache
-from apps.governance.models import LegalHold, PolicyVersion, Retention
+from apps.governance.models import LegalHold, PolicyVersion, Retention, RunFeedback
 from apps.governance.policies.rules import PolicyDocument
-from apps.governance.types import Held, PolicyInForce, RetentionStatus
+from apps.governance.types import Feedback, Held, PolicyInForce, RetentionStatus
 
+FEEDBACK_SHOWN = 50
+"""Ratings of one run that are read."""
 _policies: TtlCache[uuid.UUID, PolicyInForce] = TtlCache()
 """The policies in force, by team."""
 
@@ -116,3 +118,20 @@ def policy_in_force(team_id: uuid.UUID) -> PolicyInForce:
 def policies_forget(team_id: uuid.UUID) -> None:
     """Forget what this process remembers of a team's policy, after a change."""
     _policies.drop(lambda key, _: key == team_id)
+
+
+# --- feedback ------------------------------------------------------------------------
+
+
+def feedback_list(team_id: uuid.UUID, run_id: uuid.UUID) -> list[Feedback]:
+    """Return the ratings of a run with their comments, newest first."""
+    rows = list(RunFeedback.objects.for_team(team_id).filter(run_id=run_id))
+    return [_with_comment(row) for row in rows[:FEEDBACK_SHOWN]]
+
+
+def _with_comment(row: RunFeedback) -> Feedback:
+    entries = entry_list(
+        row.team_id, subject_id=row.run_id, after_seq=row.entry_seq - 1, limit=1
+    )
+    comment = entries[0].bodies.get("comment", "") if entries else ""
+    return Feedback(row.rating, comment, row.actor_id, row.actor_name, row.updated_at)

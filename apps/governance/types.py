@@ -61,3 +61,16 @@ class PolicyInForce:
     version: int
     """0: the team never had a rule."""
     document: PolicyDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """One actor's rating of a run."""
+
+    rating: str
+    """up or down."""
+    comment: str | None
+    """Empty: there is none. None: it has been erased."""
+    actor_id: str
+    actor_name: str
+    updated_at: datetime

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.playground import part_views, views
+from apps.playground import feedback_view, part_views, views
 
 app_name = "playground"
 urlpatterns = [
@@ -15,6 +15,11 @@ urlpatterns = [
     path("runs/<uuid:run_id>/", views.run_detail, name="run_detail"),
     path("runs/<uuid:run_id>/body/", views.run_body, name="run_body"),
     path("runs/<uuid:run_id>/cancel/", views.run_cancel_view, name="run_cancel"),
+    path(
+        "runs/<uuid:run_id>/feedback/",
+        feedback_view.run_feedback,
+        name="run_feedback",
+    ),
     path("runs/<uuid:run_id>/rerun/", views.run_rerun_view, name="run_rerun"),
     path("runs/<uuid:run_id>/compare/", views.run_compare, name="run_compare"),
     path("runs/<uuid:run_id>/verify/", views.run_verify, name="run_verify"),

@@ -24,7 +24,7 @@ from apps.audit.rows import verify_rows
 from apps.audit.verify import verify_subject
 from apps.budgets.rate_limits import Admission
 from apps.core.errors import InvalidInput, NotFound
-from apps.governance.selectors import holds_of_run
+from apps.governance.selectors import feedback_list, holds_of_run
 from apps.playground.choices import (
     DirectChoice,
     PoolChoice,
@@ -178,10 +178,15 @@ def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     run = access_run(team_id=request.team.id, run_id=run_id)
     entries = run_entries(run)
     body = compose(run.id, events_in(entries), timezone.now())
+    feedback = feedback_list(request.team.id, run.id)
+    own = (each for each in feedback if each.actor_id == request.actor.id)
     context = {
         "section": "runs",
         "run": run,
         "body": body,
+        "feedback": feedback,
+        "own_feedback": next(own, None),
+        "may_rate": body.story.is_over,
         "is_detail": True,
         "entries": entry_rows(request.team.id, entries),
         "workers": _workers(request, body),

@@ -9,6 +9,7 @@ from apps.rest.resources import (
     budgets,
     conductors,
     credentials,
+    feedback,
     invitations,
     keys,
     me,
@@ -100,6 +101,7 @@ urlpatterns: list[URLPattern] = [
         policy.OnePolicyVersion.as_view(),
         name="policy_version",
     ),
+    path("feedback/", feedback.CompletionFeedback.as_view(), name="feedback"),
     path("retention/", retention.RetentionView.as_view(), name="retention"),
     path("holds/", retention.Holds.as_view(), name="holds"),
     path("holds/<uuid:hold_id>/", retention.OneHold.as_view(), name="hold"),
@@ -114,6 +116,11 @@ urlpatterns: list[URLPattern] = [
     path("runs/<uuid:run_id>/", runs.OneRun.as_view(), name="run"),
     path("runs/<uuid:run_id>/entries/", runs.RunEntries.as_view(), name="run_entries"),
     path("runs/<uuid:run_id>/cancel/", runs.RunCancel.as_view(), name="run_cancel"),
+    path(
+        "runs/<uuid:run_id>/feedback/",
+        feedback.RunFeedbackView.as_view(),
+        name="run_feedback",
+    ),
     path("runs/<uuid:run_id>/rerun/", runs.RunRerun.as_view(), name="run_rerun"),
     re_path("", NoSuchAddress.as_view(), name="nothing"),
 ]

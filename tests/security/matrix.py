@@ -57,6 +57,7 @@ MATRIX = {
     "playground:run_rerun": RUN,
     "playground:run_verify": Access(write=P.READ_RUNS),
     "playground:run_export": RUNS,
+    "playground:run_feedback": Access(write=P.READ_RUNS),
     "playground:compare": RUNS,
     "playground:compare_body": RUNS,
     "playground:run_text": RUNS,
@@ -160,6 +161,8 @@ MATRIX = {
     "rest:run_estimate": Access(write=P.RUN),
     "rest:run": RUNS,
     "rest:run_entries": RUNS,
+    "rest:run_feedback": managed(P.READ_RUNS, P.READ_RUNS),
+    "rest:feedback": Access(write=P.READ_RUNS),
     "rest:run_cancel": RUN,
     "rest:run_rerun": RUN,
 }

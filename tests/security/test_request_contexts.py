@@ -37,6 +37,7 @@ SUBJECTS = {
     "budget",
     "conductor",
     "credential",
+    "feedback",
     "file",
     "invitation",
     "legal_hold",
@@ -205,9 +206,18 @@ def change_the_pool(walk: Walk, cast: Cast) -> None:
     walk.rest("DELETE", f"budgets/{budget['id']}/")
 
 
+def rate(walk: Walk, run_id: str) -> None:
+    """Rate a run once it has ended, and take the rating back."""
+    while walk.rest("GET", f"runs/{run_id}/")["state"] == "running":
+        pass
+    walk.rest("POST", f"runs/{run_id}/feedback/", {"rating": "up"})
+    walk.rest("DELETE", f"runs/{run_id}/feedback/")
+
+
 def run_and_stop(walk: Walk, cast: Cast) -> None:
     asked = {"model": "conductor-mini", "prompt": "What is 6 times 7?"}
     run = walk.rest("POST", "runs/", asked)
+    rate(walk, run["id"])
     walk.rest("POST", f"runs/{run['id']}/rerun/")
     walk.page(cast.bob, "/playground/runs/", tier="mini", prompt="Why?")
     walk.v1(

@@ -1,6 +1,7 @@
-"""Services of retention, legal holds and policies."""
+"""Services of retention, legal holds, policies and feedback."""
 
 from apps.governance.retention_job import retention_erase
+from apps.governance.services.feedback import feedback_give, feedback_withdraw
 from apps.governance.services.policies import policy_replace
 from apps.governance.services.retention import (
     GRACE,
@@ -13,6 +14,8 @@ from apps.governance.services.retention import (
 
 __all__ = [
     "GRACE",
+    "feedback_give",
+    "feedback_withdraw",
     "hold_place",
     "hold_release",
     "holds_lock",

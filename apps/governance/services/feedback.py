@@ -1,0 +1,94 @@
+"""Records what people and programs think of an answer: a rating, with or without words.
+
+A comment is a body of its ledger entry, so it is erased with the run's content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+
+from apps.audit.services import entries_append
+from apps.audit.types import Actor, Batch, EntryDraft
+from apps.core.errors import Conflict, NotFound
+from apps.core.scoping import TeamQuerySet
+from apps.core.validation import clean_choice, clean_fields
+from apps.governance.models import COMMENT_LENGTH, Rating, RunFeedback
+from apps.runs.models import Run, RunState
+
+
+@transaction.atomic
+def feedback_give(
+    *, run: Run, rating: Any, actor: Actor, comment: Any = ""
+) -> RunFeedback:
+    """Record a rating of a run's answer; one that the actor gave before is replaced.
+
+    Raises: InvalidFields; Conflict if the run is in progress.
+    """
+    cleaned = clean_fields(
+        {"rating": rating, "comment": comment},
+        {
+            "rating": lambda value: clean_choice(value, Rating.values, "rating"),
+            "comment": _clean_comment,
+        },
+    )
+    if run.state == RunState.RUNNING:
+        raise Conflict("the run is in progress; rate it when it has ended")
+    # First the row, then the head of the chain, as all that append do.
+    row, is_new = _rows(run, actor).get_or_create(
+        run_id=run.id,
+        actor_type=actor.type,
+        actor_id=actor.id,
+        defaults={"team_id": run.team_id, "entry_seq": 0},
+    )
+    facts = {
+        "rating": cleaned["rating"],
+        "previous_rating": None if is_new else row.rating,
+    }
+    texts = {"comment": cleaned["comment"]} if cleaned["comment"] else {}
+    row.rating, row.actor_name = cleaned["rating"], actor.display[:200]
+    row.entry_seq = _record(run, "feedback.recorded", actor, facts, texts)
+    row.save()
+    return row
+
+
+@transaction.atomic
+def feedback_withdraw(*, run: Run, actor: Actor) -> None:
+    """Take back the actor's rating. Raises: NotFound if there is none."""
+    row = _rows(run, actor).first()
+    if row is None:
+        raise NotFound("you have not rated this run")
+    row.delete()
+    _record(run, "feedback.removed", actor, {"previous_rating": row.rating}, {})
+
+
+def _rows(run: Run, actor: Actor) -> TeamQuerySet[RunFeedback]:
+    """Return the actor's rating of a run, locked when it is read."""
+    rows = RunFeedback.objects.for_team(run.team_id).select_for_update()
+    return rows.filter(run_id=run.id, actor_type=actor.type, actor_id=actor.id)
+
+
+def _clean_comment(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a comment is text")
+    text = value.replace("\r\n", "\n").strip()
+    if len(text) > COMMENT_LENGTH:
+        raise ValueError(f"a comment has at most {COMMENT_LENGTH:,} characters")
+    if not all(c.isprintable() or c in "\n\t" for c in text):
+        raise ValueError("a comment holds no control characters")
+    return text
+
+
+def _record(
+    run: Run,
+    action: str,
+    actor: Actor,
+    facts: Mapping[str, Any],
+    texts: Mapping[str, str],
+) -> int:
+    """Append the entry; return its place in the chain."""
+    draft = EntryDraft(action, "run", run.id, actor, facts, texts)
+    (seq,) = entries_append(batch=Batch(run.team_id, (draft,)))
+    return seq

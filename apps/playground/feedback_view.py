@@ -1,0 +1,44 @@
+"""Feedback on a run from its page."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.contrib import messages
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.accounts.rights import RATE
+from apps.core.errors import Conflict, InvalidInput, NotFound
+from apps.governance.services import feedback_give, feedback_withdraw
+from apps.runs.models import Run
+from apps.runs.selectors import access_run
+from apps.web.team_access import TeamRequest, team_view
+
+
+@require_POST
+@team_view
+def run_feedback(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
+    """Rate the answer of a run; with `withdraw` in the body take the rating back."""
+    request.principal.require(RATE)
+    run = access_run(team_id=request.team.id, run_id=run_id)
+    try:
+        messages.success(request, _change(request, run))
+    except (InvalidInput, Conflict, NotFound) as error:
+        messages.error(request, error.message[:1].upper() + error.message[1:])
+    return redirect("playground:run_detail", run.id)
+
+
+def _change(request: TeamRequest, run: Run) -> str:
+    """Make the change; return what was done."""
+    if "withdraw" in request.POST:
+        feedback_withdraw(run=run, actor=request.actor)
+        return "Your rating is taken back."
+    feedback_give(
+        run=run,
+        rating=request.POST.get("rating", ""),
+        comment=request.POST.get("comment", ""),
+        actor=request.actor,
+    )
+    return "Thank you: your rating is recorded."
