@@ -154,6 +154,7 @@ class Permission(models.TextChoices):
     READ_AUDIT = "read_audit", "Read the ledger"
     MANAGE_HOLDS = "manage_holds", "Place and release legal holds"
     MANAGE_POLICY = "manage_policy", "Change the policy that runs must pass"
+    STOP_RUNS = "stop_runs", "Stop all runs of the team"
     MANAGE_TEAM = (
         "manage_team",
         "Rename and delete the team, set its retention period",

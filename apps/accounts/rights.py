@@ -32,6 +32,7 @@ DIRECT = Right(Permission.RUN, (Scope.DIRECT,))
 """Needed besides RUN to call one worker without a plan."""
 READ_TEAM = Right(Permission.READ_TEAM, ANY_KEY)
 SET_RATES = Right(Permission.MANAGE_BUDGETS, (Scope.BUDGETS_WRITE,))
+STOP_RUNS = Right(Permission.STOP_RUNS)
 MANAGE_TEAM = Right(Permission.MANAGE_TEAM)
 READ_POLICY = Right(Permission.READ_TEAM, (Scope.AUDIT_READ,))
 MANAGE_POLICY = Right(Permission.MANAGE_POLICY)

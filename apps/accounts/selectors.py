@@ -43,6 +43,7 @@ _MANAGING = {
     Permission.READ_AUDIT,
     Permission.MANAGE_HOLDS,
     Permission.MANAGE_POLICY,
+    Permission.STOP_RUNS,
 }
 _PERMISSIONS: Mapping[str, Set[Permission]] = {
     Role.OWNER: set(Permission),

@@ -11,6 +11,7 @@ from apps.console.views import (
     members,
     policy,
     retention,
+    suspension,
     team,
     usage,
 )
@@ -21,6 +22,8 @@ urlpatterns = [
     path("team/rename/", team.team_rename, name="team_rename"),
     path("team/rates/", team.team_rates, name="team_rates"),
     path("team/delete/", team.team_delete_page, name="team_delete"),
+    path("team/stop/", suspension.runs_suspend_page, name="runs_suspend"),
+    path("team/allow/", suspension.runs_allow_view, name="runs_allow"),
     path("team/leave/", members.team_leave, name="team_leave"),
     path("members/", members.member_list_page, name="member_list"),
     path(

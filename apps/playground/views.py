@@ -54,6 +54,7 @@ from apps.runs.selectors import (
     run_events,
     run_list,
     run_record,
+    suspension_of,
 )
 from apps.runs.services import run_cancel, run_rerun, run_start_blocking
 from apps.runs.types import RunOrder
@@ -87,6 +88,7 @@ def index(request: TeamRequest) -> HttpResponseBase:
     context = {
         "section": "playground",
         "pools": pools,
+        "suspension": suspension_of(request.team.id),
         "chosen": _settings_of(source.story if source else RunView(), pools),
         "samples": samples,
         "languages": ("curl", "python", "javascript"),

@@ -26,3 +26,10 @@ class HistoryUnreadable(ConductorError):
 
 class IdempotencyKeyLost(Overloaded):
     """The key stands for another run by now, so this one never gets on record."""
+
+
+class RunsSuspended(ConductorError):
+    """All runs of the team, or of the site, are stopped until a person allows them."""
+
+    code = "runs_suspended"
+    http_status = 403

@@ -11,9 +11,11 @@ from django.conf import settings
 from django.db import models
 
 from apps.accounts.models import ApiKey, Team
+from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
 from apps.runs.querysets import IdempotencyKeys
 
+SUSPENSION_REASON_LENGTH = 200
 TITLE_CHARACTERS = 120
 """How much of the prompt a list shows."""
 
@@ -292,3 +294,37 @@ class IdempotencyKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key} {self.run_id}"
+
+
+class Suspension(models.Model):
+    """An order that no run of a team may start, and that those in progress end."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, null=True, related_name="+")
+    """NULL: the whole site."""
+    reason = models.CharField(max_length=SUSPENSION_REASON_LENGTH)
+    actor_type = models.CharField(max_length=16)
+    actor_id = models.CharField(max_length=64)
+    actor_name = models.CharField(max_length=200)
+    placed_at = models.DateTimeField(auto_now_add=True)
+    lifted_at = models.DateTimeField(null=True)
+    """NULL: it is in force."""
+
+    objects = TeamQuerySet["Suspension"].as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team"],
+                condition=models.Q(lifted_at=None),
+                name="one_suspension_in_force",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.scope} {self.reason}"
+
+    @property
+    def scope(self) -> str:
+        """Return what it stops: team or site."""
+        return "site" if self.team_id is None else "team"

@@ -26,6 +26,7 @@ from apps.core.errors import InvalidInput, NotFound, Overloaded
 from apps.engine import events as ev
 from apps.runs.admission import ordered_by
 from apps.runs.coordination.cancel_requests import cancel_await, cancel_request
+from apps.runs.coordination.suspensions import runs_allow, runs_suspend
 from apps.runs.execution.executor import Executor, find_run, get_executor, stop_run
 from apps.runs.execution.idempotency_keys import idempotency_claim, idempotency_release
 from apps.runs.models import Run, Source
@@ -46,6 +47,8 @@ __all__ = [
     "run_start_blocking",
     "run_start_detached",
     "run_texts_erase",
+    "runs_allow",
+    "runs_suspend",
     "usage_report",
 ]
 logger = logging.getLogger(__name__)

@@ -66,6 +66,8 @@ MATRIX = {
     # --- console: people ---
     "console:team": TEAM,
     "console:team_rename": Access(write=P.MANAGE_TEAM),
+    "console:runs_suspend": managed(P.STOP_RUNS),
+    "console:runs_allow": Access(write=P.STOP_RUNS),
     "console:team_rates": Access(write=P.MANAGE_BUDGETS),
     "console:team_delete": managed(P.MANAGE_TEAM),
     "console:team_leave": managed(P.READ_TEAM),
@@ -122,6 +124,7 @@ MATRIX = {
     # --- REST ---
     "rest:my_membership": Access(write=P.READ_TEAM),
     "rest:team": managed(P.MANAGE_TEAM, P.READ_TEAM),
+    "rest:suspension": managed(P.STOP_RUNS, P.READ_TEAM),
     "rest:members": TEAM,
     "rest:member": managed(P.MANAGE_MEMBERS, P.READ_TEAM),
     "rest:invitations": managed(P.MANAGE_MEMBERS),

@@ -149,6 +149,8 @@ def change_the_team(walk: Walk, cast: Cast) -> None:
         team=cast.team, email=invited.email, role="member", actor=ACTOR
     )
     walk.page(invited, f"/invitations/{token}/")
+    walk.rest("POST", "team/suspension/", {"reason": "A drill"})
+    walk.rest("DELETE", "team/suspension/")
     new = walk.rest("POST", "invitations/", {"email": "dan@example.org"})
     walk.rest("POST", f"invitations/{new['id']}/resend/")
     walk.rest("DELETE", f"invitations/{new['id']}/")

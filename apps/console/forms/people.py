@@ -10,6 +10,7 @@ from django import forms
 from apps.accounts.models import Role
 from apps.console.forms import numbers
 from apps.console.forms.base import ConsoleForm
+from apps.runs.models import SUSPENSION_REASON_LENGTH
 
 ROLE_WORDS = {
     Role.OWNER: "everything, other owners and the team itself included",
@@ -57,6 +58,17 @@ class ConfirmationForm(ConsoleForm):
     def __init__(self, data: Any, slug: str) -> None:
         super().__init__(data)
         self.fields["confirmation"].label = f"Type {slug} to confirm"
+
+
+class SuspensionForm(ConsoleForm):
+    """Why all runs are stopped."""
+
+    reason = forms.CharField(
+        label="Reason",
+        max_length=SUSPENSION_REASON_LENGTH,
+        help_text="Shown to everyone who tries to start a run, and recorded.",
+        error_messages={"required": "Write why the runs are stopped."},
+    )
 
 
 class RoleForm(ConsoleForm):

@@ -25,6 +25,7 @@ from apps.console.forms.people import (
 )
 from apps.console.layout import console_page, posted, require, try_change
 from apps.core.errors import NotAllowed
+from apps.runs.selectors import suspension_of
 from apps.web.request_context import context_of
 from apps.web.team_access import SESSION_TEAM, TeamRequest, chosen_team, team_view
 
@@ -68,6 +69,7 @@ def team_page(request: TeamRequest) -> HttpResponseBase:
     context = {
         "role_words": ROLE_WORDS[Role(request.membership.role)],
         "may_create": may_create_team(request.user),
+        "suspension": suspension_of(request.team.id),
     }
     return console_page(request, "console/team.html", context, tab="team")
 

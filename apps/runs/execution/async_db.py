@@ -30,6 +30,7 @@ from apps.runs.coordination.leases import (
     runs_claim,
     runs_owned,
 )
+from apps.runs.coordination.suspensions import suspensions_read
 from apps.runs.models import IdempotencyKey
 from apps.runs.usage.rollup_schedule import UsageWatch, usage_keep
 
@@ -101,6 +102,7 @@ claim_runs = _apart(runs_claim)
 owned_runs = _apart(runs_owned)
 take_deaths_back = _apart(deaths_take_back)
 take_stops = _apart(cancel_requests_take)
+read_suspensions = _apart(suspensions_read)
 # Nor must the sums of a large team cost anybody a page.
 _keep_usage = _apart(usage_keep)
 _usage_due = _apart(UsageWatch.due)

@@ -28,6 +28,7 @@ from apps.llm.http import HttpTransport, open_transport
 from apps.llm.vllm_metrics import read_load
 from apps.runs.coordination.cancel_requests import CancelRequest
 from apps.runs.coordination.leases import Ownership
+from apps.runs.coordination.suspensions import SuspensionBoard
 from apps.runs.execution.async_db import (
     idempotency_sweep,
     reservations_keep,
@@ -80,6 +81,7 @@ class Executor:
         self._tasks: set[asyncio.Task[None]] = set()
         self._shares = TeamShares()
         self._is_closing = False
+        self.suspensions = SuspensionBoard()
         self.broadcaster = Broadcaster(self.find)
         self.circuit_breakers = CircuitBreakers()
         self.latencies = LatencyStats()
@@ -132,6 +134,7 @@ class Executor:
         Raises: as `start`; LedgerUnavailable.
         """
         self._refuse_when_closing()
+        self.suspensions.require(order.team_id)
         order, resolved = await self._resolver.check(order)
         cost_cap = await self._budget_gate.allow(order, resolved)
         unowned = Ownership(None, 0)
@@ -152,6 +155,7 @@ class Executor:
         self, run: Run, order: RunOrder, history: Sequence[ev.Event]
     ) -> None:
         """Go on with a run after the events that are on record."""
+        self.suspensions.require(order.team_id)
         resolved = await self._resolver.resolve(order)
         created = history[0]
         assert isinstance(created, ev.RunCreated)
@@ -163,6 +167,12 @@ class Executor:
         """Cancel a run of this process, as another process requested."""
         if (execution := self._live.get(stop.run_id)) is not None:
             execution.cancel(stop.reason, by=stop.actor)
+
+    def stop_suspended(self) -> None:
+        """Cancel the runs of suspended teams that execute here."""
+        for execution in list(self._live.values()):
+            if found := self.suspensions.of(execution.order.team_id):
+                execution.cancel(found.message, by=found.actor)
 
     async def drop_all(self) -> None:
         """Stop executing, without a word on record: the runs are others' now."""
@@ -191,6 +201,7 @@ class Executor:
 
     def _refuse_when_full(self, team_id: uuid.UUID) -> None:
         self._refuse_when_closing()
+        self.suspensions.require(team_id)
         self._shares.require(team_id)
 
     def _begin(

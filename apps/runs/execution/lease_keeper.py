@@ -17,6 +17,7 @@ from django.db import DatabaseError, InterfaceError
 
 from apps.runs.coordination.cancel_requests import LOOK_S, CancelRequest
 from apps.runs.coordination.leases import RENEW_S, SWEEP_S
+from apps.runs.coordination.suspensions import SuspensionBoard
 from apps.runs.execution.async_db import (
     UsageKeeper,
     claim_runs,
@@ -25,6 +26,7 @@ from apps.runs.execution.async_db import (
     lease_renew,
     lease_reopen,
     owned_runs,
+    read_suspensions,
     sweep_leases,
     take_deaths_back,
     take_stops,
@@ -57,8 +59,17 @@ class RunHost(Protocol):
         """
         ...
 
+    @property
+    def suspensions(self) -> SuspensionBoard:
+        """Return what this process knows of suspensions."""
+        ...
+
     def stop(self, stop: CancelRequest) -> None:
         """Cancel a run."""
+        ...
+
+    def stop_suspended(self) -> None:
+        """Cancel the runs of suspended teams."""
         ...
 
     async def drop_all(self) -> None:
@@ -85,12 +96,14 @@ class LeaseKeeper:
     async def begin(self) -> None:
         """Take a lease and keep it. Raises: DatabaseError."""
         self.lease_id = await lease_open(self._kind)
+        self._host.suspensions.replace(await read_suspensions())
         self._tasks = [
             asyncio.create_task(_every(seconds, work))
             for seconds, work in (
                 (RENEW_S, self.renew),
                 (SWEEP_S, self.sweep),
                 (LOOK_S, self.look_for_stops),
+                (LOOK_S, self.look_for_suspensions),
                 (USAGE_S, self.keep_usage),
             )
         ]
@@ -165,6 +178,11 @@ class LeaseKeeper:
         if live:
             for stop in await take_stops(live):
                 self._host.stop(stop)
+
+    async def look_for_suspensions(self) -> None:
+        """Read what is suspended, and cancel the runs that are."""
+        self._host.suspensions.replace(await read_suspensions())
+        self._host.stop_suspended()
 
     async def keep_usage(self) -> None:
         """Sum up the usage of teams, if this process is the leader."""

@@ -1,0 +1,218 @@
+"""G9: a person can stop all runs of a team, and the operator those of the site."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from django.core.management import CommandError, call_command
+
+from apps.audit.selectors import entry_list
+from apps.core.errors import Conflict, InvalidFields
+from apps.engine import events as ev
+from apps.runs.coordination.suspensions import SuspensionBoard, suspensions_read
+from apps.runs.errors import RunsSuspended
+from apps.runs.execution.executor import get_executor
+from apps.runs.models import Run, Suspension
+from apps.runs.selectors import run_events
+from apps.runs.services import runs_allow, runs_suspend
+from tests.conftest import Cast, Site
+from tests.factories import ACTOR
+from tests.rest.conftest import Caller, actions, fault, member
+from tests.runs.starting import on_loop, order
+
+PROMPT = "What is 6 times 7?"
+REASON = "A key has leaked"
+STALLED = {"model": "worker/fault-stall", "prompt": PROMPT}
+
+
+def ask(site: Site, **values: Any) -> httpx.Response:
+    body = {
+        "model": "conductor-mini",
+        "messages": [{"role": "user", "content": PROMPT}],
+        **values,
+    }
+    return httpx.post(
+        f"{site.api_url}/chat/completions",
+        json=body,
+        headers={"Authorization": f"Bearer {site.key}"},
+        timeout=30,
+    )
+
+
+def stop(caller: Caller, reason: str = REASON) -> Any:
+    return caller.post("team/suspension/", {"reason": reason})
+
+
+def known_here() -> None:
+    """Read what is in force, as the process does every second."""
+    on_loop(get_executor().lease_keeper.look_for_suspensions())
+
+
+@pytest.fixture
+def stalled(site: Site) -> Iterator[Run]:
+    """A run whose worker never answers."""
+    site.add_worker("fault-stall")
+    headers = {"Authorization": f"Bearer {site.key}"}
+    made = httpx.post(f"{site.url}/api/v1/runs/", json=STALLED, headers=headers)
+    run_id = uuid.UUID(made.json()["id"])
+    yield Run.objects.for_team(site.cast.team.id).get(id=run_id)
+
+
+def ended(run: Run) -> Run:
+    """Return the run once it has ended; it must end by itself."""
+    while run.state == "running":
+        run.refresh_from_db()
+    return run
+
+
+def test_g9_a_stopped_team_starts_no_run_anywhere(site: Site) -> None:
+    assert ask(site).status_code == 200
+    assert stop(member(site.cast.alice)).status_code == 200
+    known_here()
+    refused = ask(site)
+    assert refused.status_code == 403
+    assert refused.json()["error"]["code"] == "runs_suspended"
+    assert f"stopped by Alice: {REASON}" in refused.json()["error"]["message"]
+    headers = {"x-api-key": site.key, "anthropic-version": "2023-06-01"}
+    message = {
+        "model": "conductor-mini",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": PROMPT}],
+    }
+    told = httpx.post(f"{site.api_url}/messages", json=message, headers=headers)
+    assert (told.status_code, told.json()["error"]["type"]) == (403, "permission_error")
+    headers = {"Authorization": f"Bearer {site.key}"}
+    body = {"model": "conductor-mini", "prompt": PROMPT}
+    for more in ({}, {"background": True}):
+        response = httpx.post(
+            f"{site.url}/api/v1/runs/", json={**body, **more}, headers=headers
+        )
+        assert response.json()["error"]["code"] == "runs_suspended"
+    run = Run.objects.for_team(site.cast.team.id).get()
+    again = httpx.post(f"{site.url}/api/v1/runs/{run.id}/rerun/", headers=headers)
+    assert again.json()["error"]["code"] == "runs_suspended"
+    assert Run.objects.for_team(site.cast.team.id).count() == 1
+
+
+def test_g9_runs_in_progress_are_cancelled_with_the_reason(stalled: Run) -> None:
+    runs_suspend(team=stalled.team, reason=REASON, actor=ACTOR)
+    run = ended(stalled)
+    assert run.state == "cancelled"
+    events = [recorded.event for recorded in run_events(run)]
+    assert isinstance(events[-1], ev.RunCancelled)
+    assert REASON in events[-1].reason
+    closed = [e for e in events if isinstance(e, ev.StepAttemptFailed)]
+    assert [e.fault for e in closed] == ["cancelled"]
+    newest = entry_list(run.team_id, subject_id=run.id)[-1]
+    assert newest.actor.display == ACTOR.display
+
+
+def test_g9_runs_are_allowed_again(site: Site) -> None:
+    alice = member(site.cast.alice)
+    stop(alice)
+    known_here()
+    assert ask(site).status_code == 403
+    assert alice.delete("team/suspension/").status_code == 204
+    known_here()
+    assert ask(site).status_code == 200
+    assert [a for a in actions(site.cast.team) if a.startswith("team.")] == [
+        "team.suspended",
+        "team.resumed",
+    ]
+
+
+@pytest.fixture
+def queueing(settings: Any) -> None:
+    """Runs in the background are left to worker processes, of which there are none."""
+    settings.BACKGROUND_RUNS = "workers"
+
+
+def test_g9_a_run_that_waits_does_not_begin(queueing: None, site: Site) -> None:
+    executor = get_executor()
+    run_id = on_loop(executor.enqueue(order(site.cast, PROMPT)))
+    runs_suspend(team=site.cast.team, reason=REASON, actor=ACTOR)
+    known_here()
+    on_loop(executor.claim(run_id))
+    run = ended(Run.objects.for_team(site.cast.team.id).get(id=run_id))
+    assert (run.state, run.error_code) == ("failed", "runs_suspended")
+    assert "step.started" not in [e.event.action for e in run_events(run)]
+
+
+def test_g9_other_teams_go_on(site: Site) -> None:
+    runs_suspend(team=site.cast.other_team, reason=REASON, actor=ACTOR)
+    known_here()
+    assert ask(site).status_code == 200
+
+
+def test_g9_the_operator_stops_the_whole_site(site: Site, capsys: Any) -> None:
+    call_command("runs_suspend", "--site", "--reason", REASON)
+    known_here()
+    refused = ask(site).json()["error"]
+    assert refused["message"].startswith("all runs of this site were stopped by the")
+    alice = member(site.cast.alice)
+    fault(alice.delete("team/suspension/"), 409)
+    told = alice.get("team/suspension/").json()
+    assert (told["scope"], told["reason"]) == ("site", REASON)
+    for team in (site.cast.team, site.cast.other_team):
+        assert actions(team)[-1] == "team.suspended"
+    call_command("runs_suspend", "--site", "--lift")
+    known_here()
+    assert ask(site).status_code == 200
+    assert "allowed again" in capsys.readouterr().out
+
+
+def test_g9_the_command_says_what_is_wrong(cast: Cast) -> None:
+    with pytest.raises(CommandError, match="no team 'nobody'"):
+        call_command("runs_suspend", "--team", "nobody", "--reason", REASON)
+    with pytest.raises(CommandError, match="are not stopped"):
+        call_command("runs_suspend", "--team", cast.team.slug, "--lift")
+
+
+def test_g9_a_stop_needs_a_reason_and_stands_once(cast: Cast) -> None:
+    with pytest.raises(InvalidFields):
+        runs_suspend(team=cast.team, reason=" ", actor=ACTOR)
+    runs_suspend(team=cast.team, reason=REASON, actor=ACTOR)
+    with pytest.raises(Conflict):
+        runs_suspend(team=cast.team, reason="Again", actor=ACTOR)
+    runs_allow(team=cast.team, actor=ACTOR)
+    with pytest.raises(Conflict):
+        runs_allow(team=cast.team, actor=ACTOR)
+    assert Suspension.objects.for_team(cast.team.id).count() == 1
+
+
+def test_g9_only_owners_and_admins_stop_and_allow(cast: Cast) -> None:
+    for person in (cast.bob, cast.vera):
+        fault(stop(member(person)), 403)
+    stop(member(cast.alice))
+    fault(member(cast.bob).delete("team/suspension/"), 403)
+    assert member(cast.vera).get("team/suspension/").json()["is_suspended"]
+    assert not member(cast.mallory).get("team/suspension/").json()["is_suspended"]
+
+
+def test_g9_the_pages_stop_and_allow_and_say_so(cast: Cast) -> None:
+    browser = member(cast.alice).client
+    page = browser.post("/team/stop/", {"reason": REASON}, follow=True)
+    assert f"stopped by Alice: {REASON}" in page.content.decode()
+    playground = member(cast.bob).client.get("/").content.decode()
+    assert "No run can start." in playground
+    assert (
+        "Allow runs"
+        not in member(cast.bob).client.get("/team/settings/").content.decode()
+    )
+    page = browser.post("/team/allow/", follow=True)
+    assert "Runs are allowed again." in page.content.decode()
+    assert "No run can start." not in browser.get("/").content.decode()
+
+
+def test_g9_the_board_of_a_process_refuses_without_a_query(cast: Cast) -> None:
+    board = SuspensionBoard()
+    board.require(cast.team.id)
+    runs_suspend(team=cast.team, reason=REASON, actor=ACTOR)
+    board.replace(suspensions_read())
+    with pytest.raises(RunsSuspended):
+        board.require(cast.team.id)
+    board.require(cast.other_team.id)
