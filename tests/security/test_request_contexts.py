@@ -149,8 +149,6 @@ def change_the_team(walk: Walk, cast: Cast) -> None:
         team=cast.team, email=invited.email, role="member", actor=ACTOR
     )
     walk.page(invited, f"/invitations/{token}/")
-    walk.rest("POST", "team/suspension/", {"reason": "A drill"})
-    walk.rest("DELETE", "team/suspension/")
     new = walk.rest("POST", "invitations/", {"email": "dan@example.org"})
     walk.rest("POST", f"invitations/{new['id']}/resend/")
     walk.rest("DELETE", f"invitations/{new['id']}/")
@@ -216,6 +214,12 @@ def rate(walk: Walk, run_id: str) -> None:
     walk.rest("DELETE", f"runs/{run_id}/feedback/")
 
 
+def stop_all(walk: Walk, cast: Cast) -> None:
+    """Last of all: for a second no run can start."""
+    walk.page(cast.alice, "/team/stop/", reason="A drill")
+    walk.page(cast.alice, "/team/allow/")
+
+
 def run_and_stop(walk: Walk, cast: Cast) -> None:
     asked = {"model": "conductor-mini", "prompt": "What is 6 times 7?"}
     run = walk.rest("POST", "runs/", asked)
@@ -265,6 +269,7 @@ def test_every_entry_that_a_request_causes_says_by_which(
     change_the_pool(walk, cast)
     run_and_stop(walk, cast)
     batch_and_files(walk)
+    stop_all(walk, cast)
     MembershipFactory.create(team=cast.other_team, user=cast.alice, role="owner")
     walk.page(cast.mallory, "/team/delete/", confirmation="others")
     teams = [*Team.objects.all(), cast.team, cast.other_team]
