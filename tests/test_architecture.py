@@ -40,6 +40,7 @@ ALSO_OPEN = {
     "apps.budgets.reservations",  # statements for the ledger's commits
     "apps.pools.attributes",  # what workers, conductors and tiers are described by
     "apps.pools.pool_file",  # pool files
+    "apps.governance.policies.examples",  # rules to begin with
     "apps.governance.policies.rules",  # what rules are made of
     "apps.governance.policies.sentences",  # rules in words
     "apps.governance.policies.trial",  # a read with a report of its own

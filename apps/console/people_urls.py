@@ -74,6 +74,7 @@ urlpatterns = [
         policy.policy_rule_delete,
         name="policy_rule_delete",
     ),
+    path("policy/examples/", policy.policy_examples, name="policy_examples"),
     path("policy/history/", policy.policy_history, name="policy_history"),
     path(
         "policy/history/<int:version>/restore/",

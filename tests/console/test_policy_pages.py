@@ -189,3 +189,12 @@ def test_members_change_no_rule(alice: Client, bob: Client, cast: Cast, address:
 def test_a_rule_that_is_not_there_is_not_found(alice: Client) -> None:
     assert alice.get("/policy/rules/7/").status_code == 404
     assert alice.post("/policy/rules/7/delete/", {"version": "0"}).status_code == 404
+
+
+def test_example_rules_are_added_switched_off(alice: Client, cast: Cast) -> None:
+    assert "Add example rules, switched off" in page(alice)
+    alice.post("/policy/examples/")
+    assert {rule["mode"] for rule in rules(cast)} == {"off"}
+    assert "Example rules are added. They are off" in page(alice)
+    assert alice.post("/policy/examples/").status_code == 409
+    assert len(rules(cast)) == 4

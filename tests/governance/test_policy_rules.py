@@ -89,6 +89,9 @@ def test_a_rule_without_conditions_always_applies():
         ({"words": ["PROJECT FALCON", "eagle"]}, True),
         ({"words": ["falc"]}, False),
         ({"words": ["what.does"]}, False),
+        ({"words": ["cost?"]}, True),
+        ({"words": ["ost?"]}, False),
+        ({"words": ["falcon c"]}, False),
         ({"roles": ["member"], "tiers": ["mini"]}, False),
     ],
 )
@@ -98,6 +101,11 @@ def test_all_given_conditions_must_hold(conditions, is_met):
 
 def test_words_are_found_in_any_compatible_form():
     assert outcome(rule("deny", words=["IBAN"]), texts=("my ｉｂａｎ is",)).is_denied
+
+
+def test_a_word_that_ends_in_punctuation_needs_no_end_of_word():
+    found = outcome(rule("deny", words=["password:"]), texts=("password:hunter2",))
+    assert found.is_denied
 
 
 def test_a_member_is_not_meant_by_the_runs_of_their_key():

@@ -92,6 +92,7 @@ MATRIX = {
     "console:policy_rule_edit": managed(P.MANAGE_POLICY),
     "console:policy_rule_move": Access(write=P.MANAGE_POLICY),
     "console:policy_rule_delete": Access(write=P.MANAGE_POLICY),
+    "console:policy_examples": Access(write=P.MANAGE_POLICY),
     "console:policy_history": TEAM,
     "console:policy_restore": Access(write=P.MANAGE_POLICY),
     "console:retention": TEAM,

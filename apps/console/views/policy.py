@@ -27,9 +27,10 @@ from apps.console.layout import (
     require,
     try_change,
 )
-from apps.core.errors import NotFound
+from apps.core.errors import Conflict, NotFound
 from apps.core.input_parts import values_read
 from apps.governance.models import PolicyVersion
+from apps.governance.policies.examples import EXAMPLES
 from apps.governance.policies.rules import PolicyDocument, Rule
 from apps.governance.policies.sentences import sentence
 from apps.governance.policies.trial import TRIED_RUNS, policy_trial
@@ -117,6 +118,27 @@ def policy_rule_delete(request: TeamRequest, place: int) -> HttpResponseBase:
     name = rules.pop(place).name
     return _change(
         request, rules, f"Rule “{name}” is deleted. The history can restore it."
+    )
+
+
+@require_POST
+@team_view
+def policy_examples(request: TeamRequest) -> HttpResponseBase:
+    """Add example rules to an empty policy; all are off."""
+    require(request, Permission.MANAGE_POLICY)
+    newest = policy_newest(request.team.id)
+    if _rules(newest):
+        raise Conflict("the policy has rules already")
+    return change_and_tell(
+        request,
+        lambda: policy_replace(
+            team=request.team,
+            values={"rules": EXAMPLES},
+            actor=request.actor,
+            expected_version=newest.version if newest else 0,
+        ),
+        "Example rules are added. They are off: edit a rule to switch it on.",
+        "console:policy",
     )
 
 

@@ -132,15 +132,16 @@ def _contains(text: str, word: str) -> bool:
     start = text.find(word)
     while start >= 0:
         end = start + len(word)
-        before, after = text[start - 1 : start], text[end : end + 1]
-        if not (_is_of_word(before) or _is_of_word(after)):
+        is_inside = _joins(text[start - 1 : start], word[:1])
+        if not (is_inside or _joins(word[-1:], text[end : end + 1])):
             return True
         start = text.find(word, start + 1)
     return False
 
 
-def _is_of_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
+def _joins(left: str, right: str) -> bool:
+    """Say whether two neighbouring characters are of the same word."""
+    return all(each.isalnum() or each == "_" for each in (left, right))
 
 
 def _deny_in_doubt(rule: Rule, exc: Exception, outcome: PolicyOutcome) -> None:

@@ -1,0 +1,32 @@
+"""Rules to begin with. All are off until somebody switches them on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+EXAMPLES: list[dict[str, Any]] = [
+    {
+        "name": "Customer data stays in the EU",
+        "mode": "off",
+        "conditions": {"words": ["IBAN", "customer number", "date of birth"]},
+        "effect": {"kind": "only_workers", "tags": ["eu", "on-premises"]},
+    },
+    {
+        "name": "No credentials in prompts",
+        "mode": "off",
+        "conditions": {"words": ["BEGIN PRIVATE KEY", "password:"]},
+        "effect": {"kind": "deny"},
+    },
+    {
+        "name": "Expensive plans of programs",
+        "mode": "off",
+        "conditions": {"roles": ["api_key"], "cost_over_usd": "1"},
+        "effect": {"kind": "deny"},
+    },
+    {
+        "name": "Short plans at night",
+        "mode": "off",
+        "conditions": {"hours": {"begin": "22:00", "end": "06:00"}},
+        "effect": {"kind": "limit", "max_steps": 2, "max_cost_usd": "0.1"},
+    },
+]
