@@ -198,14 +198,14 @@ def test_g9_the_pages_stop_and_allow_and_say_so(cast: Cast) -> None:
     page = browser.post("/team/stop/", {"reason": REASON}, follow=True)
     assert f"stopped by Alice: {REASON}" in page.content.decode()
     playground = member(cast.bob).client.get("/").content.decode()
-    assert "No run can start." in playground
+    assert "No run can start" in playground
     assert (
         "Allow runs"
         not in member(cast.bob).client.get("/team/settings/").content.decode()
     )
     page = browser.post("/team/allow/", follow=True)
     assert "Runs are allowed again." in page.content.decode()
-    assert "No run can start." not in browser.get("/").content.decode()
+    assert "No run can start" not in browser.get("/").content.decode()
 
 
 def test_g9_the_board_of_a_process_refuses_without_a_query(cast: Cast) -> None:
