@@ -1,0 +1,1 @@
+"""Merkle trees over the entries of teams: hashes, proofs, stored nodes."""
