@@ -52,6 +52,8 @@ class FaultKind(StrEnum):
     """The signature of a checkpoint is not that of the key it names."""
     CHECKPOINT_KEY_UNKNOWN = "checkpoint_key_unknown"
     """A checkpoint names a key that is not ours, or gone."""
+    TREE_MISMATCH = "tree_mismatch"
+    """A signed root, or a stored node of the tree, does not follow from the entries."""
     MAC_MISSING = "mac_missing"
     """An entry, or the head, has no code: it was not written with the key."""
     MAC_FORGED = "mac_forged"

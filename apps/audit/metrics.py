@@ -23,6 +23,6 @@ COPIES_FAILED = Counts(
 """Counted by the checkpoint thread alone."""
 CHECKPOINTS_REFUSED = Counts(
     "checkpoints_refused",
-    "Times that the end of a chain was not signed, because its code is not right.",
+    "Times that the end of a chain, or its tree, was not signed, as it is not right.",
 )
 """Counted by the checkpoint thread, at every look until the operator has acted."""

@@ -98,8 +98,12 @@ class Checkpoint(models.Model):
     recorded = models.CharField(max_length=len("2030-01-31T12:00:00.123456Z"))
     """When it was made, as it was signed."""
     key_id = models.CharField(max_length=len("ed25519:") + 16)
-    signature = models.CharField(max_length=128)
-    """64 bytes, in hexadecimal digits."""
+    signature = models.CharField(max_length=136)
+    """In hexadecimal digits: 64 bytes; with a root 4 more before them, the C2SP id of
+    the key."""
+    root = models.CharField(max_length=44, db_default="")
+    """Of the Merkle tree over the entries up to there, in base64; empty: only the
+    chain was signed."""
     claimed_at = models.DateTimeField(null=True)
     """When a process last set out to copy it."""
     copied_at = models.DateTimeField(null=True)
@@ -119,3 +123,24 @@ class Checkpoint(models.Model):
 
     def __str__(self) -> str:
         return f"{self.team_id} {self.seq}"
+
+
+class TreeNode(models.Model):
+    """The root over 256, 65,536, … consecutive entries of a team: a cache.
+
+    Derived from the hashes of the entries (`merkle/stored_tree.py`), and made when the
+    tree is needed; `audit_verify` derives it again.
+    """
+
+    pk = models.CompositePrimaryKey("team_id", "level", "index")
+    team_id = models.UUIDField()
+    level = models.PositiveSmallIntegerField()
+    """2 to this power entries are below it: 8, 16, 24, …"""
+    index = models.BigIntegerField()
+    """Counts the nodes of a level from 0."""
+    hash = models.BinaryField()
+
+    objects = TeamQuerySet["TreeNode"].as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.team_id} {self.level} {self.index}"

@@ -14,7 +14,7 @@ from django.db.transaction import TransactionManagementError
 from apps.audit.append import Appended, append, prepare, recorded_time
 from apps.audit.chain import Position, untagged
 from apps.audit.macs import NO_MAC, Head, entry_fault, head_fault, head_mac, mac_key
-from apps.audit.models import ChainHead, Content, Entry
+from apps.audit.models import ChainHead, Content, Entry, TreeNode
 from apps.audit.sql_dialects import dialect_of
 from apps.audit.types import Actor, Batch, EntryDraft, Erasure, WrittenEntry
 from apps.core.errors import InvalidInput
@@ -93,6 +93,8 @@ def head_accept(
         head.mac_from = min(head.mac_from, _first_authentic(team_id, using))
         head.mac = head_mac(mac_key(), team_id, _head_of(head).end, head.mac_from)
         head.save(using=using, update_fields=["mac_from", "mac"])
+        # The tree is made again of the entries as they stand now.
+        TreeNode.objects.using(using).for_team(team_id).delete()
     return WrittenEntry(appended.seqs[0][0], recorded_time(appended.recorded))
 
 

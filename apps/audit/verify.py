@@ -1,7 +1,8 @@
 """Verifies that the ledger has not been changed. Reads only.
 
 Everything is derived anew: sequence, hashes, the head, the columns from the hashed
-bytes, the digests from the decrypted bodies. A chain of any length is walked in pages.
+bytes, the digests from the decrypted bodies, the Merkle tree. A chain of any length is
+walked in pages.
 The walk continues past a fault, and does not report what only follows from it.
 It runs beside writers without a transaction: the head is read before each page, so
 every entry up to it must exist. An attacker who rewrites all rows from some place to
@@ -29,6 +30,7 @@ from apps.audit.checkpoints.verification import (
     newest_checkpoint_faults,
 )
 from apps.audit.macs import DETAILS, head_fault
+from apps.audit.merkle.verification import TreeWalk
 from apps.audit.signing import PublicKeys, own_public_keys
 from apps.audit.stored import (
     NO_NUMBER,
@@ -109,6 +111,7 @@ def verify_team(team_id: UUID, keys: PublicKeys | None = None) -> VerifyReport:
     """
     tally = Tally(team_id, checks_macs=keys is None)
     walk = _Walk(tally)
+    tree = TreeWalk(team_id, _keys_or_own(keys))
     while True:
         head = _read_head(tally)
         rows = stored_entries(team_id, walk.seq, PAGE)
@@ -117,6 +120,11 @@ def verify_team(team_id: UUID, keys: PublicKeys | None = None) -> VerifyReport:
             tally.blame(_head_fault(tally, head, walk.end_for(head)))
             break
         walk.follow(rows)
+        if walk.is_whole:
+            for fault in tree.follow([row.hash for row in rows]):
+                tally.blame(fault)
+    for fault in tree.settle():
+        tally.blame(fault)
     tally.hear(checkpoint_faults(team_id, _keys_or_own(keys)))
     return _report(tally, walk.sound_end)
 
@@ -228,7 +236,8 @@ class _Walk:
         """True: the last entry did not fit."""
         self.sound_end = chain.START
         """The last entry before the first that did not fit."""
-        self._is_whole = True
+        self.is_whole = True
+        """False: some entry did not fit."""
 
     @property
     def seq(self) -> int:
@@ -248,7 +257,7 @@ class _Walk:
             check = self._check(rows)
             sound = check.end.seq - self.seq
             check_entries(self._tally, rows[:sound])
-            if self._is_whole:
+            if self.is_whole:
                 self.sound_end = check.end
             if sound:
                 self._ends, self._is_broken = [check.end], False
@@ -288,7 +297,7 @@ class _Walk:
             )
         self._ends = [Position(row.seq, each) for each in hashes or [chain.GENESIS]]
         self._is_broken = is_mismatch or not hashes
-        self._is_whole = False
+        self.is_whole = False
 
 
 def _read_head(tally: Tally) -> StoredHead | None:

@@ -4,11 +4,17 @@ Reads heads without locking them: appending never waits for this. Several proces
 do it at the same time; a checkpoint that another one has made is passed over. A head
 whose code is not right (`macs.py`) is not signed: somebody without the key has moved
 it, and a checkpoint would vouch for what they added.
+
+A checkpoint commits to the Merkle tree over the team's entries. One of the chain alone
+is made if the tree is not ready yet (a long chain's first tree), or if it contradicts
+the one that was signed before; `append.py` makes others. They get their root later.
 """
 
 from __future__ import annotations
 
 import logging
+from base64 import b64encode
+from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -17,8 +23,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Now
 
+from apps.audit import chain
 from apps.audit.checkpoints.format import sign
 from apps.audit.macs import head_fault
+from apps.audit.merkle.hashing import leaf_hash
+from apps.audit.merkle.stored_tree import StoredTree, TreeUnavailable, tree_extend
 from apps.audit.metrics import CHECKPOINTS_REFUSED
 from apps.audit.models import ChainHead, Checkpoint, Entry
 from apps.audit.sql_dialects import dialect_of
@@ -37,24 +46,32 @@ class _Tail(NamedTuple):
     be after tampering."""
 
 
-def checkpoints_create(*, older_than_s: float = 0.0) -> int:
-    """Sign the end of each chain that has grown since its last checkpoint.
+def checkpoints_create(
+    *,
+    older_than_s: float = 0.0,
+    team_id: UUID | None = None,
+    max_pages: int | None = None,
+) -> int:
+    """Sign the end of each chain that has grown since its last checkpoint with a root.
 
     A tail whose first entry is younger than `older_than_s` is left for later, so that
-    many processes make no more checkpoints than one. Returns how many were made.
+    many processes make no more checkpoints than one. `team_id`: only that team's.
+    `max_pages`: commits that each team's tree may take before it waits for the next
+    call. Returns how many were made.
     """
-    tails = _tails(Checkpoint.objects.across_teams())
+    rooted = Checkpoint.objects.across_teams().exclude(root="")
+    tails = _tails(rooted, team_id)
     old = [t for t in tails if t.age_s is None or t.age_s >= older_than_s]
     due = [tail for tail in old if _may_be_signed(tail)]
     if not due:
         return 0
     connection = connections[DEFAULT_DB_ALIAS]
     make_durable(connection)
+    roots = [_root(tail, max_pages) for tail in due]
     with transaction.atomic(), connection.cursor() as cursor:
         recorded = dialect_of(connection).now(cursor)
-        rows = [_checkpoint(tail, recorded) for tail in due]
-        Checkpoint.objects.bulk_create(rows, ignore_conflicts=True)
-    return len(due)
+        pairs = zip(due, roots, strict=True)
+        return _store([_checkpoint(tail, recorded, root) for tail, root in pairs])
 
 
 def uncovered_s() -> float:
@@ -74,7 +91,9 @@ def make_durable(connection: BaseDatabaseWrapper) -> None:
             cursor.execute("PRAGMA synchronous = FULL")
 
 
-def _tails(checkpoints: QuerySet[Checkpoint]) -> list[_Tail]:
+def _tails(
+    checkpoints: QuerySet[Checkpoint], team_id: UUID | None = None
+) -> list[_Tail]:
     """Return the tails of all teams that have one, leaving out other checkpoints.
 
     One query: for each head a look into the index of checkpoints, and for each that is
@@ -89,6 +108,8 @@ def _tails(checkpoints: QuerySet[Checkpoint]) -> list[_Tail]:
         .filter(seq__gt=F("sealed"))
         .annotate(since=Subquery(first.values("recorded_at")), now=Now())
     )
+    if team_id is not None:
+        heads = heads.filter(team_id=team_id)
     columns = ("team_id", "since", "now", "seq", "hash", "mac_from", "mac")
     return [
         _Tail(
@@ -119,8 +140,40 @@ def _may_be_signed(tail: _Tail) -> bool:
     return False
 
 
-def _checkpoint(tail: _Tail, recorded: str) -> Checkpoint:
-    made = sign(tail.team_id, tail.head.seq, tail.head.hash, recorded)
+def _root(tail: _Tail, max_pages: int | None) -> str:
+    """Return the root of the tree up to a head, in base64; empty if there is none."""
+    size = tail.head.seq
+    try:
+        if not tree_extend(tail.team_id, size, max_pages=max_pages):
+            return ""
+        tree = StoredTree(tail.team_id, size)
+        _require_sound(tail, tree)
+        return b64encode(tree.root()).decode()
+    except TreeUnavailable as exc:
+        CHECKPOINTS_REFUSED.add()
+        logger.error(
+            "checkpoints: the tree of team %s is not signed: %s; run audit_verify",
+            tail.team_id,
+            exc,
+        )
+        return ""
+
+
+def _require_sound(tail: _Tail, tree: StoredTree) -> None:
+    """Check that a tree ends with the head and contains the one signed before it.
+
+    Raises: TreeUnavailable.
+    """
+    if tree.leaf(tree.size - 1) != leaf_hash(chain.untagged(tail.head.hash)):
+        raise TreeUnavailable("the last entry is not that of the head")
+    signed = Checkpoint.objects.for_team(tail.team_id).exclude(root="")
+    before = signed.filter(seq__lt=tree.size).order_by("-seq").first()
+    if before and b64encode(tree.root(before.seq)).decode() != before.root:
+        raise TreeUnavailable(f"it contradicts the checkpoint at {before.seq}")
+
+
+def _checkpoint(tail: _Tail, recorded: str, root: str) -> Checkpoint:
+    made = sign(tail.team_id, tail.head.seq, tail.head.hash, recorded, root)
     return Checkpoint(
         team_id=tail.team_id,
         seq=made.seq,
@@ -128,4 +181,35 @@ def _checkpoint(tail: _Tail, recorded: str) -> Checkpoint:
         recorded=made.recorded,
         key_id=made.key_id,
         signature=made.signature,
+        root=made.root,
+    )
+
+
+def _store(rows: Sequence[Checkpoint]) -> int:
+    """Add checkpoints; return how many are new, or have got a root.
+
+    One that is there already is of the same moment or, with another hash, of a chain
+    that was cut: what was signed then stays.
+    """
+    places = Checkpoint.objects.across_teams().filter(pk__in=[row.pk for row in rows])
+    present = set(places.values_list("team_id", "seq"))
+    missing = [row for row in rows if row.pk not in present]
+    Checkpoint.objects.bulk_create(missing, ignore_conflicts=True)
+    return len(missing) + sum(
+        _give_root(row) for row in rows if row.root and row.pk in present
+    )
+
+
+def _give_root(row: Checkpoint) -> int:
+    """Let a checkpoint of the same entry commit to the tree too, and be copied anew."""
+    bare = Checkpoint.objects.for_team(row.team_id).filter(
+        seq=row.seq, hash=row.hash, root=""
+    )
+    return bare.update(
+        recorded=row.recorded,
+        key_id=row.key_id,
+        signature=row.signature,
+        root=row.root,
+        claimed_at=None,
+        copied_at=None,
     )

@@ -86,7 +86,7 @@ def _rows(places: Collection[_Place]) -> QuerySet[Checkpoint]:
 
 
 def _line(row: Checkpoint) -> str:
-    signed = row.hash, row.recorded, row.key_id, row.signature
+    signed = row.hash, row.recorded, row.key_id, row.signature, row.root
     return SignedCheckpoint(str(row.team_id), row.seq, *signed).line
 
 

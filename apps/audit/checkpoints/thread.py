@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 EVERY_S = 20.0
 TAIL_S = 15.0
 """A tail is left alone for so long; then one checkpoint stands for all of it."""
+TREE_PAGES = 16
+"""Commits at most for each team's tree in one look: 262,144 entries of an old chain."""
 END_S = 5.0
 """How long to wait for a last look; a disk may hang."""
 
@@ -43,7 +45,7 @@ class CheckpointThread:
     def look(self, *, older_than_s: float = 0.0) -> None:
         """Make the checkpoints that are due, and copy what is not copied."""
         try:
-            checkpoints_create(older_than_s=older_than_s)
+            checkpoints_create(older_than_s=older_than_s, max_pages=TREE_PAGES)
             self._copier.copy_all()
         except OSError as exc:
             COPIES_FAILED.add()

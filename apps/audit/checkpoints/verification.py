@@ -82,6 +82,13 @@ def checkpoint_faults(team_id: UUID, keys: PublicKeys) -> Iterator[ChainFault | 
         rows = _stored(team_id, f"AND c.seq > {after} ORDER BY c.seq LIMIT {PAGE}")
 
 
+def signed_roots(team_id: UUID, after: int, through: int) -> list[SignedCheckpoint]:
+    """Return the checkpoints with a root between two places, in order."""
+    which = f"AND c.seq > {after} AND c.seq <= {through} AND c.root <> ''"
+    rows = _stored(team_id, f"{which} ORDER BY c.seq")
+    return [row.checkpoint for row in rows]
+
+
 def newest_checkpoint_faults(
     team_id: UUID, keys: PublicKeys
 ) -> Iterator[ChainFault | None]:
@@ -101,8 +108,8 @@ def _stored(team_id: UUID, which: str) -> list[_SignedPlace]:
     """Return checkpoints and their entries as one moment has both."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT c.seq, c.hash, c.recorded, c.key_id, c.signature, e.hash "  # nosec B608
-            "FROM audit_checkpoint c LEFT JOIN audit_entry e "
+            "SELECT c.seq, c.hash, c.recorded, c.key_id, c.signature, "  # nosec B608
+            "c.root, e.hash FROM audit_checkpoint c LEFT JOIN audit_entry e "
             "ON e.team_id = c.team_id AND e.seq = c.seq "
             f"WHERE c.team_id = %s {which}",
             [dialect_of(connection).adapt(team_id)],

@@ -9,9 +9,13 @@ team, its seq and its bytes. This is a public contract like that of `chain.py`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 
+STEP = 8
+"""Levels from one that is stored to the next; leaves have level 0."""
+OnNode = Callable[[int, int, bytes], None]
+"""Takes level, index and hash of a node."""
 EMPTY_ROOT = sha256(b"").digest()
 _LEAF = b"\x00"
 _NODE = b"\x01"
@@ -49,19 +53,24 @@ def fold(peaks: Sequence[bytes]) -> bytes:
 class CompactRange:
     """The tree of the leaves so far, as the roots of its perfect subtrees."""
 
-    __slots__ = ("_peaks", "size")
+    __slots__ = ("_on_node", "_peaks", "size")
 
-    def __init__(self) -> None:
+    def __init__(self, on_node: OnNode | None = None) -> None:
         self.size = 0
         """Leaves so far."""
         self._peaks: list[bytes] = []
+        self._on_node = on_node
+        """Called with each node of a level that is stored, once it is complete."""
 
     def append(self, leaf: bytes) -> None:
         """Add the hash of the next leaf."""
-        peaks, rest = self._peaks, self.size
+        peaks, rest, level = self._peaks, self.size, 0
         while rest & 1:
             leaf = node_hash(peaks.pop(), leaf)
             rest >>= 1
+            level += 1
+            if level % STEP == 0 and self._on_node:
+                self._on_node(level, self.size >> level, leaf)
         peaks.append(leaf)
         self.size += 1
 
