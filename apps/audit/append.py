@@ -349,7 +349,8 @@ _ENTRIES = (
 )
 _CONTENTS = "audit_content (team_id, seq, name, salt, sealed, size)"
 _INSERT_CHECKPOINT = (
-    "INSERT INTO audit_checkpoint (team_id, seq, hash, recorded, key_id, signature) "
+    "INSERT INTO audit_checkpoint (team_id, seq, hash, recorded, key_id, signature, "
+    "root) "
     # One that is there already is of a chain that was cut: what was signed stays.
-    "VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
+    "VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
 )

@@ -69,7 +69,7 @@ class TreeWalk:
             yield ChainFault(checkpoint.seq, FaultKind.TREE_MISMATCH, detail)
 
     def _changed(
-        self, level: int, rows: Iterable[tuple[int, bytes]]
+        self, level: int, rows: Iterable[tuple[int, bytes | memoryview]]
     ) -> Iterator[ChainFault]:
         for index, stored in rows:
             if bytes(stored) != self._nodes[level, index]:

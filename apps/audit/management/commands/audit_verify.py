@@ -13,10 +13,16 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from apps.audit.bundles.verifier import BundleRefused, summary_lines, verify_bundle
 from apps.audit.chain import tagged
 from apps.audit.checkpoints.verification import Copies
 from apps.audit.rows import verify_rows
-from apps.audit.signing import PublicKeys, own_public_keys, read_public_keys
+from apps.audit.signing import (
+    PublicKeys,
+    own_public_keys,
+    public_pem,
+    read_public_keys,
+)
 from apps.audit.verify import VerifyReport, team_ids, verify_subject, verify_team
 from apps.core.errors import InvalidInput
 
@@ -67,11 +73,20 @@ class Command(BaseCommand):
             help="believe checkpoints signed with these keys (PEM) and no others, "
             "instead of those of this site; may be given several times",
         )
+        parser.add_argument(
+            "--bundle",
+            type=Path,
+            metavar="FILE",
+            help="verify the export of a run instead; reads no database",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Verify, print a line for each chain and fail if one does not hold."""
         if options["run"] and options["checkpoints"]:
             raise CommandError("--checkpoints speak of whole chains, not of one --run")
+        if options["bundle"]:
+            self._check_bundle(options)
+            return
         keys = self._keys(options["public_key"])
         copies = Copies(keys or own_public_keys(), options["team"], options["until"])
         for path in options["checkpoints"]:
@@ -91,6 +106,23 @@ class Command(BaseCommand):
         entries = sum(report.entries for report in reports)
         what = "chain holds" if len(reports) == 1 else "chains hold"
         self.stdout.write(f"{len(reports)} {what}, {entries} entries")
+
+    def _check_bundle(self, options: dict[str, Any]) -> None:
+        """Verify an export with the keys to believe, as its own verifier does."""
+        paths = options["public_key"]
+        try:
+            keys = b"".join(path.read_bytes() for path in paths)
+            own = "".join(public_pem(key) for key in own_public_keys().values())
+            found = verify_bundle(
+                options["bundle"],
+                public_keys=keys if paths else own.encode(),
+                team=options["team"],
+                run=options["run"],
+            )
+        except (OSError, BundleRefused) as exc:
+            raise CommandError(f"REFUSED {exc}") from exc
+        for line in summary_lines(found):
+            self.stdout.write(line)
 
     def _of_run(
         self, teams: Sequence[UUID], run: UUID, keys: PublicKeys | None

@@ -1,0 +1,1 @@
+"""Exports of single runs that verify by themselves: making and verification."""

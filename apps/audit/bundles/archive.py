@@ -1,0 +1,117 @@
+"""Writes the export of a run: a ZIP file of texts, and a signed list of their digests.
+
+What the files hold, and how they are verified, docs/governance.md says; `verifier.py`
+does it, and is one of them.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import orjson
+from django.template.loader import render_to_string
+
+from apps.audit.bundles import verifier
+from apps.audit.bundles.contents import BundleContents, BundleEntry
+from apps.audit.checkpoints.notes import note_key_id, signed_note
+from apps.audit.signing import own_public_keys, public_pem, signing_key
+
+README = "README.md"
+SCHEMA = "schema.json"
+REPORT = "report.html"
+VERIFIER = "verify.py"
+FILES = Path(__file__).parent / "files"
+
+
+def bundle_archive(contents: BundleContents, exported: datetime) -> bytes:
+    """Return the ZIP file of an export."""
+    time = exported.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    files = {
+        README: (FILES / README).read_bytes(),
+        SCHEMA: (FILES / SCHEMA).read_bytes(),
+        VERIFIER: Path(verifier.__file__).read_bytes(),
+        verifier.PUBLIC_KEYS: _public_keys(),
+        verifier.CHECKPOINT: contents.checkpoint.note.encode(),
+        verifier.ENTRIES: b"".join(e.canonical + b"\n" for e in contents.entries),
+        verifier.PROOFS: _json({"entries": [e.proof for e in contents.entries]}),
+        verifier.BODIES: _json({"bodies": _texts(contents)}),
+        REPORT: _report(contents, time),
+    }
+    manifest = signed_manifest(contents, files, time)
+    return _zipped({verifier.MANIFEST: manifest, **files}, exported)
+
+
+def signed_manifest(
+    contents: BundleContents, files: Mapping[str, bytes], time: str
+) -> bytes:
+    """Return the list of an export's files, as a signed note."""
+    name = f"{verifier.EXPORT_NAME}{contents.team_id}"
+    lines = [
+        name,
+        f"run {contents.run_id}",
+        f"entries {len(contents.entries)}",
+        f"checkpoint {contents.checkpoint.seq}",
+        f"time {time}",
+        *(f"file {sha256(files[each]).hexdigest()} {each}" for each in sorted(files)),
+    ]
+    text = "".join(f"{line}\n" for line in lines)
+    _, key = signing_key()
+    signature = note_key_id(name, key.public_key()) + key.sign(text.encode())
+    return signed_note(text, name, signature).encode()
+
+
+def _public_keys() -> bytes:
+    """Return the site's keys, each below its id; the first one signs now."""
+    keys = own_public_keys().items()
+    return "".join(f"{key_id}\n{public_pem(key)}" for key_id, key in keys).encode()
+
+
+def _texts(contents: BundleContents) -> list[dict[str, Any]]:
+    return [text.document for entry in contents.entries for text in entry.texts]
+
+
+def _json(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _report(contents: BundleContents, time: str) -> bytes:
+    """Return the export for people to read: one page without scripts."""
+    context = {
+        "team_id": contents.team_id,
+        "run_id": contents.run_id,
+        "exported": time,
+        "checkpoint": contents.checkpoint,
+        "entries": [_shown(entry) for entry in contents.entries],
+    }
+    return render_to_string("audit/bundle_report.html", context).encode()
+
+
+def _shown(entry: BundleEntry) -> dict[str, Any]:
+    document = entry.document
+    facts = orjson.dumps(document["data"], option=orjson.OPT_INDENT_2).decode()
+    return {
+        "seq": entry.seq,
+        "action": document["action"],
+        "outcome": document["outcome"],
+        "recorded": document["recorded"],
+        "actor": document["actor"],
+        "facts": facts if document["data"] else "",
+        "texts": entry.texts,
+    }
+
+
+def _zipped(files: Mapping[str, bytes], at: datetime) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            info = zipfile.ZipInfo(name, at.timetuple()[:6])
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, content)
+    return buffer.getvalue()

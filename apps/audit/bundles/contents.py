@@ -1,0 +1,180 @@
+"""Reads what an export of one run holds: its entries, texts, checkpoint and proofs.
+
+Nothing of other runs is read into it but hashes: the one before each entry, and those
+of the Merkle tree that its proof needs.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from apps.audit.append import content_context
+from apps.audit.chain import GENESIS, untagged
+from apps.audit.checkpoints.creation import checkpoints_create
+from apps.audit.checkpoints.format import SignedCheckpoint
+from apps.audit.merkle.proofs import inclusion_proof
+from apps.audit.merkle.stored_tree import StoredTree, TreeUnavailable, tree_extend
+from apps.audit.models import Checkpoint, Content
+from apps.audit.stored import StoredEntry, stored_entries, stored_links
+from apps.core.errors import Conflict, NotFound
+from apps.core.keyring import unseal
+
+PAGE = 500
+"""Entries read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class BundleText:
+    """A text of an entry; without salt and text, it has been erased."""
+
+    seq: int
+    name: str
+    salt: str | None
+    """In hexadecimal digits."""
+    text: str | None
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return it as the export holds it."""
+        return {
+            "seq": self.seq,
+            "name": self.name,
+            "salt": self.salt,
+            "text": self.text,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class BundleEntry:
+    """An entry and what proves it."""
+
+    seq: int
+    canonical: bytes
+    previous: bytes
+    """Hash of the entry before it in the chain."""
+    path: tuple[bytes, ...]
+    """Inclusion proof in the tree of the checkpoint."""
+    texts: tuple[BundleText, ...]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return what the entry says."""
+        values: dict[str, Any] = orjson.loads(self.canonical)
+        return values
+
+    @property
+    def proof(self) -> dict[str, Any]:
+        """Return its proof as the export holds it."""
+        path = [b64encode(part).decode() for part in self.path]
+        return {"seq": self.seq, "previous": self.previous.hex(), "path": path}
+
+
+@dataclass(frozen=True, slots=True)
+class BundleContents:
+    """All entries of a run up to a checkpoint that covers them."""
+
+    team_id: UUID
+    run_id: UUID
+    checkpoint: SignedCheckpoint
+    entries: tuple[BundleEntry, ...]
+
+
+def bundle_contents(team_id: UUID, run_id: UUID) -> BundleContents:
+    """Read the entries of a run, sign the end of the chain if they need it, prove them.
+
+    Raises: NotFound if the team has no entries about it; Conflict if the end of its
+    chain cannot be signed; SecretUnreadable if a text does not open.
+    """
+    rows = list(_rows(team_id, run_id))
+    if not rows:
+        raise NotFound(f"there are no entries about {str(run_id)!r} in this team")
+    checkpoint = _covering(team_id, rows[-1].seq)
+    tree = _tree(team_id, checkpoint)
+    previous = stored_links(team_id, [row.seq - 1 for row in rows])
+    texts = _texts(team_id, rows)
+    entries = tuple(
+        BundleEntry(
+            row.seq,
+            row.canonical,
+            untagged(previous[row.seq - 1].hash) if row.seq > 1 else GENESIS,
+            tuple(inclusion_proof(row.seq - 1, tree.size, tree.hash_of)),
+            tuple(texts[row.seq]),
+        )
+        for row in rows
+    )
+    return BundleContents(team_id, run_id, checkpoint, entries)
+
+
+def _rows(team_id: UUID, run_id: UUID) -> Iterator[StoredEntry]:
+    after = 0
+    while page := stored_entries(team_id, after, PAGE, run_id):
+        yield from page
+        after = page[-1].seq
+
+
+def _covering(team_id: UUID, seq: int) -> SignedCheckpoint:
+    """Return the first checkpoint with a root that covers an entry, made if need be."""
+    found = _first_rooted(team_id, seq)
+    if found is None:
+        checkpoints_create(team_id=team_id)
+        found = _first_rooted(team_id, seq)
+    if found is None:
+        raise Conflict(
+            "the end of this team's chain cannot be signed; audit_verify says why"
+        )
+    told = (found.hash, found.recorded, found.key_id, found.signature, found.root)
+    return SignedCheckpoint(str(team_id), found.seq, *told)
+
+
+def _first_rooted(team_id: UUID, seq: int) -> Checkpoint | None:
+    rooted = Checkpoint.objects.for_team(team_id).exclude(root="")
+    return rooted.filter(seq__gte=seq).order_by("seq").first()
+
+
+def _tree(team_id: UUID, checkpoint: SignedCheckpoint) -> StoredTree:
+    try:
+        tree_extend(team_id, checkpoint.seq)
+        tree = StoredTree(team_id, checkpoint.seq)
+        if b64encode(tree.root()).decode() == checkpoint.root:
+            return tree
+    except TreeUnavailable as exc:
+        raise Conflict(f"the tree of this team cannot be made: {exc}") from exc
+    raise Conflict(
+        "the entries of this team do not have the root that was signed; audit_verify "
+        "says where"
+    )
+
+
+def _texts(team_id: UUID, rows: Iterable[StoredEntry]) -> dict[int, list[BundleText]]:
+    """Return the texts of entries by seq, erased ones too, in the order of names."""
+    named = {row.seq: orjson.loads(row.canonical)["bodies"] for row in rows}
+    contents = Content.objects.for_team(team_id).filter(seq__in=list(named))
+    stored = {
+        (seq, name): (salt, sealed)
+        for seq, name, salt, sealed in contents.values_list(
+            "seq", "name", "salt", "sealed"
+        )
+    }
+    return {
+        seq: [
+            _text(team_id, seq, name, body["digest"], stored.get((seq, name)))
+            for name, body in bodies.items()
+        ]
+        for seq, bodies in named.items()
+    }
+
+
+def _text(
+    team_id: UUID, seq: int, name: str, digest: str, content: tuple[Any, Any] | None
+) -> BundleText:
+    salt, sealed = content or (None, None)
+    if salt is None or sealed is None:
+        return BundleText(seq, name, None, None)
+    text = unseal(bytes(sealed), context=content_context(team_id, digest))
+    return BundleText(seq, name, bytes(salt).hex(), text.decode())

@@ -1,0 +1,63 @@
+"""Exports the record of a run, and records that it was exported."""
+
+from __future__ import annotations
+
+import io
+import logging
+from dataclasses import dataclass
+from hashlib import sha256
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.audit.bundles.archive import bundle_archive
+from apps.audit.bundles.contents import bundle_contents
+from apps.audit.bundles.verifier import BundleRefused, BundleSummary, verify_bundle
+from apps.audit.services import entries_append
+from apps.audit.types import Actor, Batch, EntryDraft
+from apps.core.errors import Conflict
+
+RUN_EXPORTED = "run.exported"
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunBundle:
+    """An export that verifies."""
+
+    name: str
+    """Of the file."""
+    content: bytes
+    summary: BundleSummary
+
+
+def bundle_create(*, team_id: UUID, run_id: UUID, actor: Actor) -> RunBundle:
+    """Export what is recorded of a run so far, as a file that verifies by itself.
+
+    It is verified before anyone gets it, and recorded in the team's chain. Signs the
+    end of the chain first, if no checkpoint covers the run yet. Raises: NotFound if the
+    team has no such run; Conflict if its record does not verify or cannot be signed.
+    """
+    contents = bundle_contents(team_id, run_id)
+    content = bundle_archive(contents, timezone.now())
+    try:
+        summary = verify_bundle(io.BytesIO(content), team=team_id, run=run_id)
+    except BundleRefused as exc:
+        logger.error("the export of run %s does not verify: %s", run_id, exc)
+        raise Conflict(f"the record of this run does not verify: {exc}") from exc
+    draft = EntryDraft(
+        RUN_EXPORTED,
+        "team",
+        team_id,
+        actor,
+        {
+            "run_id": str(run_id),
+            "entries": summary.entries,
+            "checkpoint": summary.size,
+            "sha256": sha256(content).hexdigest(),
+        },
+    )
+    with transaction.atomic():
+        entries_append(batch=Batch(team_id, (draft,)))
+    return RunBundle(f"run-{run_id}.zip", content, summary)

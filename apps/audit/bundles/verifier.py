@@ -1,0 +1,439 @@
+#!/usr/bin/env python3
+"""Verifies the export of one run, away from the site that made it.
+
+    python verify.py EXPORT.zip [--public-key FILE] [--team ID] [--run ID]
+
+Needs Python 3.11 or newer and the package `cryptography`, nothing else of the product.
+It checks that the files are those that the site signed, that every entry is in the
+Merkle tree of the team that the site signed, and that every text is that of its entry.
+What it takes on trust is the public key: compare its id with one that the site has
+published, or give the key with --public-key.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import zipfile
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+from uuid import UUID
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_public_key,
+)
+
+MANIFEST = "manifest.txt"
+CHECKPOINT = "checkpoint.txt"
+ENTRIES = "entries.jsonl"
+PROOFS = "proofs.json"
+BODIES = "bodies.json"
+PUBLIC_KEYS = "public-keys.pem"
+EXPORT_NAME = "conductor/export/"
+LEDGER_NAME = "conductor/ledger/"
+MAX_BYTES = 1 << 30
+"""Of all files together, unpacked."""
+_END = b"-----END PUBLIC KEY-----"
+_MANIFEST = re.compile(
+    r"conductor/export/(?P<team>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\n"
+    r"run (?P<run>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\n"
+    r"entries (?P<entries>[0-9]{1,9})\n"
+    r"checkpoint (?P<checkpoint>[0-9]{1,19})\n"
+    r"time (?P<time>[0-9T:.Z-]{27})\n"
+    r"(?P<files>(?:file [0-9a-f]{64} [A-Za-z.-]+\n)+)"
+)
+_CHECKPOINT = re.compile(
+    r"conductor/ledger/(?P<team>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\n"
+    r"(?P<size>[0-9]{1,19})\n"
+    r"(?P<root>[A-Za-z0-9+/]{43}=)\n"
+    r"(?:[^\n]+\n)*"
+)
+
+
+_NOTE = re.compile(
+    r"((?:[^\n]+\n)+)\n((?:\u2014 [^ \n]+ [A-Za-z0-9+/]+={0,2}\n)+)", re.ASCII
+)
+
+
+class BundleRefused(Exception):
+    """Something does not hold: the file where, and why."""
+
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(f"{where}: {why}")
+        self.where = where
+
+
+class BundleSummary(NamedTuple):
+    """What was verified."""
+
+    team: str
+    run: str
+    entries: int
+    texts: int
+    """Texts that are those of their entries."""
+    erased: int
+    """Texts that the site no longer has; their digests are in the entries."""
+    size: int
+    """Entries of the team that the signed tree covers."""
+    exported: str
+    """When, as the site says."""
+    keys: tuple[str, ...]
+    """Ids of the keys that signed."""
+
+
+class _Entry(NamedTuple):
+    seq: int
+    previous: bytes
+    canonical: bytes
+    path: Sequence[bytes]
+
+
+Keys = Sequence[Ed25519PublicKey]
+
+
+def verify_bundle(
+    file: Path | IO[bytes],
+    *,
+    public_keys: bytes | None = None,
+    team: UUID | None = None,
+    run: UUID | None = None,
+) -> BundleSummary:
+    """Verify an export. Raises: BundleRefused.
+
+    `public_keys`: the keys to believe, in PEM, instead of those in the export; `team`
+    and `run`: what it must be the export of.
+    """
+    files = _files(file)
+    keys = _keys(files.get(PUBLIC_KEYS, b"") if public_keys is None else public_keys)
+    text, export_key = _open_note(MANIFEST, files, keys)
+    manifest = _match(_MANIFEST, text, MANIFEST)
+    _check_files(files, manifest["files"])
+    demand(
+        team is None or str(team) == manifest["team"], MANIFEST, "it is of another team"
+    )
+    demand(run is None or str(run) == manifest["run"], MANIFEST, "it is of another run")
+    text, ledger_key = _open_note(CHECKPOINT, files, keys)
+    checkpoint = _match(_CHECKPOINT, text, CHECKPOINT)
+    demand(checkpoint["team"] == manifest["team"], CHECKPOINT, "it is of another team")
+    demand(
+        checkpoint["size"] == manifest["checkpoint"],
+        CHECKPOINT,
+        "it is not the one that the manifest names",
+    )
+    entries = _entries(files)
+    demand(
+        len(entries) == int(manifest["entries"]),
+        ENTRIES,
+        f"{len(entries)} entries, the manifest says {manifest['entries']}",
+    )
+    _check_entries(entries, manifest, checkpoint)
+    texts, erased = _check_bodies(entries, files[BODIES])
+    return BundleSummary(
+        manifest["team"],
+        manifest["run"],
+        len(entries),
+        texts,
+        erased,
+        int(checkpoint["size"]),
+        manifest["time"],
+        tuple(dict.fromkeys((export_key, ledger_key))),
+    )
+
+
+def demand(holds: bool, where: str, why: str) -> None:
+    """Refuse the export unless something holds. Raises: BundleRefused."""
+    if not holds:
+        raise BundleRefused(where, why)
+
+
+# --- files ---------------------------------------------------------------------------
+
+
+def _files(file: Path | IO[bytes]) -> dict[str, bytes]:
+    """Return the files of an archive by their names."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            infos = archive.infolist()
+            names = [info.filename for info in infos]
+            demand(len(set(names)) == len(names), "archive", "a file is there twice")
+            size = sum(info.file_size for info in infos)
+            demand(size <= MAX_BYTES, "archive", f"{size} bytes are too many")
+            return {info.filename: _content(archive, info) for info in infos}
+    except (zipfile.BadZipFile, OSError) as exc:
+        raise BundleRefused("archive", f"it cannot be read: {exc}") from exc
+
+
+def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    try:
+        return archive.read(info)
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+    ) as exc:
+        raise BundleRefused(info.filename, f"it cannot be read: {exc}") from exc
+
+
+def _check_files(files: Mapping[str, bytes], listed: str) -> None:
+    """Compare the files with those that the manifest lists."""
+    digests = {}
+    for line in listed.splitlines():
+        _, digest, name = line.split(" ")
+        digests[name] = digest
+    for name in files.keys() - {MANIFEST}:
+        demand(name in digests, name, "the manifest does not list it")
+    for name, digest in digests.items():
+        demand(name in files, name, "it is missing")
+        demand(
+            sha256(files[name]).hexdigest() == digest,
+            name,
+            "it is not the file that the manifest lists",
+        )
+
+
+# --- signatures ----------------------------------------------------------------------
+
+
+def _keys(pem: bytes) -> Keys:
+    """Return the Ed25519 keys of a text in PEM format."""
+    keys = []
+    for part in pem.split(_END)[:-1]:
+        try:
+            key = load_pem_public_key(part[max(part.find(b"-----BEGIN"), 0) :] + _END)
+        except ValueError as exc:
+            raise BundleRefused(PUBLIC_KEYS, "a key cannot be read") from exc
+        if isinstance(key, Ed25519PublicKey):
+            keys.append(key)
+    return keys
+
+
+def key_name(key: Ed25519PublicKey) -> str:
+    """Return the id of a key, as the site prints it beside the key."""
+    return "ed25519:" + sha256(_raw(key)).hexdigest()[:16]
+
+
+def _raw(key: Ed25519PublicKey) -> bytes:
+    return key.public_bytes(Encoding.Raw, PublicFormat.Raw)
+
+
+def _open_note(where: str, files: Mapping[str, bytes], keys: Keys) -> tuple[str, str]:
+    """Return the text of a signed note, and the id of the key that signed it."""
+    note = _NOTE.fullmatch(_decoded(files.get(where, b""), where))
+    text, signatures = note.groups() if note else ("", "")
+    name = text.partition("\n")[0]
+    for line in signatures.splitlines():
+        _, signer, data = line.split(" ")
+        for key in keys if signer == name else ():
+            if _is_signature(data, name, key, text):
+                return text, key_name(key)
+    raise BundleRefused(where, "it is not signed with the public key")
+
+
+def _is_signature(data: str, name: str, key: Ed25519PublicKey, text: str) -> bool:
+    try:
+        signature = b64decode(data, validate=True)
+    except ValueError:
+        return False
+    if b64encode(signature).decode() != data:
+        return False  # another way to write the same bytes
+    key_id = sha256(name.encode() + b"\n\x01" + _raw(key)).digest()[:4]
+    if signature[:4] != key_id:
+        return False
+    try:
+        key.verify(signature[4:], text.encode())
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _decoded(content: bytes, where: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as exc:
+        raise BundleRefused(where, "it is not text in UTF-8") from exc
+
+
+def _match(pattern: re.Pattern[str], text: str, where: str) -> re.Match[str]:
+    found = pattern.fullmatch(text)
+    if found is None:
+        raise BundleRefused(where, "it does not have the form that is described")
+    return found
+
+
+# --- entries -------------------------------------------------------------------------
+
+
+def _entries(files: Mapping[str, bytes]) -> list[_Entry]:
+    """Return the entries with their proofs."""
+    lines = files[ENTRIES].split(b"\n")[:-1]
+    try:
+        proofs = json.loads(files[PROOFS])["entries"]
+        demand(
+            len(proofs) == len(lines),
+            PROOFS,
+            f"{len(proofs)} proofs for {len(lines)} entries",
+        )
+        return [
+            _Entry(
+                int(proof["seq"]),
+                _hash(bytes.fromhex(proof["previous"])),
+                line,
+                [_hash(b64decode(part, validate=True)) for part in proof["path"]],
+            )
+            for proof, line in zip(proofs, lines, strict=True)
+        ]
+    except (ValueError, KeyError, TypeError) as exc:
+        raise BundleRefused(
+            PROOFS, f"not of the form that is described: {exc}"
+        ) from exc
+
+
+def _hash(value: bytes) -> bytes:
+    """Return a value that has the length of a hash. Raises: ValueError."""
+    if len(value) != sha256().digest_size:
+        raise ValueError(f"{len(value)} bytes are no hash")
+    return value
+
+
+def _check_entries(
+    entries: Iterable[_Entry], manifest: re.Match[str], checkpoint: re.Match[str]
+) -> None:
+    """Check that every entry is about the run, and in the signed tree."""
+    team, root = UUID(manifest["team"]), b64decode(checkpoint["root"])
+    size = int(checkpoint["size"])
+    last = 0
+    for entry in entries:
+        where = f"{ENTRIES} seq {entry.seq}"
+        fits = last < entry.seq <= size
+        demand(fits, where, f"it comes after seq {last} of {size}")
+        last = entry.seq
+        target = _document(entry)["targets"][0]["id"]
+        demand(target == manifest["run"], where, "it is about something else")
+        leaf = sha256(b"\x00" + entry_hash(team, entry)).digest()
+        demand(
+            is_in_tree(leaf, entry.seq - 1, size, root, entry.path),
+            where,
+            "the proof does not show it in the signed tree",
+        )
+
+
+def entry_hash(team: UUID, entry: _Entry) -> bytes:
+    """Return the hash of an entry."""
+    place = team.bytes + entry.seq.to_bytes(8, "big") + entry.previous
+    return sha256(b"\x00" + place + entry.canonical).digest()
+
+
+def is_in_tree(
+    leaf: bytes, index: int, size: int, root: bytes, path: Iterable[bytes]
+) -> bool:
+    """Check an inclusion proof. Source: RFC 9162, section 2.1.3.2."""
+    last = size - 1
+    for sibling in path:
+        if last == 0:
+            return False
+        if index & 1 or index == last:
+            leaf = sha256(b"\x01" + sibling + leaf).digest()
+            while not index & 1 and index:
+                index, last = index >> 1, last >> 1
+        else:
+            leaf = sha256(b"\x01" + leaf + sibling).digest()
+        index, last = index >> 1, last >> 1
+    return last == 0 and leaf == root
+
+
+def _document(entry: _Entry) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = json.loads(entry.canonical)
+        str(document["targets"][0]["id"]), dict(document["bodies"])
+    except (ValueError, KeyError, TypeError, IndexError) as exc:
+        where = f"{ENTRIES} seq {entry.seq}"
+        raise BundleRefused(where, "it is not an entry") from exc
+    return document
+
+
+# --- texts ---------------------------------------------------------------------------
+
+
+def _check_bodies(entries: Iterable[_Entry], content: bytes) -> tuple[int, int]:
+    """Check the texts of all entries; return how many there are, and are erased."""
+    try:
+        rows = json.loads(content)["bodies"]
+        bodies = {(row["seq"], row["name"]): (row["salt"], row["text"]) for row in rows}
+    except (ValueError, KeyError, TypeError) as exc:
+        raise BundleRefused(
+            BODIES, f"not of the form that is described: {exc}"
+        ) from exc
+    demand(len(bodies) == len(rows), BODIES, "a text is there twice")
+    texts = erased = 0
+    for entry in entries:
+        for name, told in _document(entry)["bodies"].items():
+            where = f"{BODIES} seq {entry.seq} {name}"
+            demand((entry.seq, name) in bodies, where, "it is missing")
+            salt, text = bodies.pop((entry.seq, name))
+            if salt is None and text is None:
+                erased += 1
+                continue
+            demand(_is_body(salt, text, told), where, "it is not what was recorded")
+            texts += 1
+    demand(not bodies, BODIES, f"no entry has these texts: {sorted(bodies)}")
+    return texts, erased
+
+
+def _is_body(salt: Any, text: Any, told: Any) -> bool:
+    try:
+        data = text.encode()
+        digest = sha256(b"\x01" + bytes.fromhex(salt) + data).hexdigest()
+        return bool(told == {"bytes": len(data), "digest": f"sha256:{digest}"})
+    except (ValueError, TypeError, AttributeError):
+        return False
+
+
+# --- command line --------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Verify the export that the arguments name, and say what was found."""
+    parser = argparse.ArgumentParser(description="Verify the export of a run.")
+    parser.add_argument("export", type=Path, help="the ZIP file")
+    parser.add_argument("--public-key", type=Path, help="the site's key, in PEM")
+    parser.add_argument("--team", type=UUID, help="the team that it must be of")
+    parser.add_argument("--run", type=UUID, help="the run that it must be of")
+    given = parser.parse_args(arguments)
+    try:
+        pem = given.public_key.read_bytes() if given.public_key else None
+        found = verify_bundle(
+            given.export, public_keys=pem, team=given.team, run=given.run
+        )
+    except (BundleRefused, OSError) as exc:
+        sys.stderr.write(f"REFUSED {exc}\n")
+        return 1
+    for line in summary_lines(found):
+        sys.stdout.write(f"{line}\n")
+    if pem is None:
+        sys.stdout.write("compare the key with the one that the site has published\n")
+    return 0
+
+
+def summary_lines(found: BundleSummary) -> list[str]:
+    """Return what was verified, in words."""
+    return [
+        f"verified: run {found.run} of team {found.team}, exported {found.exported}",
+        f"{found.entries} entries, {found.texts} texts, {found.erased} erased",
+        f"signed tree of {found.size} entries; key {', '.join(found.keys)}",
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,231 @@
+"""Exports, and what somebody makes of them: with the site's key, or without it."""
+
+from __future__ import annotations
+
+import io
+import json
+import uuid
+import warnings
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from apps.audit.bundles import verifier
+from apps.audit.bundles.export import bundle_create
+from apps.audit.checkpoints.notes import note_key_id, signed_note
+from apps.audit.signing import own_public_keys, public_pem, signing_key
+from tests.audit.examples import ALICE, append, draft
+
+Files = dict[str, bytes]
+RUNS = uuid.UUID(int=1), uuid.UUID(int=2)
+LATER = uuid.UUID(int=3)
+
+
+def team_with_two_runs() -> uuid.UUID:
+    """Return a team whose chain has the entries of two runs in turn."""
+    team_id = uuid.uuid4()
+    for number in range(1, 4):
+        for run in RUNS:
+            bodies = {"text": f"text {number} of {run}", "more": "<b>bold</b> é\n"}
+            data = {"number": number, "said": "<script>alert(1)</script>"}
+            append(
+                team_id,
+                draft(
+                    f"step.number_{number}", subject_id=run, data=data, bodies=bodies
+                ),
+            )
+    return team_id
+
+
+def export(team_id: uuid.UUID, run: uuid.UUID = RUNS[0]) -> bytes:
+    return bundle_create(team_id=team_id, run_id=run, actor=ALICE).content
+
+
+def unzipped(content: bytes) -> Files:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zipped(files: Mapping[str, bytes], *extra: tuple[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with (
+        warnings.catch_warnings(action="ignore"),  # of a name that is there twice
+        zipfile.ZipFile(buffer, "w") as archive,
+    ):
+        for name, content in (*files.items(), *extra):
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def signed(files: Files, *, key: Ed25519PrivateKey | None = None) -> Files:
+    """Return files with a manifest that lists them as they are now."""
+    manifest = files[verifier.MANIFEST].decode().partition("\n\n")[0]
+    lines = [line for line in manifest.split("\n") if not line.startswith("file ")]
+    names = sorted(files.keys() - {verifier.MANIFEST})
+    lines += [f"file {sha256(files[name]).hexdigest()} {name}" for name in names]
+    text = "".join(f"{line}\n" for line in lines)
+    key = key or signing_key()[1]
+    signature = note_key_id(lines[0], key.public_key()) + key.sign(text.encode())
+    note = signed_note(text, lines[0], signature).encode()
+    return {**files, verifier.MANIFEST: note}
+
+
+def own_keys() -> bytes:
+    return "".join(map(public_pem, own_public_keys().values())).encode()
+
+
+@dataclass
+class Forgery:
+    """A file that must be refused, and the words in which it must be."""
+
+    content: bytes
+    words: str
+    options: dict[str, Any] = field(default_factory=dict)
+    max_bytes: int = verifier.MAX_BYTES
+
+    def refusal(self, module: Any = verifier) -> str:
+        """Return what a verifier says of it; that it holds, if it is accepted."""
+        module.MAX_BYTES = self.max_bytes
+        options = {"public_keys": own_keys(), **self.options}
+        try:
+            module.verify_bundle(io.BytesIO(self.content), **options)
+        except module.BundleRefused as exc:
+            return str(exc)
+        except Exception as exc:  # noqa: BLE001 - a mutant may fail in any way
+            return f"{type(exc).__name__} {exc}"
+        finally:
+            module.MAX_BYTES = verifier.MAX_BYTES
+        return "it holds"
+
+
+def forgeries(team_id: uuid.UUID, other_team: uuid.UUID) -> dict[str, Forgery]:
+    """Return one forgery for each check, most of them signed with the site's key."""
+    files = unzipped(export(team_id))
+    foreign = unzipped(export(other_team))
+    other_run = unzipped(export(team_id, RUNS[1]))
+    append(team_id, draft(subject_id=LATER))
+    later = unzipped(export(team_id, LATER))
+
+    def made(words: str, **changed: bytes) -> Forgery:
+        names = {name.replace("_", "."): value for name, value in changed.items()}
+        return Forgery(zipped(signed({**files, **names})), words)
+
+    def rows(which: Files, name: str, part: str) -> list[Any]:
+        found: list[Any] = json.loads(which[name])[part]
+        return found
+
+    def proofs(change: Callable[[list[Any]], object]) -> bytes:
+        found = rows(files, verifier.PROOFS, "entries")
+        change(found)
+        return json.dumps({"entries": found}).encode()
+
+    def bodies(change: Callable[[list[Any]], object]) -> bytes:
+        found = rows(files, verifier.BODIES, "bodies")
+        change(found)
+        return json.dumps({"bodies": found}).encode()
+
+    lines = files[verifier.ENTRIES].splitlines(keepends=True)
+    foreign_line = other_run[verifier.ENTRIES].splitlines(keepends=True)[1]
+    foreign_proof = rows(other_run, verifier.PROOFS, "entries")[1]
+    return {
+        "file twice": Forgery(
+            zipped(files, (verifier.ENTRIES, b"")), "archive: a file is there twice"
+        ),
+        "too large": Forgery(zipped(files), "bytes are too many", max_bytes=50),
+        "another key": Forgery(
+            zipped(signed(files, key=Ed25519PrivateKey.generate())),
+            "manifest.txt: it is not signed with the public key",
+        ),
+        "file missing": Forgery(
+            zipped({n: c for n, c in files.items() if n != "schema.json"}),
+            "schema.json: it is missing",
+        ),
+        "file added": Forgery(
+            zipped({**files, "other.txt": b""}),
+            "other.txt: the manifest does not list it",
+        ),
+        "file changed": Forgery(
+            zipped({**files, "report.html": b"nothing"}),
+            "report.html: it is not the file that the manifest lists",
+        ),
+        "another team asked for": Forgery(
+            zipped(files),
+            "manifest.txt: it is of another team",
+            {"team": other_team},
+        ),
+        "another run asked for": Forgery(
+            zipped(files), "manifest.txt: it is of another run", {"run": RUNS[1]}
+        ),
+        "checkpoint of another team": made(
+            "checkpoint.txt: it is of another team",
+            checkpoint_txt=foreign["checkpoint.txt"],
+        ),
+        "another checkpoint": made(
+            "checkpoint.txt: it is not the one that the manifest names",
+            checkpoint_txt=later["checkpoint.txt"],
+        ),
+        "entries fewer than told": made(
+            "entries.jsonl: 2 entries, the manifest says 3",
+            entries_jsonl=b"".join(lines[:2]),
+            proofs_json=proofs(lambda found: found.pop()),
+        ),
+        "proofs fewer than entries": made(
+            "proofs.json: 2 proofs for 3 entries",
+            proofs_json=proofs(lambda found: found.pop()),
+        ),
+        "entry twice": made(
+            "entries.jsonl seq 1: it comes after seq 1",
+            entries_jsonl=b"".join([lines[0], lines[0], lines[2]]),
+            proofs_json=proofs(lambda found: found.__setitem__(1, found[0])),
+        ),
+        "entry of another run": made(
+            "entries.jsonl seq 4: it is about something else",
+            entries_jsonl=b"".join([lines[0], foreign_line, lines[2]]),
+            proofs_json=proofs(lambda found: found.__setitem__(1, foreign_proof)),
+        ),
+        "proof of another entry": made(
+            "entries.jsonl seq 1: the proof does not show it in the signed tree",
+            proofs_json=proofs(
+                lambda found: found[0].__setitem__("path", found[1]["path"])
+            ),
+        ),
+        "entry changed": made(
+            "entries.jsonl seq 3: the proof does not show it in the signed tree",
+            entries_jsonl=b"".join(
+                [lines[0], lines[1].replace(b"Alice", b"Mally"), lines[2]]
+            ),
+        ),
+        "hash too short": made(
+            "proofs.json: not of the form that is described: 31 bytes are no hash",
+            proofs_json=proofs(
+                lambda found: found[0].__setitem__("previous", "00" * 31)
+            ),
+        ),
+        "text twice": made(
+            "bodies.json: a text is there twice",
+            bodies_json=bodies(lambda found: found.append(found[0])),
+        ),
+        "text missing": made(
+            "bodies.json seq 1 more: it is missing",
+            bodies_json=bodies(lambda found: found.pop(0)),
+        ),
+        "text changed": made(
+            "bodies.json seq 1 more: it is not what was recorded",
+            bodies_json=bodies(lambda found: found[0].__setitem__("text", "other")),
+        ),
+        "text without salt": made(
+            "bodies.json seq 1 more: it is not what was recorded",
+            bodies_json=bodies(lambda found: found[0].__setitem__("salt", None)),
+        ),
+        "text of no entry": made(
+            "bodies.json: no entry has these texts: [(1, 'other')]",
+            bodies_json=bodies(
+                lambda found: found.append({**found[0], "name": "other"})
+            ),
+        ),
+        "no archive": Forgery(b"no archive", "archive: it cannot be read"),
+    }
