@@ -73,7 +73,7 @@ def test_printed_comparison_needs_the_public_key_and_the_copies_alone(tmp_path):
         compare(
             connection.settings_dict["NAME"],
             key,
-            [line.replace('"seq":5', '"seq":4') for line in lines],
+            [line.replace("\\n5\\n", "\\n4\\n") for line in lines],
         )
     cut_tail(team_id, 5)
     with pytest.raises(SystemExit, match="entry 5 is not what was signed"):

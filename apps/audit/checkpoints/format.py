@@ -40,7 +40,7 @@ VERSION = 1
 NOTE_VERSION = 2
 _DOMAIN = "conductor ledger checkpoint\nv1"
 _FIELDS = {"v", "team", "seq", "hash", "recorded", "key", "signature"}
-_NOTE_FIELDS = {"v", "key", "note"}
+_NOTE_FIELDS = {"v", "team", "seq", "key", "note"}
 _NO_SIGNATURE = bytes(NOTE_KEY_BYTES + 64)
 
 
@@ -87,7 +87,13 @@ class SignedCheckpoint(NamedTuple):
     def line(self) -> str:
         """What is copied: canonical JSON."""
         if self.root:
-            told = {"v": NOTE_VERSION, "key": self.key_id, "note": self.note}
+            told = {
+                "v": NOTE_VERSION,
+                "team": self.team,
+                "seq": self.seq,
+                "key": self.key_id,
+                "note": self.note,
+            }
             return canonical_bytes(told).decode()
         values = {
             "v": VERSION,
@@ -183,4 +189,7 @@ def _noted(values: dict[str, Any]) -> SignedCheckpoint | None:
     if told is None or not told.size < 2**63:
         return None
     place = (told.team, told.size, told.hash, told.recorded)
-    return SignedCheckpoint(*place, key_id, told.signature.hex(), told.root)
+    is_told = (values["team"], values["seq"]) == (told.team, told.size)
+    # What the line says beside the note is not signed: it must be the same.
+    signature = told.signature if is_told else _NO_SIGNATURE
+    return SignedCheckpoint(*place, key_id, signature.hex(), told.root)
