@@ -28,6 +28,7 @@ ALSO_OPEN = {
     "apps.accounts.keys",  # the shape of a key, for the demo
     "apps.accounts.principal",  # made by every interface
     "apps.accounts.rights",  # what operations require
+    "apps.audit.bundles.export",  # the record of a run, for REST and its page
     "apps.audit.verify",  # verification is a read with a report of its own
     "apps.audit.metrics",  # its lag is measured where it is waited for
     "apps.audit.checkpoints.thread",  # opened and closed by the process

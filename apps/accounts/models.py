@@ -152,6 +152,7 @@ class Permission(models.TextChoices):
     MANAGE_MEMBERS = "manage_members", "Invite, change and remove members"
     MANAGE_BUDGETS = "manage_budgets", "Set budgets and rates"
     READ_AUDIT = "read_audit", "Read the ledger"
+    EXPORT_RUNS = "export_runs", "Export the records of runs"
     MANAGE_HOLDS = "manage_holds", "Place and release legal holds"
     MANAGE_POLICY = "manage_policy", "Change the policy that runs must pass"
     STOP_RUNS = "stop_runs", "Stop all runs of the team"
@@ -262,11 +263,11 @@ class Scope(models.TextChoices):
     BUDGETS_READ = "budgets:read", "Read budgets and usage"
     BUDGETS_WRITE = "budgets:write", "Set budgets and rates"
     AUDIT_READ = "audit:read", "Read the ledger of runs, retention and legal holds"
-    AUDIT_EXPORT = "audit:export", "Export the ledger"
-    """Nothing asks for it yet, so no new key is offered it."""
+    AUDIT_EXPORT = "audit:export", "Export the records of runs"
+    """With their texts, as files that prove themselves."""
 
 
-OFFERED_SCOPES = tuple(scope for scope in Scope if scope is not Scope.AUDIT_EXPORT)
+OFFERED_SCOPES = tuple(Scope)
 """What a key can be given. Older keys may have others, and keep them."""
 DEFAULT_SCOPES = (Scope.RUN, Scope.READ, Scope.DIRECT)
 """What a program needs that only asks questions."""

@@ -25,6 +25,7 @@ ANY_KEY = tuple(Scope)
 """For what a key knows already, such as its own team."""
 READ_RUNS = Right(Permission.READ_RUNS, (Scope.READ,))
 READ_ENTRIES = Right(Permission.READ_RUNS, (Scope.READ, Scope.AUDIT_READ))
+EXPORT_RUNS = Right(Permission.EXPORT_RUNS, (Scope.AUDIT_EXPORT,))
 RUN = Right(Permission.RUN, (Scope.RUN,))
 RATE = Right(Permission.READ_RUNS, (Scope.RUN,))
 """Give feedback on a run."""

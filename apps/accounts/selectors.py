@@ -41,6 +41,7 @@ _MANAGING = {
     Permission.MANAGE_MEMBERS,
     Permission.MANAGE_BUDGETS,
     Permission.READ_AUDIT,
+    Permission.EXPORT_RUNS,
     Permission.MANAGE_HOLDS,
     Permission.MANAGE_POLICY,
     Permission.STOP_RUNS,
@@ -49,7 +50,12 @@ _PERMISSIONS: Mapping[str, Set[Permission]] = {
     Role.OWNER: set(Permission),
     Role.ADMIN: {*_READING, *_MANAGING, Permission.RUN},
     Role.MEMBER: {*_READING, Permission.RUN},
-    Role.REVIEWER: {*_READING, Permission.READ_AUDIT, Permission.MANAGE_HOLDS},
+    Role.REVIEWER: {
+        *_READING,
+        Permission.READ_AUDIT,
+        Permission.EXPORT_RUNS,
+        Permission.MANAGE_HOLDS,
+    },
     Role.VIEWER: _READING,
 }
 

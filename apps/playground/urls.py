@@ -23,6 +23,7 @@ urlpatterns = [
     path("runs/<uuid:run_id>/rerun/", views.run_rerun_view, name="run_rerun"),
     path("runs/<uuid:run_id>/compare/", views.run_compare, name="run_compare"),
     path("runs/<uuid:run_id>/verify/", views.run_verify, name="run_verify"),
+    path("runs/<uuid:run_id>/bundle/", views.run_bundle, name="run_bundle"),
     path("runs/<uuid:run_id>/export.jsonl", views.run_export, name="run_export"),
     path("compare/<uuid:left>/<uuid:right>/", views.compare_page, name="compare"),
     path(

@@ -19,7 +19,8 @@ from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from apps.accounts.models import Permission, Role
 from apps.accounts.rights import RUN
-from apps.accounts.selectors import role_allows
+from apps.accounts.selectors import require_permission, role_allows
+from apps.audit.bundles.export import BUNDLE_TYPE, bundle_create
 from apps.audit.rows import verify_rows
 from apps.audit.verify import verify_subject
 from apps.budgets.rate_limits import Admission
@@ -194,6 +195,7 @@ def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
         "workers": _workers(request, body),
         "holds": holds_of_run(request.team.id, run.id),
         "may_hold": role_allows(request.membership.role, Permission.MANAGE_HOLDS),
+        "may_export": role_allows(request.membership.role, Permission.EXPORT_RUNS),
     }
     return page(request, "playground/run_detail.html", context)
 
@@ -320,6 +322,18 @@ def run_export(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     lines = b"".join(entry_lines(request.team.id, run.id))
     response = HttpResponse(lines, content_type="application/jsonl; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="run-{run.id}.jsonl"'
+    return response
+
+
+@require_POST
+@team_view
+def run_bundle(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
+    """Return the record of a run as a file that proves itself; recorded."""
+    require_permission(request.membership.role, Permission.EXPORT_RUNS)
+    run = access_run(team_id=request.team.id, run_id=run_id)
+    made = bundle_create(team_id=run.team_id, run_id=run.id, actor=request.actor)
+    response = HttpResponse(made.content, content_type=BUNDLE_TYPE)
+    response["Content-Disposition"] = f'attachment; filename="{made.name}"'
     return response
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
     OpenApiExample,
     OpenApiParameter,
@@ -74,6 +75,7 @@ def operation(
     summary: str,
     *,
     answer: type[Output] | None = None,
+    file_type: str | None = None,
     page_of: type[Output] | None = None,
     status: int = 200,
     body: type[Input] | None = None,
@@ -84,7 +86,7 @@ def operation(
     example: dict[str, Any] | None = None,
     sent: dict[str, Any] | None = None,
 ) -> Callable[[ViewT], ViewT]:
-    """Describe a method of a view. No answer and no page: 204.
+    """Describe a method of a view. No answer, no file and no page: 204.
 
     `example` is an answer, or an item of the page; `sent` is a body.
     """
@@ -98,11 +100,22 @@ def operation(
         request=body(partial=is_partial) if body else None,
         parameters=[*((asked,) if asked else ()), *parameters],
         responses={
-            status if found else 204: found or OpenApiResponse(description="Done."),
+            **_success(found, file_type, status),
             **{code: _error(code) for code in sorted(codes)},
         },
         examples=_examples(sent, example, is_page=page_of is not None, status=status),
     )
+
+
+def _success(
+    found: type[Output] | None, file_type: str | None, status: int
+) -> dict[Any, Any]:
+    """Return the description of the answer of a request that succeeds."""
+    if file_type:
+        return {(status, file_type): OpenApiTypes.BINARY}
+    if found:
+        return {status: found}
+    return {204: OpenApiResponse(description="Done.")}
 
 
 def _error(code: int) -> OpenApiResponse:

@@ -117,6 +117,7 @@ urlpatterns: list[URLPattern] = [
     path("runs/estimate/", runs.RunEstimate.as_view(), name="run_estimate"),
     path("runs/<uuid:run_id>/", runs.OneRun.as_view(), name="run"),
     path("runs/<uuid:run_id>/entries/", runs.RunEntries.as_view(), name="run_entries"),
+    path("runs/<uuid:run_id>/export/", runs.RunExport.as_view(), name="run_export"),
     path("runs/<uuid:run_id>/cancel/", runs.RunCancel.as_view(), name="run_cancel"),
     path(
         "runs/<uuid:run_id>/feedback/",

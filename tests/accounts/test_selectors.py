@@ -53,6 +53,7 @@ ALLOWED = {
         Permission.READ_RUNS,
         Permission.READ_TEAM,
         Permission.READ_AUDIT,
+        Permission.EXPORT_RUNS,
         Permission.MANAGE_HOLDS,
     },
     "viewer": {Permission.READ_RUNS, Permission.READ_TEAM},

@@ -35,6 +35,12 @@ def signed_in(team: Team, role: str) -> Client:
 
 
 @pytest.fixture
+def alice(team: Team) -> Client:
+    """An owner."""
+    return signed_in(team, Role.OWNER)
+
+
+@pytest.fixture
 def bob(team: Team) -> Client:
     """A member."""
     return signed_in(team, Role.MEMBER)

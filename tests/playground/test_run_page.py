@@ -1,5 +1,6 @@
 """One run's page, its parts, its entries."""
 
+import io
 import json
 import re
 from dataclasses import replace
@@ -9,6 +10,7 @@ import pytest
 from django.db import connection
 from django.urls import reverse
 
+from apps.audit.bundles.verifier import verify_bundle
 from apps.core.ids import new_id
 from apps.engine.events import (
     PlanAccepted,
@@ -136,6 +138,18 @@ def test_export_holds_one_entry_a_line(bob, run):
     lines = bob.get(address("run_export", run)).content.decode().splitlines()
     assert json.loads(lines[0])["action"] == "run.created"
     assert len(lines) == 11
+
+
+def test_owner_exports_with_proof_and_a_member_may_not(alice, bob, run):
+    found = alice.post(address("run_bundle", run))
+    assert found["Content-Disposition"] == f'attachment; filename="run-{run.id}.zip"'
+    assert verify_bundle(io.BytesIO(found.content), run=run.id).entries == 11
+    assert bob.post(address("run_bundle", run)).status_code == 403
+    assert alice.get(address("run_bundle", run)).status_code == 405
+    assert "Export with proof" in alice.get(address("run_detail", run)).content.decode()
+    assert (
+        "Export with proof" not in bob.get(address("run_detail", run)).content.decode()
+    )
 
 
 def test_verification_of_an_untouched_run(bob, team):

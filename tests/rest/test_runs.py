@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import time
 import uuid
 from itertools import pairwise
@@ -11,8 +12,10 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import Scope
+from apps.audit.bundles.verifier import verify_bundle
 from apps.runs.execution.executor import get_executor
 from apps.runs.models import Run
+from tests.factories import issue_key
 from tests.rest.conftest import Caller, actions, fault, keyed, member, program
 from tests.rest.things import make_run
 
@@ -326,3 +329,21 @@ def test_a_list_takes_a_few_queries_however_long(
         make_run(cast)
     with django_assert_max_num_queries(6):
         assert len(vera.get("runs/").json()["data"]) == 30
+
+
+def test_run_is_exported_with_proof_and_that_is_recorded(site):
+    caller = program(issue_key(site.cast.team, scopes=["audit:export"]).secret)
+    run_id = program(site.key).post("runs/", ASKED).json()["id"]
+    ended(program(site.key), run_id)
+    answer = caller.get(f"runs/{run_id}/export/")
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/zip")
+    assert answer["Content-Disposition"] == f'attachment; filename="run-{run_id}.zip"'
+    found = verify_bundle(io.BytesIO(answer.content), run=uuid.UUID(run_id))
+    assert found.texts > 5
+    assert actions(site.cast.team)[-1] == "run.exported"
+
+
+def test_export_needs_a_right_of_its_own(site):
+    run_id = make_run(site.cast)
+    fault(program(site.key).get(f"runs/{run_id}/export/"), 403)
+    assert member(site.cast.bob).get(f"runs/{run_id}/export/").status_code == 403

@@ -58,6 +58,7 @@ MATRIX = {
     "playground:run_verify": Access(write=P.READ_RUNS),
     "playground:run_export": RUNS,
     "playground:run_feedback": Access(write=P.READ_RUNS),
+    "playground:run_bundle": Access(write=P.EXPORT_RUNS),
     "playground:compare": RUNS,
     "playground:compare_body": RUNS,
     "playground:run_text": RUNS,
@@ -167,6 +168,7 @@ MATRIX = {
     "rest:run_entries": RUNS,
     "rest:run_feedback": managed(P.READ_RUNS, P.READ_RUNS),
     "rest:feedback": Access(write=P.READ_RUNS),
+    "rest:run_export": Access(P.EXPORT_RUNS),
     "rest:run_cancel": RUN,
     "rest:run_rerun": RUN,
 }

@@ -224,6 +224,7 @@ def run_and_stop(walk: Walk, cast: Cast) -> None:
     asked = {"model": "conductor-mini", "prompt": "What is 6 times 7?"}
     run = walk.rest("POST", "runs/", asked)
     rate(walk, run["id"])
+    walk.page(cast.alice, f"/runs/{run['id']}/bundle/")
     walk.rest("POST", f"runs/{run['id']}/rerun/")
     walk.page(cast.bob, "/playground/runs/", tier="mini", prompt="Why?")
     walk.v1(

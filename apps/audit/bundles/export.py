@@ -18,6 +18,7 @@ from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import Conflict
 
+BUNDLE_TYPE = "application/zip"
 RUN_EXPORTED = "run.exported"
 logger = logging.getLogger(__name__)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
+from django.http import HttpResponse
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -14,7 +15,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.principal import Principal
-from apps.accounts.rights import READ_ENTRIES, READ_RUNS, RUN
+from apps.accounts.rights import EXPORT_RUNS, READ_ENTRIES, READ_RUNS, RUN
+from apps.audit.bundles.export import BUNDLE_TYPE, bundle_create
 from apps.audit.selectors import entry_list, with_previous_hashes
 from apps.audit.types import EntryView
 from apps.budgets.rate_limits import Admission
@@ -397,6 +399,35 @@ class RunEntries(RestView):
             return with_previous_hashes(run.team_id, entries)
 
         return self.paged(page_by_seq(read, **self.read_page()), EntryOutput)
+
+
+class RunExport(RestView):
+    """The record of a run as a file that proves itself."""
+
+    tag = TAG
+    rights = {"GET": EXPORT_RUNS}
+
+    @operation(
+        "run_export",
+        "Export a run's record with proofs",
+        file_type=BUNDLE_TYPE,
+        errors=(409,),
+    )
+    def get(self, request: Request, run_id: uuid.UUID) -> HttpResponse:
+        """Return a ZIP file of a run's entries, texts, proofs and a verifier.
+
+        The export is recorded in the ledger. 409: the record does not verify.
+        """
+        run = access_run(team_id=self.principal.team_id, run_id=run_id)
+        made = bundle_create(
+            team_id=run.team_id, run_id=run.id, actor=self.principal.actor
+        )
+        disposition = f'attachment; filename="{made.name}"'
+        return HttpResponse(
+            made.content,
+            content_type=BUNDLE_TYPE,
+            headers={"Content-Disposition": disposition},
+        )
 
 
 class RunRerun(RestView):
