@@ -20,7 +20,7 @@ from apps.audit.checkpoints.creation import checkpoints_create
 from apps.audit.checkpoints.format import SignedCheckpoint
 from apps.audit.merkle.proofs import inclusion_proof
 from apps.audit.merkle.stored_tree import StoredTree, TreeUnavailable, tree_extend
-from apps.audit.models import Checkpoint, Content
+from apps.audit.models import Checkpoint, Content, Entry
 from apps.audit.stored import StoredEntry, stored_entries, stored_links
 from apps.core.errors import Conflict, NotFound
 from apps.core.keyring import unseal
@@ -91,10 +91,8 @@ def bundle_contents(team_id: UUID, run_id: UUID) -> BundleContents:
     Raises: NotFound if the team has no entries about it; Conflict if the end of its
     chain cannot be signed; SecretUnreadable if a text does not open.
     """
-    rows = list(_rows(team_id, run_id))
-    if not rows:
-        raise NotFound(f"there are no entries about {str(run_id)!r} in this team")
-    checkpoint = _covering(team_id, rows[-1].seq)
+    checkpoint = _covering(team_id, _last_seq(team_id, run_id))
+    rows = list(_rows(team_id, run_id, checkpoint.seq))
     tree = _tree(team_id, checkpoint)
     previous = stored_links(team_id, [row.seq - 1 for row in rows])
     texts = _texts(team_id, rows)
@@ -111,10 +109,22 @@ def bundle_contents(team_id: UUID, run_id: UUID) -> BundleContents:
     return BundleContents(team_id, run_id, checkpoint, entries)
 
 
-def _rows(team_id: UUID, run_id: UUID) -> Iterator[StoredEntry]:
+def _last_seq(team_id: UUID, run_id: UUID) -> int:
+    entries = Entry.objects.for_team(team_id).filter(subject_id=run_id)
+    last = entries.order_by("-seq").values_list("seq", flat=True).first()
+    if last is None:
+        raise NotFound(f"there are no entries about {str(run_id)!r} in this team")
+    return last
+
+
+def _rows(team_id: UUID, run_id: UUID, through: int) -> Iterator[StoredEntry]:
+    """Yield all entries of a run up to a place, those that came meanwhile too."""
     after = 0
     while page := stored_entries(team_id, after, PAGE, run_id):
-        yield from page
+        for row in page:
+            if row.seq > through:
+                return
+            yield row
         after = page[-1].seq
 
 

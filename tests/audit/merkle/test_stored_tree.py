@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import json
 import uuid
-from base64 import b64encode
+from base64 import b64decode, b64encode
+from hashlib import sha256
 
 import pytest
+from django.core.management import call_command
 
 from apps.audit import chain
 from apps.audit.checkpoints import creation
 from apps.audit.checkpoints.creation import checkpoints_create
-from apps.audit.checkpoints.notes import read_note, verifier_key
+from apps.audit.checkpoints.notes import read_note
 from apps.audit.merkle import hashing, stored_tree
 from apps.audit.merkle.proofs import (
     consistency_proof,
@@ -21,7 +25,6 @@ from apps.audit.merkle.proofs import (
 from apps.audit.merkle.stored_tree import StoredTree, TreeUnavailable, tree_extend
 from apps.audit.models import Checkpoint, Entry, TreeNode
 from apps.audit.services import head_accept
-from apps.audit.signing import own_public_keys, signing_key
 from tests.audit.examples import ALICE, append, chain_of, draft, execute, place
 from tests.audit.merkle import naive
 from tests.audit.tampering import (
@@ -111,7 +114,7 @@ def test_checkpoint_is_a_signed_note_with_the_root():
     assert '"v":2' in line
     row = newest(team_id)
     assert row.root == encoded(naive.root(leaves(team_id)))
-    note = line.split('"note":"')[1].split('","v"')[0].replace("\\n", "\n")
+    note = json.loads(line)["note"]
     told = read_note(note)
     assert told is not None
     assert (told.team, told.size, told.root) == (str(team_id), 5, row.root)
@@ -119,12 +122,15 @@ def test_checkpoint_is_a_signed_note_with_the_root():
     assert verify()[1] == ""
 
 
-def test_verifier_key_has_the_form_of_the_standard():
-    """The example of C2SP signed-note: name, id of 8 digits, 1 and 32 bytes."""
-    name, digits, data = verifier_key("name", signing_key()[1].public_key()).split(
-        "+", 2
-    )
-    assert (name, len(digits), len(data)) == ("name", 8, 44)
+def test_command_prints_a_team_s_key_as_signed_notes_have_it():
+    """C2SP signed-note: name, id of the key, base64 of the algorithm and the key."""
+    team_id, out = uuid.uuid4(), io.StringIO()
+    call_command("audit_public_key", "--team", str(team_id), stdout=out)
+    name, digits, data = out.getvalue().strip().split("+", 2)
+    assert name == f"conductor/ledger/{team_id}"
+    decoded = b64decode(data)
+    assert (decoded[0], len(decoded)) == (1, 33)
+    assert digits == sha256(f"{name}\n".encode() + decoded).hexdigest()[:8]
 
 
 def test_every_root_is_checked_against_the_one_before(caplog):
@@ -219,4 +225,3 @@ def test_accepted_chain_gets_its_tree_from_what_it_holds(small_steps):
     head_accept(team_id=team_id, actor=ALICE, reason="looked into")
     checkpoints_create()
     assert newest(team_id).root == encoded(naive.root(leaves(team_id)))
-    assert len(own_public_keys()) == 1
