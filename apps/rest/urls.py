@@ -17,6 +17,7 @@ from apps.rest.resources import (
     policy,
     pools,
     retention,
+    run_records,
     runs,
     suspension,
     team,
@@ -116,8 +117,14 @@ urlpatterns: list[URLPattern] = [
     path("runs/", runs.Runs.as_view(), name="runs"),
     path("runs/estimate/", runs.RunEstimate.as_view(), name="run_estimate"),
     path("runs/<uuid:run_id>/", runs.OneRun.as_view(), name="run"),
-    path("runs/<uuid:run_id>/entries/", runs.RunEntries.as_view(), name="run_entries"),
-    path("runs/<uuid:run_id>/export/", runs.RunExport.as_view(), name="run_export"),
+    path(
+        "runs/<uuid:run_id>/entries/",
+        run_records.RunEntries.as_view(),
+        name="run_entries",
+    ),
+    path(
+        "runs/<uuid:run_id>/export/", run_records.RunExport.as_view(), name="run_export"
+    ),
     path("runs/<uuid:run_id>/cancel/", runs.RunCancel.as_view(), name="run_cancel"),
     path(
         "runs/<uuid:run_id>/feedback/",

@@ -89,7 +89,7 @@ def _report(contents: BundleContents, time: str) -> bytes:
         "checkpoint": contents.checkpoint,
         "entries": [_shown(entry) for entry in contents.entries],
     }
-    return render_to_string("audit/bundle_report.html", context).encode()
+    return render_to_string("audit/report.html", context).encode()
 
 
 def _shown(entry: BundleEntry) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpResponse
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -15,10 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.principal import Principal
-from apps.accounts.rights import EXPORT_RUNS, READ_ENTRIES, READ_RUNS, RUN
-from apps.audit.bundles.export import BUNDLE_TYPE, bundle_create
-from apps.audit.selectors import entry_list, with_previous_hashes
-from apps.audit.types import EntryView
+from apps.accounts.rights import READ_RUNS, RUN
 from apps.budgets.rate_limits import Admission
 from apps.core.money import micros_of_usd
 from apps.engine.ports import CallParams
@@ -33,7 +29,7 @@ from apps.rest.fields import (
     Time,
     Whole,
 )
-from apps.rest.pagination import PageQuery, page_by_id, page_by_seq
+from apps.rest.pagination import PageQuery, page_by_id
 from apps.rest.schema import operation
 from apps.rest.throttles import pass_run
 from apps.rest.views import RestView
@@ -275,38 +271,6 @@ class RunDetailOutput(RunOutput):
         }
 
 
-class EntryActorOutput(Output):
-    """Who did it."""
-
-    type = serializers.CharField()
-    id = serializers.CharField()
-    display = serializers.CharField()
-    on_behalf_of = serializers.CharField()
-
-
-class EntryOutput(Output):
-    """An entry of the ledger."""
-
-    seq = serializers.IntegerField(help_text="Its place in the team's chain.")
-    id = serializers.UUIDField()
-    action = serializers.CharField()
-    outcome = serializers.CharField()
-    subject_type = serializers.CharField()
-    subject_id = serializers.UUIDField()
-    recorded_at = Time()
-    actor = EntryActorOutput()
-    context = serializers.DictField(  # type: ignore[assignment]
-        child=serializers.CharField()
-    )
-    data = serializers.DictField()  # type: ignore[assignment]
-    bodies = serializers.DictField(
-        child=serializers.CharField(allow_null=True),
-        help_text="Content by name. Null: it has been erased.",
-    )
-    hash = serializers.CharField()
-    previous_hash = serializers.CharField()
-
-
 class EstimateOutput(Output):
     """What a run may cost."""
 
@@ -379,55 +343,6 @@ class OneRun(RestView):
         """Return a run with its prompt, its answer and every step."""
         run = access_run(team_id=self.principal.team_id, run_id=run_id)
         return Response(RunDetailOutput((run, run_view(run))).data)
-
-
-class RunEntries(RestView):
-    """What is on record of a run."""
-
-    tag = TAG
-    rights = {"GET": READ_ENTRIES}
-
-    @operation("run_entries", "Read a run's ledger entries", page_of=EntryOutput)
-    def get(self, request: Request, run_id: uuid.UUID) -> Response:
-        """Return a run's ledger entries in order, with their content."""
-        run = access_run(team_id=self.principal.team_id, run_id=run_id)
-
-        def read(after_seq: int, limit: int) -> list[EntryView]:
-            entries = entry_list(
-                run.team_id, subject_id=run.id, after_seq=after_seq, limit=limit
-            )
-            return with_previous_hashes(run.team_id, entries)
-
-        return self.paged(page_by_seq(read, **self.read_page()), EntryOutput)
-
-
-class RunExport(RestView):
-    """The record of a run as a file that proves itself."""
-
-    tag = TAG
-    rights = {"GET": EXPORT_RUNS}
-
-    @operation(
-        "run_export",
-        "Export a run's record with proofs",
-        file_type=BUNDLE_TYPE,
-        errors=(409,),
-    )
-    def get(self, request: Request, run_id: uuid.UUID) -> HttpResponse:
-        """Return a ZIP file of a run's entries, texts, proofs and a verifier.
-
-        The export is recorded in the ledger. 409: the record does not verify.
-        """
-        run = access_run(team_id=self.principal.team_id, run_id=run_id)
-        made = bundle_create(
-            team_id=run.team_id, run_id=run.id, actor=self.principal.actor
-        )
-        disposition = f'attachment; filename="{made.name}"'
-        return HttpResponse(
-            made.content,
-            content_type=BUNDLE_TYPE,
-            headers={"Content-Disposition": disposition},
-        )
 
 
 class RunRerun(RestView):
