@@ -16,8 +16,11 @@ from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 
-from apps.accounts.selectors import team_list
-from apps.core.errors import NotFound
+from apps.accounts.principal import Principal, member_principal
+from apps.accounts.rights import READ_RUNS
+from apps.accounts.selectors import membership_list
+from apps.core.errors import NotAllowed, NotFound
+from apps.core.request_context import request_context, request_id_of
 from apps.core.requesters import set_team
 from apps.runs.execution.executor import get_executor
 from apps.runs.live.run_feed import Subscriber
@@ -41,12 +44,12 @@ async def watch_run(scope: Any, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.close", "code": NOT_SIGNED_IN})
         return
     try:
-        run = await _access(scope, run_id)
-    except NotFound:
+        run, principal = await _access(scope, run_id)
+    except (NotFound, NotAllowed):
         await send({"type": "websocket.close", "code": NO_SUCH_RUN})
         return
     broadcaster = get_executor().broadcaster
-    owner = SocketOwner(user.pk, scope["session"].session_key or "", run.team_id)
+    owner = SocketOwner(user.pk, scope["session"].session_key or "", principal.team_id)
     subscriber = broadcaster.enter(run, owner, _after(scope["query_string"]))
     try:
         close_code = await _while_connected(_tell(subscriber, send), receive)
@@ -87,6 +90,15 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
+def _context(scope: Any) -> dict[str, str]:
+    """Return the id, the address and the user agent of a socket."""
+    headers = dict(scope["headers"])
+    given = headers.get(b"x-request-id", b"").decode("latin-1")
+    agent = headers.get(b"user-agent", b"").decode("latin-1")
+    address, _ = scope.get("client") or ("", 0)
+    return request_context(request_id_of(given), address, agent)
+
+
 def _after(query: bytes) -> int:
     values = parse_qs(query.decode("latin-1")).get("after", ["0"])
     with suppress(ValueError):
@@ -95,10 +107,19 @@ def _after(query: bytes) -> int:
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
-def _access(scope: Any, run_id: uuid.UUID) -> Run:
-    """Return a run of any team of the scope's user. Raises: NotFound."""
-    for team in team_list(scope["user"]):
-        set_team(scope, team.id)  # even if there is no such run
+def _access(scope: Any, run_id: uuid.UUID) -> tuple[Run, Principal]:
+    """Return a run of any team of the scope's user, and the user as its member.
+
+    Raises: NotFound, NotAllowed.
+    """
+    user = scope["user"]
+    for membership in membership_list(user):
+        set_team(scope, membership.team_id)  # even if there is no such run
         with suppress(NotFound):
-            return access_run(team_id=team.id, run_id=run_id)
+            run = access_run(team_id=membership.team_id, run_id=run_id)
+            principal = member_principal(
+                user, membership.team, membership.role, _context(scope)
+            )
+            principal.require(READ_RUNS)
+            return run, principal
     raise NotFound(f"there is no run {str(run_id)!r} in your teams")
