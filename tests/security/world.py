@@ -47,6 +47,8 @@ from tests.security.routes import Route
 
 MARK = "marked-7f3a"
 """In every name and text of the team; no stranger's answer may hold it."""
+VERSION = 2
+"""Of pool and policy. A stranger who makes a policy of their own has version 1."""
 QUERIES = {"rest:pool_changes": "?older=1&newer=2"}
 """What some addresses cannot do without."""
 PLAIN_TEXTS = frozenset({"prompt", "answer", "text", "reasoning"})
@@ -184,14 +186,16 @@ def _pool(team: Team) -> dict[str, Any]:
         "worker_id": worker.id,
         "conductor_id": conductor.id,
         "pool_id": pool.id,
-        "version": pool.version,
+        "version": VERSION,
     }
 
 
 def _rule(team: Team) -> int:
-    """Make the policy's first version; return the place of its rule."""
+    """Make versions of the policy up to `VERSION`; return the place of its rule."""
     rule = {"name": MARK, "mode": "off", "effect": {"kind": "deny"}}
-    policy_replace(team=team, values={"rules": [rule]}, actor=ACTOR)
+    for number in range(VERSION):
+        rules = [{**rule, "name": f"{MARK} {number}"}]
+        policy_replace(team=team, values={"rules": rules}, actor=ACTOR)
     return 0
 
 
