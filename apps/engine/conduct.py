@@ -91,7 +91,7 @@ class _Conductor:
         except LimitReached as exc:
             end = self._failed(f"limit_{exc.kind}", exc.message)
         except RunDenied as exc:
-            end = self._failed("policy_denied", exc.reason)
+            end = self._failed(exc.code, exc.reason)
         except asyncio.CancelledError:
             reason = run.ports.stop_reason()
             if reason is not None:
@@ -103,7 +103,7 @@ class _Conductor:
 
     async def _conduct_in_time(self) -> RunCompleted | RunFailed:
         wall_time_s = self._run.limits.wall_time_s
-        clock = asyncio.timeout(wall_time_s)
+        clock = self._run.clock = asyncio.timeout(wall_time_s)
         try:
             async with clock:
                 return await self._conduct_rounds()
@@ -181,12 +181,13 @@ class _Conductor:
     def _sums(self) -> tuple[Usage, int, bool, int, int]:
         meter = self._run.meter
         elapsed = asyncio.get_running_loop().time() - self._started
+        idle_s = elapsed - meter.waited_s - self._run.paused_s
         return (
             meter.usage,
             meter.cost.micros,
             meter.cost.has_unknown,
             round(elapsed * 1000),
-            round((elapsed - meter.waited_s) * 1000),
+            round(idle_s * 1000),
         )
 
 

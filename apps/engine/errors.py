@@ -169,11 +169,13 @@ class LimitReached(EngineError):
 
 
 class RunDenied(EngineError):
-    """A policy refuses the plan or a step."""
+    """A policy refuses the run, or nobody approved its plan."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, code: str = "policy_denied") -> None:
         super().__init__(reason)
         self.reason = reason
+        self.code = code
+        """What the run ends as."""
 
 
 class HistoryMismatch(EngineError):

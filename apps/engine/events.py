@@ -60,7 +60,7 @@ class PolicyDecided:
     """None: the whole run."""
     step: int | None
     outcome: str
-    """allowed, restricted or denied."""
+    """allowed, restricted, approval (people must approve the plan) or denied."""
     versions: dict[str, int]
     """The version of each policy that was checked, by its name: `team`."""
     rules: tuple[str, ...]
@@ -73,6 +73,58 @@ class PolicyDecided:
     """Limits that the rules lower, by the names of `run.created`."""
     reason: str
     """Empty: no rule applied."""
+    approvals_needed: int = 0
+    """How many people must approve the plan before it is accepted."""
+    approval_expires_at: str = ""
+    """Until when they may, in ISO 8601, UTC. Empty: nobody must."""
+    estimated_cost_micros: int | None = None
+    """Of a plan that people must approve. None: unknown, or no approval is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequested:
+    """A plan waits until people have approved it. Nothing is called meanwhile."""
+
+    action: ClassVar[str] = "approval.requested"
+    round: int
+    planner: str
+    plan_digest: str
+    """`Plan.digest`; an approval is bound to it."""
+    approvals_needed: int
+    expires_at: str
+    """In ISO 8601, UTC."""
+    rules: tuple[str, ...]
+    """Names of the rules that applied to the plan, with their policy."""
+    reason: str
+    estimated_cost_micros: int | None
+    """None: the price of a worker is unknown."""
+    workers: tuple[str, ...]
+    access: tuple[tuple[int, ...], ...]
+    subtasks: Bodies
+    reasoning: Body
+
+    def __post_init__(self) -> None:
+        """Keep the plan's shape if its content was erased: each text reads as empty."""
+        if not self.subtasks:
+            object.__setattr__(self, "subtasks", ("",) * len(self.workers))
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalSettled:
+    """The wait for an approval is over. An approved plan is accepted with it."""
+
+    action: ClassVar[str] = "approval.settled"
+    round: int
+    plan_digest: str
+    """Of the plan as it stands now; differs from the request's if it was edited."""
+    outcome: str
+    """approved, refused or expired."""
+    approvers: tuple[str, ...]
+    """Names of those who decided, as the ledger has them."""
+    is_edited: bool
+    """True: a person changed the plan."""
+    reason: Body
+    """Why it was refused, in the approver's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +187,7 @@ class PlanAccepted:
     action: ClassVar[str] = "plan.accepted"
     round: int
     planner: str
-    """Name of the planner, or "fallback"."""
+    """Name of the planner, "fallback", or "approver" for a plan a person edited."""
     workers: tuple[str, ...]
     access: tuple[tuple[int, ...], ...]
     skipped: tuple[int, ...]
@@ -261,7 +313,8 @@ class RunFailed:
 
     action: ClassVar[str] = "run.failed"
     code: str
-    """Stable word: limit_calls, limit_tokens, …, worker_failed, policy_denied, …"""
+    """Stable word: limit_calls, limit_tokens, …, worker_failed, policy_denied,
+    approval_refused, approval_expired, …"""
     message: Body
     """In words; may quote what the provider said."""
     answer: Body
@@ -300,5 +353,14 @@ StepEvent = StepStarted | StepAttemptFailed | StepCompleted | StepFailed | StepS
 RunEnd = RunCompleted | RunFailed | RunCancelled
 CallOutcome = PlanReplied | PlanCallFailed | StepAttemptFailed | StepCompleted
 """Events that end a call: they carry its usage and cost."""
-Event = RunCreated | RunResumed | PolicyDecided | PlanEvent | StepEvent | RunEnd
+ApprovalEvent = ApprovalRequested | ApprovalSettled
+Event = (
+    RunCreated
+    | RunResumed
+    | PolicyDecided
+    | ApprovalEvent
+    | PlanEvent
+    | StepEvent
+    | RunEnd
+)
 ALL_EVENTS: tuple[type[Event], ...] = Event.__args__

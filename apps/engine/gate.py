@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from apps.engine.errors import PlanFault, PlanRejected, RunDenied
-from apps.engine.events import PolicyDecided
+from apps.engine.events import ApprovalRequested, PolicyDecided
 from apps.engine.limits import Limits
 from apps.engine.plan import Plan
-from apps.engine.ports import Pool
+from apps.engine.ports import ApprovalOutcome, Pool
 from apps.engine.run import RunContext
 
 
@@ -35,14 +35,19 @@ class OpenGate:
         """Allow the step."""
         return None
 
+    async def await_approval(self, request: ApprovalRequested) -> ApprovalOutcome:
+        """Refuse: a plan waits, and this site has no policies that could release it."""
+        reason = "this site has no approvals any more"
+        return ApprovalOutcome("refused", reason=reason)
+
 
 async def check_run(run: RunContext) -> None:
     """Check the run before anything leaves. Raises: RunDenied."""
     _apply(run, await run.ports.gate.check_run())
 
 
-async def check_plan(run: RunContext, number: int, plan: Plan) -> None:
-    """Check a plan of round `number` before it is accepted.
+async def check_plan(run: RunContext, number: int, plan: Plan) -> PolicyDecided | None:
+    """Check a plan of round `number` before it is accepted; return what was decided.
 
     Raises: RunDenied; PlanRejected if the plan uses what is refused to it, so that the
     conductor can make another one.
@@ -50,7 +55,7 @@ async def check_plan(run: RunContext, number: int, plan: Plan) -> None:
     decision = await run.ports.gate.check_plan(number, plan)
     _apply(run, decision)
     if decision is None:
-        return
+        return None
     for index, step in enumerate(plan.steps):
         if step.worker in run.refused:
             raise PlanRejected(
@@ -64,6 +69,7 @@ async def check_plan(run: RunContext, number: int, plan: Plan) -> None:
             f"the plan has {len(plan.steps)} steps; {run.limits.max_steps} are "
             f"allowed: {decision.reason}",
         )
+    return decision
 
 
 async def check_step(run: RunContext, number: int, plan: Plan, index: int) -> None:

@@ -7,6 +7,8 @@ Source: arXiv 2512.04388, section 3 (workflow representation).
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -40,6 +42,13 @@ class Plan:
             if index in wanted:
                 wanted.update(self.steps[index].access)
         return frozenset(wanted)
+
+    @property
+    def digest(self) -> str:
+        """Return the SHA-256 of the steps in hexadecimal, the reasoning left out."""
+        steps = [[s.worker, list(s.access), s.subtask] for s in self.steps]
+        text = json.dumps(steps, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def validate(plan: Plan, *, workers: Collection[str], max_steps: int) -> None:

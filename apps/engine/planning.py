@@ -6,9 +6,11 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 
+from apps.engine.approval import APPROVER, request_approval, settle_approval
 from apps.engine.calls import AttemptFailed, Target
 from apps.engine.errors import CallFailed, PlanFault, PlanRejected
 from apps.engine.events import (
+    ApprovalRequested,
     PlanAccepted,
     PlanCallFailed,
     PlanKept,
@@ -53,18 +55,17 @@ async def make_plan(run: RunContext) -> Round | None:
         run.state.is_kept = True
         return None
     if plan is None:
-        plan, planner = await _fallback_plan(run, number), FALLBACK_PLANNER
+        plan, planner = await _fallback_plan(run, number)
     return _accept(run, number, plan, planner)
 
 
-async def _fallback_plan(run: RunContext, number: int) -> Plan:
+async def _fallback_plan(run: RunContext, number: int) -> tuple[Plan, str]:
     """Return a plan of one step that the policies allow. Raises: RunDenied."""
     while True:
         worker = suited_worker(run.task, run.pool, run.pool.fallback)
         plan = Plan((PlannedStep(run.task.prompt, worker),))
         with suppress(PlanRejected):  # refused workers have left the pool by then
-            await check_plan(run, number, plan)
-            return plan
+            return await _allowed(run, number, plan, FALLBACK_PLANNER)
 
 
 async def _ask_until_usable(
@@ -73,7 +74,7 @@ async def _ask_until_usable(
     """Return a valid plan, or None to keep the answer or because there is none."""
     planner, state = run.ports.planner, run.state
     asking = _Asking(run, number)
-    while state.plan_failures < run.limits.max_plan_attempts:
+    while state.approval or state.plan_failures < run.limits.max_plan_attempts:
         request = PlanRequest(
             run.task,
             run.pool,
@@ -83,11 +84,13 @@ async def _ask_until_usable(
             may_keep,
         )
         try:
+            if state.approval is not None:  # since before a restart
+                return await _approved(run, number, state.approval)
             plan = await planner.plan(request, asking.ask)
             _check(run, plan, may_keep)
-            if plan is not None:
-                await check_plan(run, number, plan)
-            return plan, planner.name
+            if plan is None:
+                return None, planner.name
+            return await _allowed(run, number, plan, planner.name)
         except PlanRejected as exc:
             run.journal.note(PlanRejectedEvent(number, exc.fault, exc.message))
             state.rejections.append(Rejection(asking.last_output, exc.message))
@@ -99,6 +102,31 @@ async def _ask_until_usable(
             if state.plan_failures < run.limits.max_plan_attempts:
                 await asyncio.sleep(backoff_s(run, state.plan_failures, exc))
     return None, planner.name
+
+
+async def _allowed(
+    run: RunContext, number: int, plan: Plan, planner: str
+) -> tuple[Plan, str]:
+    """Return a plan that policies and people allow, and who made it.
+
+    Raises: RunDenied, PlanRejected.
+    """
+    decision = await check_plan(run, number, plan)
+    if decision is None or not decision.approvals_needed:
+        return plan, planner
+    request = await request_approval(run, number, plan, planner, decision)
+    return await _approved(run, number, request)
+
+
+async def _approved(
+    run: RunContext, number: int, request: ApprovalRequested
+) -> tuple[Plan, str]:
+    """Wait for an approval. A plan that a person edited keeps all other rules."""
+    plan, planner = await settle_approval(run, request)
+    if planner == APPROVER:
+        _check(run, plan, may_keep=False)
+        await check_plan(run, number, plan)
+    return plan, planner
 
 
 def _check(run: RunContext, plan: Plan | None, may_keep: bool) -> None:

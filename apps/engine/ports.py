@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NotRequired, Protocol, TypedDict
 
-from apps.engine.events import Event, PolicyDecided
+from apps.engine.events import ApprovalRequested, Event, PolicyDecided
 from apps.engine.plan import Plan, PlannedStep
 from apps.engine.usage import Price, Usage
 
@@ -330,8 +330,21 @@ class Recorder(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ApprovalOutcome:
+    """What people decided about a plan that waited for them."""
+
+    verdict: Literal["approved", "refused", "expired"]
+    approvers: tuple[str, ...] = ()
+    """Names of those who decided."""
+    plan: Plan | None = None
+    """The plan as they changed it. None: as it was."""
+    reason: str = ""
+    """Why it is refused, in their words."""
+
+
 class Gate(Protocol):
-    """Checks one run against the policies. May take as long as an approval takes.
+    """Checks one run against the policies.
 
     Each check returns a decision, which the engine records and applies, or None if
     nothing applies or nothing has changed since the check before.
@@ -349,6 +362,14 @@ class Gate(Protocol):
         self, number: int, plan: Plan, index: int
     ) -> PolicyDecided | None:
         """Decide on step `index` of round `number` before each of its calls."""
+        ...
+
+    async def await_approval(self, request: ApprovalRequested) -> ApprovalOutcome:
+        """Return what people decided about a plan, when they have.
+
+        `request` is on record by then. Asked again after a crash, it returns what has
+        been decided meanwhile, and keeps waiting if nothing has.
+        """
         ...
 
 

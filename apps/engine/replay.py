@@ -131,6 +131,14 @@ class ReplayedRun:
     rejections: list[Rejection] = field(default_factory=list)
     end: ev.RunEnd | None = None
     unknown_calls: int = 0
+    approval: ev.ApprovalRequested | None = None
+    """The plan that waits for an approval."""
+
+
+def plan_on_record(event: ev.PlanAccepted | ev.ApprovalRequested) -> Plan:
+    """Return the plan that an event holds."""
+    parts = zip(event.subtasks, event.workers, event.access, strict=True)
+    return Plan(tuple(PlannedStep(*part) for part in parts), event.reasoning)
 
 
 class _Reader:
@@ -159,6 +167,10 @@ class _Reader:
                 self._open.clear()
             case ev.RunCreated() | ev.PolicyDecided():
                 return  # a resumed run is checked again
+            case ev.ApprovalRequested():
+                self.state.approval = event
+            case ev.ApprovalSettled():
+                self.state.approval = None
             case (
                 ev.StepStarted()
                 | ev.StepAttemptFailed()
@@ -219,11 +231,7 @@ class _Reader:
                 now.results[event.step] = StepResult("skipped", event.reason)
 
     def _accept(self, event: ev.PlanAccepted) -> None:
-        steps = tuple(
-            PlannedStep(*parts)
-            for parts in zip(event.subtasks, event.workers, event.access, strict=True)
-        )
-        self.state.rounds.append(Round(Plan(steps, event.reasoning)))
+        self.state.rounds.append(Round(plan_on_record(event)))
         self.state.plan_calls = self.state.plan_failures = 0
         self.state.rejections = []
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from apps.engine.calls import ModelCalls
@@ -30,10 +33,30 @@ class RunContext:
     """Workers that the policies took out of the pool, and why."""
     whole_pool: Pool = field(init=False)
     """The pool as it was before the policies took workers out."""
+    clock: asyncio.Timeout | None = None
+    """Ends the run when its time is up."""
+    paused_s: float = 0.0
+    """For how long the run has waited for people."""
 
     def __post_init__(self) -> None:
         """Keep the whole pool."""
         self.whole_pool = self.pool
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the run's clock for as long as it waits for people."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        due = None if self.clock is None else self.clock.when()
+        if self.clock is not None:
+            self.clock.reschedule(None)
+        try:
+            yield
+        finally:
+            waited_s = loop.time() - began
+            self.paused_s += waited_s
+            if self.clock is not None and due is not None:
+                self.clock.reschedule(due + waited_s)
 
     @property
     def replans_used(self) -> int:

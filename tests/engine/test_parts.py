@@ -162,6 +162,21 @@ EXAMPLES: list[ev.Event] = [
         {"max_steps": 2},
         "the rule 'EU only'",
     ),
+    ev.ApprovalRequested(
+        0,
+        "language_model",
+        "ab12",
+        2,
+        "2026-11-23T12:00:00+00:00",
+        ("team: EU only",),
+        "the rule 'EU only'",
+        None,
+        ("a", "b"),
+        ((), (0,)),
+        ("x", "y"),
+        "because",
+    ),
+    ev.ApprovalSettled(0, "ab12", "refused", ("Alice",), True, "Not with these data."),
 ]
 
 
