@@ -197,6 +197,95 @@ class Step(models.Model):
         return f"{self.run_id} {self.round}.{self.index} {self.state}"
 
 
+class ApprovalState(models.TextChoices):
+    """Where a plan stands that people must approve."""
+
+    WAITING = "waiting", "Waiting"
+    APPROVED = "approved", "Approved"
+    REFUSED = "refused", "Refused"
+    EXPIRED = "expired", "Expired"
+    """Nobody decided in time."""
+    WITHDRAWN = "withdrawn", "Withdrawn"
+    """The run ended before anyone decided."""
+
+
+class PlanApproval(models.Model):
+    """A plan that people must approve before it is accepted.
+
+    Made from `approval.requested`. People change it through
+    `governance.services.approvals`, until the run takes note: then `settled_at` is set
+    and its texts are cleared, for the ledger has them.
+    """
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
+    round = models.PositiveSmallIntegerField()
+    state = models.CharField(max_length=10, choices=ApprovalState.choices)
+    plan_digest = models.CharField(max_length=64)
+    """Of the plan as it stands now: `engine.plan.Plan.digest`."""
+    edited_plan = models.TextField(default="")
+    """JSON, if a person changed the plan; see `governance.approvals.plans`."""
+    approvals_needed = models.PositiveSmallIntegerField()
+    requester_id = models.UUIDField(null=True)
+    """The member the run belongs to, who may not approve it."""
+    requested_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    decided_by = models.TextField(default="")
+    """Names of those who decided, one in each line."""
+    reason = models.TextField(default="")
+    """Why it is refused."""
+    settled_at = models.DateTimeField(null=True)
+
+    objects = TeamQuerySet["PlanApproval"].as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run"],
+                condition=models.Q(settled_at__isnull=True),
+                name="run_waits_for_one_approval",
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["team", "requested_at"],
+                name="approval_waiting",
+                condition=models.Q(settled_at__isnull=True),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.state}"
+
+
+class PlanVote(models.Model):
+    """One person's approval of a plan that needs more than one."""
+
+    approval = models.ForeignKey(
+        PlanApproval, models.CASCADE, related_name="votes", db_index=False
+    )
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
+    user_id = models.UUIDField()
+    name = models.CharField(max_length=200)
+    """As the ledger names them."""
+    plan_digest = models.CharField(max_length=64)
+    """The plan they approved. It does not count for another one."""
+    voted_at = models.DateTimeField(auto_now_add=True)
+
+    objects = TeamQuerySet["PlanVote"].as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["approval", "user_id", "plan_digest"],
+                name="one_vote_of_each_person",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.plan_digest[:8]}"
+
+
 class UsageSums(models.Model):
     """What some runs used together, for one worker, member or key."""
 

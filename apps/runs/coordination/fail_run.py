@@ -21,6 +21,7 @@ from apps.engine.codec import encode
 from apps.engine.errors import HistoryMismatch
 from apps.engine.usage import Usage
 from apps.runs.coordination.leases import MAX_DEATHS
+from apps.runs.coordination.plan_approvals import withdrawn
 from apps.runs.models import Run, RunState
 from apps.runs.telemetry import metrics
 
@@ -91,7 +92,11 @@ async def _record(run: Run, fault: Fault) -> None:
         record.bodies,
         outcome="failure",
     )
-    writes = (_row_write(run, fault), *settling(run.id, run.cost_micros))
+    writes = (
+        _row_write(run, fault),
+        withdrawn(run.id),
+        *settling(run.id, run.cost_micros),
+    )
     await get_writer().write(Batch(run.team_id, (draft,), writes))
 
 

@@ -61,7 +61,7 @@ forgets idempotency keys of yesterday."""
 class Gates(Protocol):
     """What `settings.RUN_GATES` names: makes the gate of each run."""
 
-    def gate(self, order: RunOrder, resolved: ResolvedModel) -> Gate:
+    def gate(self, run_id: uuid.UUID, order: RunOrder, resolved: ResolvedModel) -> Gate:
         """Return the gate of one run. Does not block."""
         ...
 
@@ -104,7 +104,10 @@ class Executor:
     @property
     def room(self) -> int:
         """Return how many more runs may execute here."""
-        return 0 if self._is_closing else settings.MAX_LIVE_RUNS - len(self._live)
+        if self._is_closing:
+            return 0
+        working = sum(not run.is_waiting for run in self._live.values())
+        return max(0, settings.MAX_LIVE_RUNS - working)
 
     def find(self, run_id: uuid.UUID) -> RunExecution | None:
         """Return the run if it is executing here."""
@@ -184,6 +187,7 @@ class Executor:
     async def close(self, drain_s: float = 0.0) -> None:
         """Let runs end for `drain_s`, give back the others, close every connection."""
         self._is_closing = True
+        self._abandon_waiting()
         if self._tasks and drain_s:
             await asyncio.wait(self._tasks, timeout=drain_s)
         self._keeper.cancel()
@@ -194,6 +198,12 @@ class Executor:
         await self.broadcaster.close()
         await self._observer.close()
         await self._transport.aclose()
+
+    def _abandon_waiting(self) -> None:
+        """Give back the runs that wait for people: that may take days."""
+        for execution in list(self._live.values()):
+            if execution.is_waiting:
+                execution.abandon()
 
     def _refuse_when_closing(self) -> None:
         if self._is_closing:
@@ -227,16 +237,17 @@ class Executor:
             order.vectors,
         )
         guard = LoadGuard(model_client, self.queues)
+        self._shares.add(order.team_id)
+        execution.on_waiting = partial(self._shares.set_aside, order.team_id)
         task = execution.start(
             ProcessServices(
                 guard,
-                self._gates.gate(order, resolved),
+                self._gates.gate(run_id, order, resolved),
                 self._budget_gate,
                 self._prefills,
             )
         )
         self._live[run_id] = execution
-        self._shares.add(order.team_id)
         self._tasks.add(task)
         task.add_done_callback(lambda done: self._forget(run_id, done))
         return execution
@@ -256,7 +267,7 @@ class Executor:
         self._tasks.discard(task)
         self._observer.leave(run_id)
         if execution is not None:
-            self._shares.remove(execution.order.team_id)
+            self._shares.remove(execution.order.team_id, execution.is_waiting)
         if execution is not None and execution.order.meter is not None:
             execution.order.meter.settle(execution.used_tokens)
         # The ledger is away, or refuses even to end the run: it stays on record as

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -111,6 +111,10 @@ class RunExecution:
         self._is_opened = False
         """Something has been recorded by this execution."""
         self._has_end_on_record = False
+        self.is_waiting = False
+        """People have to approve its plan; it uses nothing of this process."""
+        self.on_waiting: Callable[[bool], None] = _ignore
+        """Called when `is_waiting` changes."""
         self.drafts: dict[CallKey, list[str]] = {}
         """Text of the calls in flight, for those who come late."""
 
@@ -193,6 +197,7 @@ class RunExecution:
 
     def start(self, services: ProcessServices) -> asyncio.Task[None]:
         """Begin on the running loop and return the task."""
+        self._wait(self._projection.view.open_approval is not None)
         self._task = asyncio.create_task(self._run(services))
         self._task.add_done_callback(lambda _: self._ended.set())
         return self._task
@@ -327,6 +332,8 @@ class RunExecution:
                 self._is_on_record = True
             case ev.RunCompleted() | ev.RunFailed() | ev.RunCancelled():
                 self._has_end_on_record = True
+            case ev.ApprovalRequested() | ev.ApprovalSettled():
+                self._wait(isinstance(event, ev.ApprovalRequested))
             case ev.StepCompleted() | ev.StepAttemptFailed():
                 self.drafts.pop((event.round, event.step, event.attempt), None)
             case ev.PlanReplied() | ev.PlanCallFailed():
@@ -335,6 +342,11 @@ class RunExecution:
                 pass
         self._learn(event)
         self._tell(event)
+
+    def _wait(self, is_waiting: bool) -> None:
+        if self.is_waiting != is_waiting:
+            self.is_waiting = is_waiting
+            self.on_waiting(is_waiting)
 
     def _learn(self, event: ev.Event) -> None:
         name = self._prefill_watch.hear(event)
@@ -345,6 +357,10 @@ class RunExecution:
     def _tell(self, signal: Signal) -> None:
         for listener in tuple(self._listeners):
             listener(signal)
+
+
+def _ignore(is_waiting: bool) -> None:
+    """Do nothing: the run has not begun."""
 
 
 def opening_event(order: RunOrder, resolved: ResolvedModel) -> ev.RunCreated:

@@ -53,9 +53,18 @@ class TeamShares:
         self._live[team_id] += 1
         self._total += 1
 
-    def remove(self, team_id: uuid.UUID) -> None:
-        """Count a run no longer."""
+    def remove(self, team_id: uuid.UUID, is_set_aside: bool = False) -> None:
+        """Count a run no longer; one that is set aside counts no longer already."""
+        if is_set_aside:
+            return
         self._total -= 1
         self._live[team_id] -= 1
         if not self._live[team_id]:
             del self._live[team_id]
+
+    def set_aside(self, team_id: uuid.UUID, is_set_aside: bool) -> None:
+        """Stop counting a run that waits for people, or count it again."""
+        if is_set_aside:
+            self.remove(team_id)
+        else:
+            self.add(team_id)

@@ -16,6 +16,7 @@ from apps.audit.types import RowWrite
 from apps.core.plain_text import plain
 from apps.engine import events as ev
 from apps.runs.coordination.leases import Ownership
+from apps.runs.coordination.plan_approvals import requested, settled, withdrawn
 from apps.runs.models import TITLE_CHARACTERS, RunState
 from apps.runs.records.round_view import StepView
 from apps.runs.records.run_view import RunView
@@ -135,6 +136,7 @@ class RunProjection:
         is_news = not self._is_inserted
         for event in events:
             is_news = is_news or not isinstance(event, _NO_NEWS)
+            writes += self._approval_writes(event)
             step = self.view.add(event)
             if step is not None and step.is_over:
                 writes.append(self._step_write(step))
@@ -145,6 +147,19 @@ class RunProjection:
         else:
             writes.append(RowWrite(CHECK_FENCE, self._key, must_change_row=True))
         return tuple(writes)
+
+    def _approval_writes(self, event: ev.Event) -> list[RowWrite]:
+        """Return the writes of an approval; `event` is not in the view yet."""
+        match event:
+            case ev.ApprovalRequested():
+                order = self._order
+                return [requested(self._run_id, order.team_id, order.user_id, event)]
+            case ev.ApprovalSettled():
+                return [settled(self._run_id, event)]
+            case ev.RunCompleted() | ev.RunFailed() | ev.RunCancelled():
+                if self.view.open_approval is not None:
+                    return [withdrawn(self._run_id)]
+        return []
 
     def _run_write(self) -> RowWrite:
         if self._is_inserted:

@@ -246,6 +246,40 @@ class StepView:
 
 
 @dataclass(slots=True)
+class ApprovalView:
+    """One plan that people had to approve, and what they decided."""
+
+    request: ev.ApprovalRequested
+    requested_at: datetime
+    settled: ev.ApprovalSettled | None = None
+    settled_at: datetime | None = None
+    is_withdrawn: bool = False
+    """The run ended before anyone decided."""
+
+    @property
+    def outcome(self) -> str:
+        """Return waiting, approved, refused, expired or withdrawn."""
+        if self.settled is not None:
+            return self.settled.outcome
+        return "withdrawn" if self.is_withdrawn else "waiting"
+
+    @property
+    def approvers(self) -> tuple[str, ...]:
+        """Return the names of those who decided."""
+        return self.settled.approvers if self.settled else ()
+
+    @property
+    def is_edited(self) -> bool:
+        """Say whether a person changed the plan."""
+        return self.settled is not None and self.settled.is_edited
+
+    @property
+    def refusal(self) -> str:
+        """Return why it was refused; empty if it was not, or if that is erased."""
+        return self.settled.reason if self.settled else ""
+
+
+@dataclass(slots=True)
 class RoundView:
     """One plan: how it came about and its steps."""
 
@@ -258,7 +292,10 @@ class RoundView:
     reasoning: str = ""
     steps: list[StepView] = field(default_factory=list)
     state: str = "planning"
-    """planning, planned, kept (the earlier answer stays) or stopped."""
+    """planning, approval (people must approve the plan), planned, kept (the earlier
+    answer stays) or stopped."""
+    approvals: list[ApprovalView] = field(default_factory=list)
+    """Plans of the round that people had to approve, in order."""
 
     @property
     def key(self) -> str:

@@ -15,6 +15,7 @@ from apps.engine.usage import Cost
 from apps.runs.records.round_view import (
     FREE,
     UNUSED,
+    ApprovalView,
     CallView,
     RoundView,
     StepView,
@@ -96,6 +97,8 @@ class RunFold:
                 self._create(event)
             case ev.PolicyDecided():
                 self.policy_decisions.append(event)
+            case ev.ApprovalRequested() | ev.ApprovalSettled():
+                self._add_approval(event)
             case ev.RunResumed():
                 self.resumes += 1
                 self._lose_calls("unknown")
@@ -111,6 +114,18 @@ class RunFold:
         self.created_at = self.last_at
         if self._keeps_texts:
             self.prompt, self.params = event.prompt, event.params
+
+    def _add_approval(self, event: ev.ApprovalEvent) -> None:
+        round_, at = self._touched_round(event.round), self.last_at or NEVER
+        if isinstance(event, ev.ApprovalRequested):
+            round_.state = "approval"
+            round_.approvals.append(ApprovalView(event, at))
+            return
+        if not round_.approvals:
+            raise KeyError(event.action)
+        latest = round_.approvals[-1]
+        latest.settled, latest.settled_at = event, at
+        round_.state = "planning"
 
     def _add_to_plan(self, event: PlanEvent) -> None:
         round_ = self._touched_round(event.round)
@@ -230,8 +245,10 @@ class RunFold:
             if not step.is_over:
                 step.state, step.touched = "cancelled", self.last_seq
         for round_ in self.rounds:
-            if round_.state == "planning":
+            if round_.state in ("planning", "approval"):
                 round_.state, round_.touched = "stopped", self.last_seq
+            for approval in round_.approvals:
+                approval.is_withdrawn = approval.settled is None
 
     def _touched_round(self, index: int) -> RoundView:
         """Return the round an event is about; the first event of a round begins it."""

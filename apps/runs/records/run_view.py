@@ -14,7 +14,12 @@ from apps.engine import events as ev
 from apps.engine.events import RunEnd
 from apps.engine.usage import Cost, Usage
 from apps.runs.errors import HistoryUnreadable
-from apps.runs.records.round_view import RoundView, StepView, total_cost
+from apps.runs.records.round_view import (
+    ApprovalView,
+    RoundView,
+    StepView,
+    total_cost,
+)
 from apps.runs.records.run_fold import RunFold
 from apps.runs.types import RecordedEvent, RunError, RunSummary
 
@@ -31,12 +36,27 @@ class RunView(RunFold):
 
     @property
     def state(self) -> str:
-        """Return queued, planning, running, completed, failed or cancelled."""
+        """Return where the run stands.
+
+        One of queued, planning, approval (people must approve its plan), running,
+        completed, failed and cancelled.
+        """
         if self.end is not None:
             return STATES[type(self.end)]
         if not self.rounds:
             return "queued"
-        return "planning" if self.rounds[-1].state == "planning" else "running"
+        state = self.rounds[-1].state
+        return state if state in ("planning", "approval") else "running"
+
+    @property
+    def approvals(self) -> list[ApprovalView]:
+        """Return the plans that people had to approve, in order."""
+        return [each for round_ in self.rounds for each in round_.approvals]
+
+    @property
+    def open_approval(self) -> ApprovalView | None:
+        """Return the plan that waits for people; None if none does."""
+        return self.rounds[-1].approvals[-1] if self.state == "approval" else None
 
     @property
     def is_over(self) -> bool:
