@@ -41,6 +41,8 @@ ALSO_OPEN = {
     "apps.budgets.reservations",  # statements for the ledger's commits
     "apps.pools.attributes",  # what workers, conductors and tiers are described by
     "apps.pools.pool_file",  # pool files
+    "apps.governance.approvals.edited_plans",  # plans as people send them
+    "apps.governance.approvals.pending",  # reads of plans that wait
     "apps.governance.policies.examples",  # rules to begin with
     "apps.governance.policies.rules",  # what rules are made of
     "apps.governance.policies.sentences",  # rules in words

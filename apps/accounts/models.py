@@ -155,6 +155,7 @@ class Permission(models.TextChoices):
     EXPORT_RUNS = "export_runs", "Export the records of runs"
     MANAGE_HOLDS = "manage_holds", "Place and release legal holds"
     MANAGE_POLICY = "manage_policy", "Change the policy that runs must pass"
+    APPROVE_PLANS = "approve_plans", "Approve plans that the policy holds back"
     STOP_RUNS = "stop_runs", "Stop all runs of the team"
     MANAGE_TEAM = (
         "manage_team",

@@ -33,6 +33,9 @@ DIRECT = Right(Permission.RUN, (Scope.DIRECT,))
 """Needed besides RUN to call one worker without a plan."""
 READ_TEAM = Right(Permission.READ_TEAM, ANY_KEY)
 SET_RATES = Right(Permission.MANAGE_BUDGETS, (Scope.BUDGETS_WRITE,))
+APPROVE_PLANS = Right(Permission.APPROVE_PLANS)
+"""People alone approve: no key may."""
+READ_APPROVALS = Right(Permission.READ_RUNS, (Scope.READ, Scope.AUDIT_READ))
 STOP_RUNS = Right(Permission.STOP_RUNS)
 MANAGE_TEAM = Right(Permission.MANAGE_TEAM)
 READ_POLICY = Right(Permission.READ_TEAM, (Scope.AUDIT_READ,))

@@ -44,6 +44,7 @@ _MANAGING = {
     Permission.EXPORT_RUNS,
     Permission.MANAGE_HOLDS,
     Permission.MANAGE_POLICY,
+    Permission.APPROVE_PLANS,
     Permission.STOP_RUNS,
 }
 _PERMISSIONS: Mapping[str, Set[Permission]] = {
@@ -55,6 +56,7 @@ _PERMISSIONS: Mapping[str, Set[Permission]] = {
         Permission.READ_AUDIT,
         Permission.EXPORT_RUNS,
         Permission.MANAGE_HOLDS,
+        Permission.APPROVE_PLANS,
     },
     Role.VIEWER: _READING,
 }

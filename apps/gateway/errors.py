@@ -10,6 +10,7 @@ should do next. How a run that did not complete is answered:
 | limit_wall_time | 504 | timeout | no: it would cost again |
 | any other limit_* | 400 | the same word | no |
 | policy_denied | 403 | policy_denied | no |
+| approval_refused, approval_expired | 403 | as the run's | no |
 | context_length_exceeded, content_filtered | 400 | the same word | no |
 | invalid_structured_output, secret_unreadable | 502 | the same word | no |
 | worker_failed, every fault of the failed step lasting | 502 | the same word | no |
@@ -42,6 +43,8 @@ FINAL_CODES = frozenset(
     {"invalid_structured_output", SecretUnreadable.code, TooManyGuesses.code}
 )
 """What the same request would meet again, whatever the status says."""
+OF_THE_POLICY = frozenset({"policy_denied", "approval_refused", "approval_expired"})
+"""Of failed runs: what a rule or a person of the team forbids."""
 OF_THE_MESSAGES = frozenset({"context_length_exceeded", "content_filtered"})
 """Of failed runs: what only other messages could avoid."""
 RETRIED_STATUSES = frozenset({408, 429})
@@ -182,8 +185,8 @@ def failure_of_run(
         return ApiFailure(504, "timeout", end.message, is_final=True)
     if end.code.startswith("limit_"):
         return ApiFailure(400, end.code, end.message)
-    if end.code == "policy_denied":
-        return ApiFailure(403, "policy_denied", end.message)
+    if end.code in OF_THE_POLICY:
+        return ApiFailure(403, end.code, end.message)
     if end.code in OF_THE_MESSAGES:
         return ApiFailure(400, end.code, end.message, param=question)
     is_final = end.is_lasting or end.code in FINAL_CODES

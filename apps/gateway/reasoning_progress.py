@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from apps.engine.errors import CallFault
 from apps.engine.events import (
+    ApprovalRequested,
+    ApprovalSettled,
     Event,
     PlanAccepted,
     StepAttemptFailed,
@@ -31,6 +33,10 @@ class ProgressLines:
             case PlanAccepted():
                 self._plans[event.round] = event
                 text = _plan_line(event)
+            case ApprovalRequested():
+                text = f"Waiting for an approval of the plan: {event.reason}"
+            case ApprovalSettled():
+                text = f"Plan {event.outcome}"
             case StepStarted():
                 again = f" (attempt {event.attempt})" if event.attempt > 1 else ""
                 text = f"{self._start(event)} → {event.worker}{again}"

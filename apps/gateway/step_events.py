@@ -17,7 +17,7 @@ from apps.gateway.exchange import Exchange
 
 HEADER = "X-Conductor-Events"
 ASKED = {b"": False, b"false": False, b"true": True}
-KINDS = ("plan.", "step.")
+KINDS = ("plan.", "step.", "approval.")
 
 
 def wants_events(exchange: Exchange) -> bool:
@@ -37,4 +37,5 @@ def step_event(event: Event) -> str:
         return ""
     facts = encode(event).data
     facts.pop("message", None)
+    facts.pop("approvers", None)  # people are no business of a program
     return f"event: {event.action}\ndata: {orjson.dumps(facts).decode()}\n\n"

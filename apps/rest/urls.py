@@ -6,6 +6,7 @@ from django.urls import URLPattern, path, re_path
 
 from apps.rest.documentation import ApiDocs, ApiSchema
 from apps.rest.resources import (
+    approvals,
     budgets,
     conductors,
     credentials,
@@ -103,6 +104,22 @@ urlpatterns: list[URLPattern] = [
         "policy/versions/<int:version>/",
         policy.OnePolicyVersion.as_view(),
         name="policy_version",
+    ),
+    path("approvals/", approvals.Approvals.as_view(), name="approvals"),
+    path(
+        "runs/<uuid:run_id>/approval/",
+        approvals.RunApproval.as_view(),
+        name="run_approval",
+    ),
+    path(
+        "runs/<uuid:run_id>/approval/approve/",
+        approvals.RunApprove.as_view(),
+        name="run_approve",
+    ),
+    path(
+        "runs/<uuid:run_id>/approval/refuse/",
+        approvals.RunRefuse.as_view(),
+        name="run_refuse",
     ),
     path("feedback/", feedback.CompletionFeedback.as_view(), name="feedback"),
     path("retention/", retention.RetentionView.as_view(), name="retention"),

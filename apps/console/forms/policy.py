@@ -13,11 +13,12 @@ from apps.console.forms import numbers
 from apps.console.forms.base import ConsoleForm
 from apps.core.errors import InvalidFields, InvalidInput
 from apps.core.input_parts import values_read
-from apps.governance.policies.rules import Rule
+from apps.governance.policies.rules import MAX_APPROVAL_HOURS, Rule
 from apps.governance.policies.sentences import DAY_NAMES
 
 EFFECTS = {
     "deny": "Deny the run",
+    "require_approval": "Hold the plan until people have approved it",
     "only_workers": "Use only workers with a tag",
     "no_workers": "Use no worker with a tag",
     "no_conductor": "Do not ask the conductor: the fallback worker answers alone",
@@ -130,6 +131,22 @@ class RuleForm(ConsoleForm):
     max_calls = _count("Calls")
     max_tokens = _count("Tokens")
     max_cost_usd = numbers.dollars("Cost of a run, in dollars", required=False)
+    approvers = forms.TypedChoiceField(
+        label="Approved by",
+        choices=[("1", "One other person"), ("2", "Two other people")],
+        coerce=int,
+        empty_value="1",
+        required=False,
+        help_text="Owners, admins and reviewers approve, but never the person who "
+        "started the run, or who made the API key that did.",
+    )
+    hours = forms.IntegerField(
+        label="Within, in hours",
+        required=False,
+        min_value=1,
+        max_value=MAX_APPROVAL_HOURS,
+        help_text="Then the run ends. Empty: 24.",
+    )
     version = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
 
     def __init__(
@@ -207,6 +224,11 @@ class RuleForm(ConsoleForm):
         effect: dict[str, Any] = {"kind": data["effect"]}
         if data["effect"] in ("only_workers", "no_workers"):
             effect["tags"] = _split(data["tags"], ",")
+        if data["effect"] == "require_approval":
+            effect |= {
+                "approvers": int(data["approvers"]),
+                "hours": data["hours"] or 24,
+            }
         if data["effect"] == "limit":
             effect |= {name: data[name] for name in LIMITS if data[name]}
         return effect

@@ -44,7 +44,7 @@ from apps.pools.selectors import worker_list
 from apps.web.team_access import TeamRequest, team_view
 
 TAB = "policy"
-COUNTED = ("denied", "changed", "unknown")
+COUNTED = ("denied", "held", "changed", "unknown")
 """Outcomes of a trial that the page counts."""
 VERSIONS_SHOWN = 50
 """The REST API has them all."""

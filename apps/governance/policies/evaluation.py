@@ -90,6 +90,10 @@ class PolicyOutcome:
     is_denied: bool = False
     refused_workers: set[str] = field(default_factory=set)
     limits: dict[str, int] = field(default_factory=dict)
+    approvals_needed: int = 0
+    """How many people must approve a plan."""
+    approval_hours: int = 0
+    """How long they may take; the shortest of all rules. 0: nobody must."""
 
 
 def evaluate(
@@ -165,6 +169,10 @@ def _take_away(rule: Rule, facts: RunFacts, outcome: PolicyOutcome) -> None:
             _lower(outcome.limits, WITHOUT_CONDUCTOR)
         case "limit":
             _lower(outcome.limits, effect.limits())
+        case "require_approval":
+            needed, hours = outcome.approvals_needed, outcome.approval_hours
+            outcome.approvals_needed = max(needed, effect.approvers)
+            outcome.approval_hours = min(hours or effect.hours, effect.hours)
     outcome.reasons.append(f"Rule {rule.name!r} says: {effect_words(effect)}")
 
 

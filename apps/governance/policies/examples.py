@@ -24,6 +24,12 @@ EXAMPLES: list[dict[str, Any]] = [
         "effect": {"kind": "deny"},
     },
     {
+        "name": "Contracts need a second pair of eyes",
+        "mode": "off",
+        "conditions": {"words": ["contract", "non-disclosure agreement"]},
+        "effect": {"kind": "require_approval", "hours": 72},
+    },
+    {
         "name": "Short plans at night",
         "mode": "off",
         "conditions": {"hours": {"begin": "22:00", "end": "06:00"}},

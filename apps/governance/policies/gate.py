@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -15,9 +16,10 @@ from django.utils import timezone
 
 from apps.accounts.selectors import role_of
 from apps.core.single_flight import SingleFlight
-from apps.engine.events import PolicyDecided
+from apps.engine.events import ApprovalRequested, PolicyDecided
 from apps.engine.plan import Plan
-from apps.engine.ports import Gate
+from apps.engine.ports import ApprovalOutcome, Gate
+from apps.governance.approvals.waiting import ApprovalWaits
 from apps.governance.policies.evaluation import (
     PlanFacts,
     PolicyOutcome,
@@ -41,10 +43,11 @@ class PolicyGates:
 
     def __init__(self) -> None:
         self._reads: SingleFlight[uuid.UUID, PolicyInForce] = SingleFlight(_read)
+        self.waits = ApprovalWaits()
 
-    def gate(self, order: RunOrder, resolved: ResolvedModel) -> Gate:
+    def gate(self, run_id: uuid.UUID, order: RunOrder, resolved: ResolvedModel) -> Gate:
         """Return the gate of one run."""
-        return PolicyGate(order, resolved, self)
+        return PolicyGate(run_id, order, resolved, self)
 
     async def load(self, team_id: uuid.UUID) -> PolicyInForce:
         """Return a team's policy, at most `CACHE_SECONDS` old."""
@@ -55,8 +58,13 @@ class PolicyGate:
     """Checks one run; see `engine.ports.Gate`."""
 
     def __init__(
-        self, order: RunOrder, resolved: ResolvedModel, gates: PolicyGates
+        self,
+        run_id: uuid.UUID,
+        order: RunOrder,
+        resolved: ResolvedModel,
+        gates: PolicyGates,
     ) -> None:
+        self._run_id = run_id
         self._order = order
         self._resolved = resolved
         self._gates = gates
@@ -90,6 +98,10 @@ class PolicyGate:
         decision = await self._decide(policy, "step", plan, round=number, step=index)
         return None if self._last == last else decision
 
+    async def await_approval(self, request: ApprovalRequested) -> ApprovalOutcome:
+        """Wait until people have decided; see `governance.approvals.waiting`."""
+        return await self._gates.waits.outcome(self._run_id)
+
     async def _decide(
         self,
         policy: PolicyInForce,
@@ -101,8 +113,12 @@ class PolicyGate:
     ) -> PolicyDecided:
         facts = await self._facts(policy.document)
         planned = None if plan is None else self._plan_facts(plan)
-        outcome = evaluate(policy.document, facts, planned, timezone.now())
+        now = timezone.now()
+        outcome = evaluate(policy.document, facts, planned, now)
         values = _values(outcome, policy)
+        is_held = bool(outcome.approvals_needed) and not outcome.is_denied
+        if stage == "plan" and planned is not None and is_held:
+            values |= _approval(outcome, planned, now)
         self._last = values
         return PolicyDecided(stage, round, step, **values)
 
@@ -147,6 +163,17 @@ class PolicyGate:
 async def _read(team_id: uuid.UUID) -> PolicyInForce:
     read: PolicyInForce = await database_sync_to_async(policy_in_force)(team_id)
     return read
+
+
+def _approval(outcome: PolicyOutcome, plan: PlanFacts, now: datetime) -> dict[str, Any]:
+    """Return what a decision says of the approval that a plan needs."""
+    expires_at = now + timedelta(hours=outcome.approval_hours)
+    return {
+        "outcome": "approval",
+        "approvals_needed": outcome.approvals_needed,
+        "approval_expires_at": expires_at.isoformat(timespec="seconds"),
+        "estimated_cost_micros": plan.cost_micros,
+    }
 
 
 def _values(outcome: PolicyOutcome, policy: PolicyInForce) -> dict[str, Any]:

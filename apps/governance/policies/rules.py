@@ -24,6 +24,7 @@ from pydantic_core import PydanticCustomError
 from apps.core.input_parts import InputPart, one_line
 
 MAX_RULES = 100
+MAX_APPROVAL_HOURS = 30 * 24
 MAX_ITEMS = 100
 """Of one list of a rule."""
 MICROS = 1_000_000
@@ -180,8 +181,18 @@ class Limit(InputPart):
         return {name: value for name, value in given.items() if value is not None}
 
 
+class RequireApproval(InputPart):
+    """People must approve the plan before anything is sent to a worker."""
+
+    kind: Literal["require_approval"]
+    approvers: Annotated[int, Field(ge=1, le=2)] = 1
+    """How many people, none of them the one who started the run."""
+    hours: Annotated[int, Field(ge=1, le=MAX_APPROVAL_HOURS)] = 24
+    """After that the run ends as `approval_expired`."""
+
+
 Effect = Annotated[
-    Allow | Deny | OnlyWorkers | NoWorkers | NoConductor | Limit,
+    Allow | Deny | OnlyWorkers | NoWorkers | NoConductor | Limit | RequireApproval,
     Field(discriminator="kind"),
 ]
 

@@ -13,6 +13,7 @@ from apps.governance.policies.rules import (
     Effect,
     Hours,
     Limit,
+    RequireApproval,
     Rule,
 )
 
@@ -103,8 +104,18 @@ def effect_words(effect: Effect) -> str:
             return f"use no worker tagged {_or(_quoted(effect.tags))}"
         case "no_conductor":
             return "do not ask the conductor; the fallback worker answers alone"
+        case "require_approval":
+            return _approval(effect)
         case "limit":
             return f"allow at most {_and(_limits(effect))}"
+
+
+def _approval(effect: RequireApproval) -> str:
+    who = "two people" if effect.approvers == 2 else "somebody else"
+    hours = effect.hours
+    is_in_days = hours >= 48 and not hours % 24
+    time = f"{hours // 24} days" if is_in_days else f"{hours} hour{'s'[: hours > 1]}"
+    return f"hold the plan until {who} approved it, for {time} at most"
 
 
 def _limits(effect: Limit) -> list[str]:

@@ -32,7 +32,8 @@ from apps.runs.selectors import newest_runs_recorded
 
 TRIED_RUNS, MAX_TRIED_RUNS = 200, 500
 """How many runs rules are tried on, and at most."""
-DENIED, CHANGED, ALLOWED, UNKNOWN = "denied", "changed", "allowed", "unknown"
+DENIED, HELD, CHANGED = "denied", "held", "changed"
+ALLOWED, UNKNOWN = "allowed", "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ class TriedRun:
     title: str
     created_at: datetime
     outcome: str
-    """denied, changed, allowed, or unknown if its prompt or its pool is gone."""
+    """denied, held for an approval, changed, allowed, or unknown if its prompt or its
+    pool is gone."""
     reason: str
     """Empty for a run that is allowed."""
 
@@ -142,15 +144,19 @@ def _outcome(
 ) -> tuple[str, str]:
     """Return what the rules would have done, at the first plan that they stop."""
     plans = [e for e in events if isinstance(e, ev.PlanAccepted)]
-    changed = ""
+    held = changed = ""
     for plan in (None, *plans):
         planned = None if plan is None else _facts_of(plan, resolved, prompt)
         found = evaluate(document, facts, planned, run.created_at)
         reason = "; ".join(found.reasons)
         if found.is_denied or found.refused_workers >= set(facts.worker_tags):
             return DENIED, reason
+        if plan is not None and found.approvals_needed:
+            held = held or reason
         if _changes(found, plans, run):
             changed = changed or reason
+    if held:
+        return HELD, held
     return (CHANGED, changed) if changed else (ALLOWED, "")
 
 

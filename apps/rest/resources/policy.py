@@ -70,6 +70,7 @@ NEVER: dict[str, Any] = {
 TRIAL: dict[str, Any] = {
     "tried": 200,
     "denied": 1,
+    "held": 0,
     "changed": 0,
     "unknown": 0,
     "runs": [
@@ -85,8 +86,8 @@ TRIAL: dict[str, Any] = {
 RULES_HELP = (
     "In the order in which they are checked. Each has a `name`, `conditions` that must "
     "all hold, an `effect` (`kind` is allow, deny, only_workers, no_workers, "
-    "no_conductor or limit) and a `mode` (enforce, shadow or off). See "
-    "docs/governance.md."
+    "no_conductor, limit or require_approval) and a `mode` (enforce, shadow or off). "
+    "See docs/governance.md."
 )
 
 
@@ -123,7 +124,7 @@ class TriedRunOutput(Output):
     run_id = serializers.UUIDField()
     title = serializers.CharField()
     created_at = Time()
-    outcome = serializers.ChoiceField(choices=["denied", "changed", "unknown"])
+    outcome = serializers.ChoiceField(choices=["denied", "held", "changed", "unknown"])
     reason = serializers.CharField()
 
 
@@ -132,6 +133,7 @@ class PolicyTrialOutput(Output):
 
     tried = serializers.IntegerField()
     denied = serializers.IntegerField()
+    held = serializers.IntegerField(help_text="Would have waited for an approval.")
     changed = serializers.IntegerField()
     unknown = serializers.IntegerField(
         help_text="The prompt is erased, or the model is not there any more."
@@ -221,6 +223,7 @@ class PolicyTrialView(RestView):
         told = {
             "tried": len(trial.runs),
             "denied": trial.count("denied"),
+            "held": trial.count("held"),
             "changed": trial.count("changed"),
             "unknown": trial.count("unknown"),
             "runs": trial.affected,

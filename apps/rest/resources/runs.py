@@ -233,7 +233,9 @@ class PolicyDecisionOutput(Output):
     stage = serializers.ChoiceField(choices=["run", "plan", "step"])
     round = serializers.IntegerField(allow_null=True)
     step = serializers.IntegerField(allow_null=True)
-    outcome = serializers.ChoiceField(choices=["allowed", "restricted", "denied"])
+    outcome = serializers.ChoiceField(
+        choices=["allowed", "restricted", "approval", "denied"]
+    )
     versions = serializers.DictField(
         child=serializers.IntegerField(), help_text="Of each policy, by its name."
     )
@@ -241,6 +243,24 @@ class PolicyDecisionOutput(Output):
     shadow_rules = serializers.ListField(child=serializers.CharField())
     refused_workers = serializers.ListField(child=serializers.CharField())
     reason = serializers.CharField()
+
+
+class RunApprovalOutput(Output):
+    """A plan that people had to approve."""
+
+    round = serializers.IntegerField(source="request.round")
+    outcome = serializers.ChoiceField(
+        choices=["waiting", "approved", "refused", "expired", "withdrawn"],
+        help_text="withdrawn: the run ended before anyone decided.",
+    )
+    rules = serializers.ListField(child=serializers.CharField(), source="request.rules")
+    reason = serializers.CharField(source="request.reason")
+    plan_digest = serializers.CharField(source="request.plan_digest")
+    requested_at = Time()
+    expires_at = serializers.CharField(source="request.expires_at")
+    settled_at = Time(allow_null=True)
+    approvers = serializers.ListField(child=serializers.CharField())
+    is_edited = serializers.BooleanField()
 
 
 class RunDetailOutput(RunOutput):
@@ -256,6 +276,9 @@ class RunDetailOutput(RunOutput):
     policy_decisions = PolicyDecisionOutput(
         many=True, help_text="Empty: the team had no rules."
     )
+    approvals = RunApprovalOutput(
+        many=True, help_text="Plans that people had to approve, in order."
+    )
 
     def to_representation(self, shown: tuple[Run, RunView]) -> dict[str, Any]:
         """Return the row's fields and what the entries add to them."""
@@ -268,6 +291,7 @@ class RunDetailOutput(RunOutput):
             "policy_decisions": PolicyDecisionOutput(
                 view.policy_decisions, many=True
             ).data,
+            "approvals": RunApprovalOutput(view.approvals, many=True).data,
         }
 
 

@@ -1,0 +1,1 @@
+"""Approvals: plans that wait until people have decided about them."""
