@@ -67,6 +67,11 @@ def role_allows(role: str, permission: Permission) -> bool:
     return permission in _PERMISSIONS.get(role, ())
 
 
+def roles_with(permission: Permission) -> list[str]:
+    """Return the roles that give a permission."""
+    return [role for role, given in _PERMISSIONS.items() if permission in given]
+
+
 def role_of(team_id: uuid.UUID, user_id: uuid.UUID) -> str:
     """Return the role of a user in a team; empty: they are no member of it."""
     rows = Membership.objects.for_team(team_id).filter(user_id=user_id)

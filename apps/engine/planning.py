@@ -6,7 +6,6 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 
-from apps.engine.approval import APPROVER, request_approval, settle_approval
 from apps.engine.calls import AttemptFailed, Target
 from apps.engine.errors import CallFailed, PlanFault, PlanRejected
 from apps.engine.events import (
@@ -19,7 +18,12 @@ from apps.engine.events import (
     PlanRequested,
     StepSkipped,
 )
-from apps.engine.gate import check_plan
+from apps.engine.gate import (
+    APPROVER,
+    check_plan,
+    request_approval,
+    settle_approval,
+)
 from apps.engine.messages import messages_json
 from apps.engine.plan import Plan, PlannedStep, validate
 from apps.engine.ports import (

@@ -22,6 +22,8 @@ from apps.pools.services import pool_import
 
 TEAM_SLUG = "demo"
 EMAIL = "demo@conductor.example"
+REVIEWER_EMAIL = "reviewer@conductor.example"
+"""Of the person who approves plans and reviews runs: nobody approves their own."""
 POOL_FILE = Path("docs/pools/simulated.yaml")
 SIMULATOR_URL = "http://127.0.0.1:8100/v1"
 """As the pool file has it; the demo may run its simulator elsewhere."""
@@ -34,7 +36,9 @@ class DemoAccess:
 
     url: str
     email: str
+    reviewer_email: str
     password: str
+    """Of both people."""
     api_key: str
 
 
@@ -49,8 +53,9 @@ def demo_prepare(*, url: str, simulator_url: str) -> DemoAccess:
         document = document_parse(text.replace(SIMULATOR_URL, simulator_url))
         pool_import(team=team, document=document, actor=ACTOR, environ={})
         user, password = _user(team, known.get("password", ""))
+        _reviewer(team, password)
         api_key = _key(team, user, known.get("api_key", ""))
-    access = DemoAccess(url, EMAIL, password, api_key)
+    access = DemoAccess(url, EMAIL, REVIEWER_EMAIL, password, api_key)
     path.write_text(json.dumps(asdict(access), indent=2) + "\n", encoding="utf-8")
     path.chmod(0o600)
     return access
@@ -66,6 +71,16 @@ def _user(team: Team, password: str) -> tuple[User, str]:
         user.set_password(password)
         user.save(update_fields=["password"])
     return user, password
+
+
+def _reviewer(team: Team, password: str) -> None:
+    user = User.objects.filter(email=REVIEWER_EMAIL).first()
+    if user is None:
+        user = User.objects.create_user(REVIEWER_EMAIL, name="Reviewer")
+        member_add(team=team, user=user, role=Role.REVIEWER, actor=ACTOR)
+    if not user.check_password(password):
+        user.set_password(password)
+        user.save(update_fields=["password"])
 
 
 def _key(team: Team, user: User, raw: str) -> str:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.playground import feedback_view, part_views, views
+from apps.playground import approval_views, feedback_view, part_views, views
 
 app_name = "playground"
 urlpatterns = [
@@ -15,6 +15,22 @@ urlpatterns = [
     path("runs/<uuid:run_id>/", views.run_detail, name="run_detail"),
     path("runs/<uuid:run_id>/body/", views.run_body, name="run_body"),
     path("runs/<uuid:run_id>/cancel/", views.run_cancel_view, name="run_cancel"),
+    path("approvals/", approval_views.approval_list, name="approval_list"),
+    path(
+        "runs/<uuid:run_id>/approval/",
+        approval_views.approval_page,
+        name="run_approval",
+    ),
+    path(
+        "runs/<uuid:run_id>/approval/preview/",
+        approval_views.approval_preview,
+        name="approval_preview",
+    ),
+    path(
+        "runs/<uuid:run_id>/approval/decide/",
+        approval_views.approval_decide,
+        name="approval_decide",
+    ),
     path(
         "runs/<uuid:run_id>/feedback/",
         feedback_view.run_feedback,

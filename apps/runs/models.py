@@ -234,6 +234,8 @@ class PlanApproval(models.Model):
     """Names of those who decided, one in each line."""
     reason = models.TextField(default="")
     """Why it is refused."""
+    notified_at = models.DateTimeField(null=True)
+    """When mails to those who can approve it were sent."""
     settled_at = models.DateTimeField(null=True)
 
     objects = TeamQuerySet["PlanApproval"].as_manager()

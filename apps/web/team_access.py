@@ -14,15 +14,23 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
 from django.contrib.auth.decorators import login_required
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 
-from apps.accounts.models import Membership, Role, Team, User
+from apps.accounts.models import Membership, Permission, Role, Team, User
 from apps.accounts.principal import Principal, member_principal
-from apps.accounts.selectors import can_read_runs, can_run, membership_of, team_list
+from apps.accounts.selectors import (
+    can_read_runs,
+    can_run,
+    membership_of,
+    role_allows,
+    team_list,
+)
 from apps.audit.types import Actor
 from apps.core.errors import NotAllowed
+from apps.governance.approvals.pending import approvals_waiting
 from apps.web.request_context import context_of
 
 SESSION_TEAM = "team_id"
@@ -104,8 +112,18 @@ def page(
         "teams": request.teams,
         "can_run": request.can_run,
         "is_reviewer": request.membership.role == Role.REVIEWER,
+        "approvals_waiting": _approvals_waiting(request),
     }
     return render(request, template, {**frame, **context}, status=status)
+
+
+def _approvals_waiting(request: TeamRequest) -> int:
+    """Return how many plans wait for this member's decision."""
+    if not role_allows(request.membership.role, Permission.APPROVE_PLANS):
+        return 0
+    rows = approvals_waiting(request.team.id)
+    others = Q(requester_id__isnull=True) | ~Q(requester_id=request.user.id)
+    return rows.filter(others).count()
 
 
 def _without_team(request: HttpRequest) -> HttpResponse:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from apps.governance.policies.examples import EXAMPLES
 from apps.governance.selectors import policy_newest
 from apps.pools.models import Worker
 from tests.conftest import Cast
@@ -197,4 +198,4 @@ def test_example_rules_are_added_switched_off(alice: Client, cast: Cast) -> None
     assert {rule["mode"] for rule in rules(cast)} == {"off"}
     assert "Example rules are added. They are off" in page(alice)
     assert alice.post("/policy/examples/").status_code == 409
-    assert len(rules(cast)) == 4
+    assert len(rules(cast)) == len(EXAMPLES)

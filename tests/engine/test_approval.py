@@ -86,6 +86,7 @@ def test_the_clock_goes_on_after_the_wait():
         gate=gate,
     )
     end = run_virtual(conduct(TASK, POOL, ports, Limits(wall_time_s=60)))
+    assert isinstance(end, ev.RunFailed)
     assert end.code == "limit_wall_time"
 
 

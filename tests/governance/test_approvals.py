@@ -19,6 +19,7 @@ from apps.audit.rows import verify_rows
 from apps.audit.selectors import entry_list
 from apps.audit.verify import verify_team
 from apps.engine import events as ev
+from apps.governance.emails import approvers_notify
 from apps.runs.execution.executor import get_executor
 from apps.runs.models import ApprovalState, PlanApproval, Run
 from apps.runs.selectors import run_events
@@ -189,6 +190,33 @@ def test_an_approver_cannot_bring_back_a_worker_that_the_policy_refuses(
     steps = [{"worker": "sim-birch", "subtask": "Do it."}]
     response = approve(alice, run_id, found["plan_digest"], steps=steps)
     assert "not in the pool" in response.content.decode()
+
+
+def decisions_of(run_id: uuid.UUID) -> list[tuple[str, str]]:
+    run = Run.objects.across_teams().get(id=run_id)
+    events = [each.event for each in run_events(run)]
+    found = [e for e in events if isinstance(e, ev.PolicyDecided)]
+    return [(each.stage, each.outcome) for each in found]
+
+
+def test_a_rule_holds_a_plan_once_and_says_nothing_of_its_steps(site: Site) -> None:
+    in_force(site, HOLD)
+    alice = member(site.cast.alice)
+    run_id = start(member(site.cast.bob))
+    approve(alice, run_id, pending(alice, run_id)["plan_digest"])
+    ended(run_id)
+    assert decisions_of(run_id) == [("run", "allowed"), ("plan", "approval")]
+
+
+def test_in_shadow_mode_a_plan_is_not_held_but_on_record(site: Site) -> None:
+    in_force(site, {**HOLD, "mode": "shadow"})
+    bob = member(site.cast.bob)
+    sent = {"model": "conductor-ultra", "prompt": PROMPT}
+    run_id = uuid.UUID(bob.post("runs/", sent).json()["id"])
+    run = ended(run_id)
+    events = [each.event for each in run_events(run)]
+    shadow = [e.shadow_rules for e in events if isinstance(e, ev.PolicyDecided)]
+    assert (run.state, shadow[1]) == ("completed", (f"team: {HOLD['name']}",))
 
 
 # --- who may decide -------------------------------------------------------------------
@@ -401,6 +429,24 @@ def test_an_api_client_learns_that_its_plan_was_refused(site: Site) -> None:
     decider.join()
     assert caught.value.code == "approval_refused"
     assert Run.objects.for_team(site.cast.team.id).count() == 1  # no retry
+
+
+# --- mails ---------------------------------------------------------------------------
+
+
+def test_those_who_can_approve_get_one_mail_that_quotes_nothing(
+    site: Site, mailoutbox: list[Any]
+) -> None:
+    in_force(site, HOLD)
+    colleague(site, "rita", Role.REVIEWER)
+    run_id = start(member(site.cast.alice))
+    while not mailoutbox:
+        pass
+    approvers_notify(run_id)  # as after a restart
+    (mail,) = mailoutbox
+    assert mail.to == ["rita@example.org"]
+    assert f"/runs/{run_id}/approval/" in mail.body
+    assert "Falcon" not in mail.body + mail.subject
 
 
 # --- the record -----------------------------------------------------------------------

@@ -24,6 +24,8 @@ from django.test import Client
 from apps.accounts.models import OFFERED_SCOPES, Team, User
 from apps.accounts.services import invitation_create
 from apps.audit.models import Entry
+from apps.governance.approvals.pending import pending_plan
+from apps.runs.models import PlanApproval
 from apps.simulator.app import create_app
 from tests.conftest import Cast, Site, add_worker
 from tests.factories import ACTOR, MembershipFactory, UserFactory, issue_key
@@ -32,6 +34,7 @@ from tests.serving import serving
 ROOT = Path(__file__).resolve().parents[2]
 SUBJECTS = {
     "api_key",
+    "approval",
     "audit",
     "batch",
     "budget",
@@ -50,6 +53,8 @@ SUBJECTS = {
     "worker",
 }
 BY_NO_REQUEST = {
+    "approval.requested": "the engine",
+    "approval.settled": "the engine",
     "audit.content_erased": "retention erases, as a job",
     "audit.head_accepted": "an operator's command",
     "batch.ended": "the driver of batches, as a job",
@@ -214,6 +219,35 @@ def rate(walk: Walk, run_id: str) -> None:
     walk.rest("DELETE", f"runs/{run_id}/feedback/")
 
 
+def decide(walk: Walk, cast: Cast) -> None:
+    """Hold plans until alice has edited one and refused another."""
+    rule = {"name": "Hold", "words": "escrow", "mode": "enforce"}
+    walk.page(
+        cast.alice, "/policy/rules/new/", effect="require_approval", version="1", **rule
+    )
+    for verdict in ("approve", "refuse"):
+        walk.page(cast.bob, "/playground/runs/", tier="mini", prompt="Why escrow?")
+        while (row := waiting_approval(cast)) is None:
+            pass
+        found = pending_plan(cast.team.id, row.run_id)
+        steps = [{"worker": found.workers[0], "subtask": "Else.", "access": []}]
+        walk.page(
+            cast.alice,
+            f"/runs/{row.run_id}/approval/decide/",
+            plan_digest=row.plan_digest,
+            plan=orjson.dumps({"steps": steps}).decode(),
+            verdict=verdict,
+            reason="A drill",
+        )
+        while waiting_approval(cast) is not None:
+            pass
+
+
+def waiting_approval(cast: Cast) -> PlanApproval | None:
+    rows = PlanApproval.objects.for_team(cast.team.id)
+    return rows.filter(settled_at=None).first()
+
+
 def stop_all(walk: Walk, cast: Cast) -> None:
     """Last of all: for a second no run can start."""
     walk.page(cast.alice, "/team/stop/", reason="A drill")
@@ -270,6 +304,7 @@ def test_every_entry_that_a_request_causes_says_by_which(
     change_the_pool(walk, cast)
     run_and_stop(walk, cast)
     batch_and_files(walk)
+    decide(walk, cast)
     stop_all(walk, cast)
     MembershipFactory.create(team=cast.other_team, user=cast.alice, role="owner")
     walk.page(cast.mallory, "/team/delete/", confirmation="others")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.apps import apps
 from django.db import models, transaction
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from apps.accounts.models import ApiKey, Role, Scope, Team, User
 from apps.accounts.services import (
@@ -23,6 +25,7 @@ from apps.audit.types import Batch, EntryDraft
 from apps.budgets.services import budget_create
 from apps.core.ids import new_id
 from apps.engine.codec import encode
+from apps.engine.events import ApprovalRequested
 from apps.governance.services import hold_place, policy_replace
 from apps.pools.models import Pool
 from apps.pools.services import (
@@ -32,7 +35,7 @@ from apps.pools.services import (
     worker_create,
     worker_update,
 )
-from apps.runs.models import Run, RunState
+from apps.runs.models import ApprovalState, PlanApproval, Run, RunState
 from tests.factories import (
     ACTOR,
     BASE_URL,
@@ -49,6 +52,21 @@ MARK = "marked-7f3a"
 """In every name and text of the team; no stranger's answer may hold it."""
 VERSION = 2
 """Of pool and policy. A stranger who makes a policy of their own has version 1."""
+WAITING = ApprovalRequested(
+    round=0,
+    planner="scripted",
+    plan_digest="d" * 64,
+    approvals_needed=1,
+    expires_at="2099-01-01T00:00:00+00:00",
+    rules=("team: Hold",),
+    reason="Rule 'Hold' says: hold the plan",
+    estimated_cost_micros=None,
+    workers=("a",),
+    access=((),),
+    subtasks=("?",),
+    reasoning="?",
+)
+"""A plan that people must approve."""
 QUERIES = {"rest:pool_changes": "?older=1&newer=2"}
 """What some addresses cannot do without."""
 PLAIN_TEXTS = frozenset({"prompt", "answer", "text", "reasoning"})
@@ -215,6 +233,9 @@ def _run(team: Team) -> dict[str, Any]:
         }
         draft = EntryDraft(record.action, "run", run_id, ACTOR, record.data, bodies)
         drafts.append(draft)
+    record = encode(WAITING)
+    texts = {name: text.replace("?", MARK) for name, text in record.bodies.items()}
+    drafts.append(EntryDraft(record.action, "run", run_id, ACTOR, record.data, texts))
     with transaction.atomic():
         entries_append(batch=Batch(team.id, tuple(drafts)))
     Run.objects.create(
@@ -231,6 +252,16 @@ def _run(team: Team) -> dict[str, Any]:
         actor_name=MARK,
         created_at=stories.START,
         plan=[],
+    )
+    PlanApproval.objects.create(
+        run_id=run_id,
+        team=team,
+        round=0,
+        state=ApprovalState.WAITING,
+        plan_digest=WAITING.plan_digest,
+        approvals_needed=1,
+        requested_at=stories.START,
+        expires_at=timezone.now() + timedelta(hours=1),
     )
     same = {"run_id": run_id, "left": run_id, "right": run_id}
     return {**same, "round": 0, "step": 0, "part": "answer"}

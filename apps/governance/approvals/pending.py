@@ -72,9 +72,9 @@ def pending_plan(team_id: uuid.UUID, run_id: uuid.UUID) -> PendingPlan:
         raise NotFound("no plan of this run waits for an approval")
     recorded = run_events(approval.run)
     view = fold(recorded)
-    if view.open_approval is None:
+    if not view.approvals:
         raise NotFound("no plan of this run waits for an approval")
-    request = view.open_approval.request
+    request = view.approvals[-1].request
     original = plan_on_record(request)
     votes = PlanVote.objects.for_team(team_id).filter(
         approval=approval, plan_digest=approval.plan_digest

@@ -15,10 +15,12 @@ from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from apps.engine.ports import ApprovalOutcome
+from apps.governance.emails import approvers_notify
 from apps.governance.services.approvals import approvals_take
 
 logger = logging.getLogger(__name__)
 LOOK_S = 1.0
+_send_mails = database_sync_to_async(approvers_notify, thread_sensitive=False)
 _take = database_sync_to_async(approvals_take, thread_sensitive=False)
 
 
@@ -28,6 +30,7 @@ class ApprovalWaits:
     def __init__(self) -> None:
         self._waits: dict[uuid.UUID, asyncio.Future[ApprovalOutcome]] = {}
         self._looking: asyncio.Task[None] | None = None
+        self._mails: set[asyncio.Task[None]] = set()
 
     async def outcome(self, run_id: uuid.UUID) -> ApprovalOutcome:
         """Return what people decide about the plan of a run, when they have."""
@@ -35,6 +38,9 @@ class ApprovalWaits:
         self._waits[run_id] = future
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
+        mails = asyncio.create_task(_notify(run_id))
+        self._mails.add(mails)
+        mails.add_done_callback(self._mails.discard)
         try:
             outcome: ApprovalOutcome = await future
             return outcome
@@ -59,3 +65,11 @@ class ApprovalWaits:
         future = self._waits.get(run_id)
         if future is not None and not future.done():
             future.set_result(outcome)
+
+
+async def _notify(run_id: uuid.UUID) -> None:
+    """Tell approvers by mail. The run waits, whatever becomes of the mails."""
+    try:
+        await _send_mails(run_id)
+    except Exception:  # the boundary: nobody waits for this task
+        logger.exception("approvers of run %s could not be notified", run_id)

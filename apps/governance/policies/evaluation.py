@@ -97,15 +97,23 @@ class PolicyOutcome:
 
 
 def evaluate(
-    document: PolicyDocument, facts: RunFacts, plan: PlanFacts | None, now: datetime
+    document: PolicyDocument,
+    facts: RunFacts,
+    plan: PlanFacts | None,
+    now: datetime,
+    *,
+    is_approved: bool = False,
 ) -> PolicyOutcome:
     """Return what the rules come to. Never raises.
 
     `plan` None: rules that need one do not apply yet. `now` is aware of its time zone.
+    `is_approved`: people have approved the plan, so no rule holds it back.
     """
     outcome = PolicyOutcome()
     for rule in document.rules:
-        if rule.mode == "off" or (rule.conditions.needs_plan and plan is None):
+        if rule.mode == "off" or (rule.needs_plan and plan is None):
+            continue
+        if is_approved and rule.effect.kind == "require_approval":
             continue
         try:
             is_met = _holds(rule.conditions, facts, plan, now)

@@ -19,6 +19,7 @@ from apps.core.single_flight import SingleFlight
 from apps.engine.events import ApprovalRequested, PolicyDecided
 from apps.engine.plan import Plan
 from apps.engine.ports import ApprovalOutcome, Gate
+from apps.engine.replay import plan_on_record
 from apps.governance.approvals.waiting import ApprovalWaits
 from apps.governance.policies.evaluation import (
     PlanFacts,
@@ -71,7 +72,9 @@ class PolicyGate:
         self._known: RunFacts | None = None
         self._plan: tuple[Plan, PlanFacts] | None = None
         self._last: Any = None
-        """The newest decision, without its place."""
+        """The newest decision, without its place and without approvals."""
+        self._approved = ""
+        """Digest of the plan that people have approved."""
 
     async def check_run(self) -> PolicyDecided | None:
         """Decide on the run; None if the team has no rules."""
@@ -100,7 +103,10 @@ class PolicyGate:
 
     async def await_approval(self, request: ApprovalRequested) -> ApprovalOutcome:
         """Wait until people have decided; see `governance.approvals.waiting`."""
-        return await self._gates.waits.outcome(self._run_id)
+        outcome = await self._gates.waits.outcome(self._run_id)
+        approved = outcome.plan or plan_on_record(request)
+        self._approved = approved.digest  # a refused one is never checked again
+        return outcome
 
     async def _decide(
         self,
@@ -114,12 +120,14 @@ class PolicyGate:
         facts = await self._facts(policy.document)
         planned = None if plan is None else self._plan_facts(plan)
         now = timezone.now()
-        outcome = evaluate(policy.document, facts, planned, now)
-        values = _values(outcome, policy)
-        is_held = bool(outcome.approvals_needed) and not outcome.is_denied
-        if stage == "plan" and planned is not None and is_held:
-            values |= _approval(outcome, planned, now)
-        self._last = values
+        outcome = evaluate(policy.document, facts, planned, now, is_approved=True)
+        values = self._last = _values(outcome, policy)
+        is_new = stage == "plan" and plan is not None and plan.digest != self._approved
+        if is_new and planned is not None and policy.document.holds_plans:
+            outcome = evaluate(policy.document, facts, planned, now)
+            values = _values(outcome, policy)
+            if outcome.approvals_needed and not outcome.is_denied:
+                values |= _approval(outcome, planned, now)
         return PolicyDecided(stage, round, step, **values)
 
     async def _facts(self, document: PolicyDocument) -> RunFacts:

@@ -210,6 +210,12 @@ class Rule(InputPart):
     conditions: Conditions = Conditions()
     effect: Effect
 
+    @property
+    def needs_plan(self) -> bool:
+        """Say whether there must be a plan before the rule can apply."""
+        is_of_plan = self.effect.kind == "require_approval"
+        return is_of_plan or self.conditions.needs_plan
+
 
 def _unique_names(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     seen: set[str] = set()
@@ -228,6 +234,11 @@ class PolicyDocument(InputPart):
     rules: Annotated[
         tuple[Rule, ...], Field(max_length=MAX_RULES), AfterValidator(_unique_names)
     ] = ()
+
+    @property
+    def holds_plans(self) -> bool:
+        """Say whether a rule may hold a plan until people have approved it."""
+        return any(rule.effect.kind == "require_approval" for rule in self.rules)
 
     def values(self) -> dict[str, Any]:
         """Return the document as JSON values, without what is not given."""

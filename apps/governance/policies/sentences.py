@@ -111,11 +111,12 @@ def effect_words(effect: Effect) -> str:
 
 
 def _approval(effect: RequireApproval) -> str:
-    who = "two people" if effect.approvers == 2 else "somebody else"
+    is_pair = effect.approvers == 2
+    who, has = ("two others", "have") if is_pair else ("somebody else", "has")
     hours = effect.hours
     is_in_days = hours >= 48 and not hours % 24
     time = f"{hours // 24} days" if is_in_days else f"{hours} hour{'s'[: hours > 1]}"
-    return f"hold the plan until {who} approved it, for {time} at most"
+    return f"hold the plan until {who} {has} approved it, for {time} at most"
 
 
 def _limits(effect: Limit) -> list[str]:

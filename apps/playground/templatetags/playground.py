@@ -27,6 +27,7 @@ register = template.Library()
 STATE_WORDS = {
     "queued": "Queued",
     "planning": "Planning",
+    "approval": "Waiting for approval",
     "planned": "Planned",
     "kept": "Answer kept",
     "running": "Running",
@@ -41,6 +42,7 @@ STATE_WORDS = {
     "unknown": "Outcome unknown",
 }
 PLANNER_WORDS = {
+    "approver": "edited by an approver",
     "fallback": "fallback plan",
     "language_model": "by a language model",
     "single_worker": "one worker, without a plan",

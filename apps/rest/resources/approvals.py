@@ -42,8 +42,8 @@ WAITING: dict[str, Any] = {
 PENDING: dict[str, Any] = {
     **WAITING,
     "round": 0,
-    "reason": "Rule 'Contracts' says: hold the plan until somebody else approved it, "
-    "for 24 hours at most (team policy, version 3)",
+    "reason": "Rule 'Contracts' says: hold the plan until somebody else has approved "
+    "it, for 24 hours at most (team policy, version 3)",
     "rules": ["team: Contracts"],
     "estimated_cost_usd": "0.004200",
     "approved_by": [],
@@ -56,7 +56,7 @@ PENDING: dict[str, Any] = {
 DIGEST_HELP = "The plan's digest. A decision is bound to it."
 
 
-class StepInput(Input):
+class PlanStepInput(Input):
     """A step of a plan."""
 
     worker = TextField(max_length=100)
@@ -72,7 +72,7 @@ class ApproveInput(Input):
     """An approval."""
 
     plan_digest = TextField(max_length=64, help_text=DIGEST_HELP)
-    steps = StepInput(
+    steps = PlanStepInput(
         many=True,
         required=False,
         help_text="Another plan in its place; the last step answers. It must keep the "
@@ -90,7 +90,7 @@ class RefuseInput(Input):
     )
 
 
-class StepOutput(Output):
+class PlanStepOutput(Output):
     """A step of a plan."""
 
     worker = serializers.CharField()
@@ -131,8 +131,8 @@ class PendingOutput(Output):
         help_text="Who has approved the plan as it stands now.",
     )
     is_edited = serializers.BooleanField()
-    steps = StepOutput(many=True, help_text="The plan as it stands now.")
-    original_steps = StepOutput(many=True)
+    steps = PlanStepOutput(many=True, help_text="The plan as it stands now.")
+    original_steps = PlanStepOutput(many=True)
     workers = serializers.ListField(
         child=serializers.CharField(), help_text="Workers that a plan may use."
     )
@@ -194,10 +194,11 @@ class RunApprove(RestView):
 
         Needs a signed-in member who may approve plans and did not start the run.
         """
+        pending = pending_plan(self.principal.team_id, run_id)
         values = self.read(ApproveInput)
         steps = values.get("steps")
         approval = plan_approve(
-            pending=pending_plan(self.principal.team_id, run_id),
+            pending=pending,
             plan_digest=values["plan_digest"],
             principal=self.principal,
             plan=None if steps is None else {"steps": steps},
@@ -222,12 +223,9 @@ class RunRefuse(RestView):
     )
     def post(self, request: Request, run_id: uuid.UUID) -> Response:
         """Refuse the plan of a run. The run ends as `approval_refused`."""
+        pending = pending_plan(self.principal.team_id, run_id)
         values = self.read(RefuseInput)
-        approval = plan_refuse(
-            pending=pending_plan(self.principal.team_id, run_id),
-            principal=self.principal,
-            **values,
-        )
+        approval = plan_refuse(pending=pending, principal=self.principal, **values)
         return Response(WaitingOutput(approval).data)
 
 

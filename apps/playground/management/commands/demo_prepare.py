@@ -32,6 +32,7 @@ class Command(BaseCommand):
 _GREETING = """
   Conductor is at  {access.url}
   Sign in with     {access.email}
+  or, to review    {access.reviewer_email}
   Password         {access.password}
 
   Or call it like OpenAI (also with any OpenAI client):

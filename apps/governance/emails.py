@@ -1,0 +1,71 @@
+"""Mails to people who can approve a plan: plain text, with a link to its page.
+
+The link leads to a page behind the sign-in: nobody approves by a link alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from apps.accounts.models import Permission, User
+from apps.accounts.selectors import roles_with
+from apps.core.plain_text import plain
+from apps.runs.models import ApprovalState, PlanApproval
+
+logger = logging.getLogger(__name__)
+
+
+def approvers_notify(run_id: uuid.UUID) -> int:
+    """Write to all who can approve the plan of a run that waits; return how many.
+
+    Once for each plan, whatever happens to the process. A mail server that fails is
+    logged, no more: the plan waits in the list all the same.
+    """
+    rows = PlanApproval.objects.across_teams().filter(
+        run_id=run_id, state=ApprovalState.WAITING, settled_at=None, notified_at=None
+    )
+    if not rows.update(notified_at=timezone.now()):
+        return 0
+    waiting = PlanApproval.objects.across_teams().select_related("run", "team")
+    approval = waiting.get(run_id=run_id, settled_at=None)
+    sent = 0
+    for person in _approvers(approval):
+        try:
+            sent += _mail(approval, person).send()
+        except OSError as exc:  # SMTP's errors among them
+            logger.warning("a mail to an approver could not be sent: %s", exc)
+    return sent
+
+
+def _approvers(approval: PlanApproval) -> list[User]:
+    """Return who may decide about a plan."""
+    roles = roles_with(Permission.APPROVE_PLANS)
+    people = User.objects.filter(
+        memberships__team=approval.team_id, memberships__role__in=roles, is_active=True
+    )
+    found = people.order_by("email")
+    return [each for each in found if each.id != approval.requester_id]
+
+
+def _mail(approval: PlanApproval, person: User) -> EmailMessage:
+    context = {
+        "team": _one_line(approval.team.name),
+        "requester": _one_line(approval.run.actor_name),
+        "link": f"{settings.CONDUCTOR_URL}/runs/{approval.run_id}/approval/",
+        "expires_at": approval.expires_at,
+    }
+    return EmailMessage(
+        subject=f"A plan of {context['team']} waits for your approval",
+        body=render_to_string("governance/mail/approval_body.txt", context),
+        to=[person.email],
+    )
+
+
+def _one_line(text: str) -> str:
+    return plain(" ".join(text.split()))

@@ -1,0 +1,170 @@
+/** Edits a plan that waits for an approval; the server draws it and finds its faults. */
+
+const data = document.getElementById("plan-data");
+const form = document.getElementById("decide");
+if (data && form) begin(JSON.parse(data.textContent), form);
+
+/** @param {{steps: object[], workers: string[], max_steps: number}} plan */
+function begin(plan, form) {
+  const editor = document.getElementById("plan-editor");
+  const list = editor.querySelector("ol");
+  const open = document.getElementById("edit-plan");
+  const approve = form.querySelector("[value=approve]");
+  const original = JSON.stringify(plan.steps);
+  const given = document.getElementById("plan-steps");
+  let steps = plan.steps.map((step) => ({ ...step }));
+  let timer = 0;
+  let newest = 0;
+  open.hidden = false;
+
+  open.addEventListener("click", () => {
+    editor.hidden = false;
+    open.hidden = given.hidden = true;
+    render();
+    list.querySelector("textarea")?.focus();
+  });
+  editor.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    if ("add" in button.dataset) add();
+    if ("reset" in button.dataset) steps = JSON.parse(original);
+    const place = Number(button.closest("li")?.dataset.place);
+    if (button.dataset.move) move(place, Number(button.dataset.move));
+    if ("remove" in button.dataset) remove(place);
+    render();
+    changed();
+    const moved = button.dataset.move ? place + Number(button.dataset.move) : place;
+    const again = list.children[moved]?.querySelector(`[data-move="${button.dataset.move}"]`);
+    (again && !again.disabled ? again : list.children[Math.min(moved || 0, steps.length - 1)]?.querySelector("textarea"))?.focus();
+  });
+  editor.addEventListener("input", (event) => {
+    const item = event.target.closest("li");
+    if (!item) return;
+    const step = steps[Number(item.dataset.place)];
+    if (event.target.matches("textarea")) step.subtask = event.target.value;
+    if (event.target.matches("select")) step.worker = event.target.value;
+    if (event.target.matches("[type=checkbox]")) {
+      const boxes = item.querySelectorAll("[type=checkbox]:checked");
+      step.access = Array.from(boxes, (box) => Number(box.value));
+    }
+    changed();
+  });
+  form.addEventListener("submit", () => {
+    form.elements.plan.value = isEdited() ? sent() : "";
+  });
+
+  function isEdited() {
+    return !editor.hidden && JSON.stringify(steps) !== original;
+  }
+
+  function sent() {
+    return JSON.stringify({ steps });
+  }
+
+  function add() {
+    const access = steps.length ? [steps.length - 1] : [];
+    steps.push({ worker: plan.workers[0], subtask: "", access });
+  }
+
+  function remove(place) {
+    steps.splice(place, 1);
+    for (const step of steps) {
+      const kept = step.access.filter((index) => index !== place);
+      step.access = kept.map((index) => (index > place ? index - 1 : index));
+    }
+  }
+
+  /** Swap a step with its neighbour; who read one of them reads it in its new place. */
+  function move(place, by) {
+    const other = place + by;
+    if (other < 0 || other >= steps.length) return;
+    [steps[place], steps[other]] = [steps[other], steps[place]];
+    const places = new Map([[place, other], [other, place]]);
+    steps.forEach((step, index) => {
+      const moved = step.access.map((each) => places.get(each) ?? each);
+      step.access = moved.filter((each) => each < index).sort((a, b) => a - b);
+    });
+  }
+
+  function changed() {
+    approve.textContent = isEdited() ? approve.dataset.edited : approve.dataset.label;
+    clearTimeout(timer);
+    timer = setTimeout(preview, 250);
+  }
+
+  async function preview() {
+    const turn = ++newest;
+    const body = new FormData(form);
+    body.set("plan", sent());
+    const response = await fetch(form.dataset.preview, { method: "POST", body });
+    if (!response.ok || response.redirected || turn !== newest) return;
+    const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
+    document.getElementById("plan-drawing").replaceChildren(...fresh.body.childNodes);
+    approve.disabled = Boolean(document.querySelector("#plan-drawing [data-fault]"));
+  }
+
+  function render() {
+    list.replaceChildren(...steps.map(item));
+    editor.querySelector("[data-add]").disabled = steps.length >= plan.max_steps;
+  }
+
+  function item(step, place) {
+    const row = element("li", "plan-editor__step");
+    row.dataset.place = String(place);
+    const head = element("div", "plan-editor__head");
+    head.append(element("strong", "", `Step ${place + 1}`), workers(step, place));
+    head.append(
+      button("Up", { move: "-1" }, `Move step ${place + 1} up`, place === 0),
+      button("Down", { move: "1" }, `Move step ${place + 1} down`, place === steps.length - 1),
+      button("Remove", { remove: "" }, `Remove step ${place + 1}`, steps.length === 1),
+    );
+    const text = element("textarea", "input");
+    text.rows = 3;
+    text.value = step.subtask;
+    text.setAttribute("aria-label", `Subtask of step ${place + 1}`);
+    row.append(head, text);
+    if (place) row.append(reads(step, place));
+    return row;
+  }
+
+  function workers(step, place) {
+    const select = element("select", "input");
+    select.setAttribute("aria-label", `Worker of step ${place + 1}`);
+    const names = plan.workers.includes(step.worker) ? plan.workers : [step.worker, ...plan.workers];
+    for (const name of names) select.append(new Option(name, name, false, name === step.worker));
+    return select;
+  }
+
+  function reads(step, place) {
+    const group = element("div", "plan-editor__reads");
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", `Step ${place + 1} reads`);
+    group.append("Reads");
+    for (let index = 0; index < place; index += 1) {
+      const label = element("label", "");
+      const box = element("input", "");
+      box.type = "checkbox";
+      box.value = String(index);
+      box.checked = step.access.includes(index);
+      label.append(box, `step ${index + 1}`);
+      group.append(label);
+    }
+    return group;
+  }
+}
+
+function element(name, className, text = "") {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  if (text) made.textContent = text;
+  return made;
+}
+
+function button(text, values, label, isDisabled) {
+  const made = element("button", "button button--quiet button--small", text);
+  made.type = "button";
+  made.disabled = isDisabled;
+  made.setAttribute("aria-label", label);
+  Object.assign(made.dataset, values);
+  return made;
+}
