@@ -153,11 +153,16 @@ class _Conductor:
         # Beside calls a text need not have any form, and a refusal has none.
         if not answer.tool_calls and answer.finish_reason != CONTENT_FILTER:
             text = delivered(text, self._run.task.params.response_format)
+        tool_calls = answer.tool_calls
+        if self._run.restores:
+            gate = self._run.ports.gate
+            text = gate.restore(text)
+            tool_calls = gate.restore(tool_calls, in_json=True)
         return RunCompleted(
             text,
             answer.finish_reason,
             *self._sums(),
-            answer.tool_calls,
+            tool_calls,
             answer.stop_sequence,
         )
 

@@ -79,6 +79,14 @@ class PolicyDecided:
     """Until when they may, in ISO 8601, UTC. Empty: nobody must."""
     estimated_cost_micros: int | None = None
     """Of a plan that people must approve. None: unknown, or no approval is needed."""
+    data_class: str = ""
+    """Of the prompt. Empty: no rule depends on it."""
+    findings: dict[str, int] | None = None
+    """Sensitive data in the prompt: how many of each kind. None: nobody looked."""
+    redacts: tuple[str, ...] = ()
+    """Kinds of sensitive data that no model may see: placeholders take their place."""
+    restores: bool = False
+    """True: the values are put back into the answer."""
 
 
 @dataclass(frozen=True, slots=True)

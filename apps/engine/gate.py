@@ -18,7 +18,7 @@ from apps.engine.errors import PlanFault, PlanRejected, RunDenied
 from apps.engine.events import ApprovalRequested, ApprovalSettled, PolicyDecided
 from apps.engine.limits import Limits
 from apps.engine.plan import Plan
-from apps.engine.ports import ApprovalOutcome, Pool
+from apps.engine.ports import ApprovalOutcome, Pool, Task
 from apps.engine.replay import plan_on_record
 from apps.engine.run import RunContext
 
@@ -43,6 +43,14 @@ class OpenGate:
     ) -> PolicyDecided | None:
         """Allow the step."""
         return None
+
+    def redact(self, task: Task, kinds: tuple[str, ...]) -> Task:
+        """Return the task as it is."""
+        return task
+
+    def restore(self, text: str, *, in_json: bool = False) -> str:
+        """Return the text as it is."""
+        return text
 
     async def await_approval(self, request: ApprovalRequested) -> ApprovalOutcome:
         """Refuse: a plan waits, and this site has no policies that could release it."""
@@ -92,6 +100,10 @@ def _apply(run: RunContext, decision: PolicyDecided | None) -> None:
     run.journal.note(decision)
     if decision.outcome == "denied":
         raise RunDenied(decision.reason)
+    if new := tuple(kind for kind in decision.redacts if kind not in run.redacted):
+        run.task = run.ports.gate.redact(run.task, new)
+        run.redacted += new
+        run.restores = decision.restores
     if decision.limits:
         run.limits = _capped(run.limits, decision.limits, decision.reason)
         run.meter.restrict(run.limits)

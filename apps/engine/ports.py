@@ -364,6 +364,20 @@ class Gate(Protocol):
         """Decide on step `index` of round `number` before each of its calls."""
         ...
 
+    def redact(self, task: Task, kinds: tuple[str, ...]) -> Task:
+        """Return a task with placeholders in place of sensitive data of these kinds.
+
+        The same task always gets the same placeholders.
+        """
+        ...
+
+    def restore(self, text: str, *, in_json: bool = False) -> str:
+        """Return a text with the values in place of their placeholders.
+
+        `in_json`: the text is JSON, so values are escaped as in its strings.
+        """
+        ...
+
     async def await_approval(self, request: ApprovalRequested) -> ApprovalOutcome:
         """Return what people decided about a plan, when they have.
 

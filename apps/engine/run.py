@@ -33,6 +33,10 @@ class RunContext:
     """Workers that the policies took out of the pool, and why."""
     whole_pool: Pool = field(init=False)
     """The pool as it was before the policies took workers out."""
+    redacted: tuple[str, ...] = ()
+    """Kinds of sensitive data that models do not see."""
+    restores: bool = False
+    """True: what was redacted is put back into the answer."""
     clock: asyncio.Timeout | None = None
     """Ends the run when its time is up."""
     paused_s: float = 0.0
@@ -91,11 +95,12 @@ class RunContext:
     def streams_round(self, number: int) -> bool:
         """Say whether the answer of round `number` goes out as it comes.
 
-        Only if no later round can change it, and its form need not be checked.
+        Only if no later round can change it, its form need not be checked, and nothing
+        that was redacted has to be put back.
         """
         wanted = self.task.params.response_format
         is_checked = wanted is not None and wanted.get("type", "text") != "text"
-        if is_checked or not self.task.is_streamed:
+        if is_checked or self.restores or not self.task.is_streamed:
             return False
         is_newest = number == len(self.state.rounds) - 1
         return is_newest and not self.may_recurse

@@ -10,6 +10,7 @@ from django import forms
 from django.conf import settings
 from django.utils import timezone
 
+from apps.governance.sensitive_data.classes import DATA_CLASSES
 from apps.playground.choices import PoolChoice, direct_models
 from apps.pools.models import TierName
 from apps.runs.models import RunState
@@ -33,6 +34,9 @@ class RunForm(forms.Form):
     tier = forms.ChoiceField(choices=TierName.choices, required=False)
     pool = forms.ChoiceField(required=False)
     worker = forms.ChoiceField(required=False)
+    data_class = forms.ChoiceField(
+        choices=[("", ""), *((name, name) for name in DATA_CLASSES)], required=False
+    )
 
     def __init__(self, data: Any, pools: Sequence[PoolChoice]) -> None:
         super().__init__(data)

@@ -25,7 +25,12 @@ from apps.audit.rows import verify_rows
 from apps.audit.verify import verify_subject
 from apps.budgets.rate_limits import Admission
 from apps.core.errors import InvalidInput, NotFound
-from apps.governance.selectors import feedback_list, holds_of_run
+from apps.governance.selectors import (
+    feedback_list,
+    holds_of_run,
+    policy_in_force,
+)
+from apps.governance.sensitive_data.classes import DATA_CLASSES
 from apps.playground.choices import (
     DirectChoice,
     PoolChoice,
@@ -58,7 +63,7 @@ from apps.runs.selectors import (
     suspension_of,
 )
 from apps.runs.services import run_cancel, run_rerun, run_start_blocking
-from apps.runs.types import RunOrder
+from apps.runs.types import RunOrder, RunRestrictions
 from apps.web.middleware import wants_json
 from apps.web.team_access import (
     TeamRequest,
@@ -90,6 +95,7 @@ def index(request: TeamRequest) -> HttpResponseBase:
         "section": "playground",
         "pools": pools,
         "suspension": suspension_of(request.team.id),
+        "data_classes": _data_classes(request),
         "chosen": _settings_of(source.story if source else RunView(), pools),
         "samples": samples,
         "languages": ("curl", "python", "javascript"),
@@ -117,6 +123,9 @@ def run_create(request: TeamRequest) -> HttpResponseBase:
             prompt=prompt,
             model=form.model,
             source="playground",
+            restrictions=RunRestrictions(
+                data_class=form.cleaned_data["data_class"] or None
+            ),
         )
     )
     url = reverse("playground:run_detail", args=[run_id])
@@ -382,6 +391,12 @@ def _workers(request: TeamRequest, body: RunBody | None) -> list[DirectChoice]:
     if body is None or not (body.story.is_over and request.can_run):
         return []
     return direct_choices(request.team.id)
+
+
+def _data_classes(request: TeamRequest) -> tuple[str, ...]:
+    """Return the data classes to choose from; none if no rule depends on them."""
+    document = policy_in_force(request.team.id).document
+    return DATA_CLASSES if document.needs_classes else ()
 
 
 def _is_simulated(pools: list[PoolChoice]) -> bool:

@@ -32,6 +32,11 @@ class RunRestrictions:
     max_rounds: int | None = None
     max_cost_micros: int | None = None
     """None: what the tier says."""
+    data_class: str | None = None
+    """What the caller says of the prompt: public, internal, confidential or
+    restricted. Rules of the policy depend on it. None: nothing."""
+    approval: Literal["never"] | None = None
+    """never: a plan that people must approve is refused at once."""
 
 
 UNRESTRICTED = RunRestrictions()

@@ -66,6 +66,13 @@ class ScriptedGate:
     async def check_run(self) -> ev.PolicyDecided | None:
         return self._decide("run")
 
+    def redact(self, task: Task, kinds: tuple[str, ...]) -> Task:
+        self.asked.append(f"redact {' '.join(kinds)}")
+        return replace(task, prompt=task.prompt.replace("7", "[N]"))
+
+    def restore(self, text: str, *, in_json: bool = False) -> str:
+        return text.replace("[N]", "7")
+
     async def check_plan(self, number: int, plan: Plan) -> ev.PolicyDecided | None:
         return self._decide("plan", number, plan)
 
@@ -220,3 +227,39 @@ def test_a_resumed_run_is_checked_again():
     assert "c" not in called(again)
     assert later.asked[0] == "run"
     assert isinstance(end, ev.RunCompleted)
+
+
+# --- redaction ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("restores", [True, False])
+def test_models_see_the_redacted_task_and_the_answer_is_restored(restores):
+    redacts = decided("run", redacts=("iban",), restores=restores)
+    gate = ScriptedGate(run=lambda: redacts)
+    planner = ScriptedPlanner(DIRECT, asks=True)
+    ports: Any = make_ports(
+        planner=planner,
+        client=ScriptedClient(lambda call, number: str(call.messages[-1]["content"])),
+        gate=gate,
+    )
+    end: Any = run_virtual(conduct(TASK, POOL, ports, Limits()))
+    assert planner.requests[0].task.prompt == "What is 6 times [N]?"
+    assert all("7" not in str(call.messages) for call in ports.client.calls)
+    assert ("7" in end.answer, "[N]" in end.answer) == (restores, not restores)
+
+
+def test_what_was_redacted_is_not_redacted_again_at_each_step():
+    redacts = decided("run", redacts=("iban",), restores=True)
+    gate = ScriptedGate(run=lambda: redacts, step=lambda *facts: redacts)
+    run(gate)
+    assert [each for each in gate.asked if each.startswith("redact")] == ["redact iban"]
+
+
+def test_an_answer_that_has_to_be_restored_is_not_streamed_as_it_comes():
+    task = replace(TASK, is_streamed=True)
+    for restores in (True, False):
+        redacts = decided("run", redacts=("iban",), restores=restores)
+        ports: Any = make_ports(gate=ScriptedGate(run=lambda made=redacts: made))
+        run_virtual(conduct(task, POOL, ports, Limits()))
+        spoken = [each for each in ports.progress.pieces if each.is_answer]
+        assert bool(spoken) == (not restores)

@@ -21,10 +21,12 @@ async def test_all_of_it_reaches_the_order(client: Client) -> None:
         "max_cost_usd": "0.05",
         "delivery": "verified",
         "approval": "never",
+        "data_class": "restricted",
     }
     assert (await client.chat(conductor=wishes)).status == 200
     (order,) = client.backend.orders
-    assert order.restrictions == RunRestrictions(("a", "b"), 2, 1, 50_000)
+    limits = (("a", "b"), 2, 1, 50_000)
+    assert order.restrictions == RunRestrictions(*limits, "restricted", "never")
     assert order.delivery == "verified"
 
 

@@ -14,13 +14,14 @@ from apps.console.forms.base import ConsoleForm
 from apps.core.errors import InvalidFields, InvalidInput
 from apps.core.input_parts import values_read
 from apps.governance.policies.rules import MAX_APPROVAL_HOURS, Rule
-from apps.governance.policies.sentences import DAY_NAMES
+from apps.governance.policies.sentences import DAY_NAMES, KINDS_IN_WORDS
 
 EFFECTS = {
     "deny": "Deny the run",
     "require_approval": "Hold the plan until people have approved it",
     "only_workers": "Use only workers with a tag",
     "no_workers": "Use no worker with a tag",
+    "redact": "Show models placeholders instead of sensitive data",
     "no_conductor": "Do not ask the conductor: the fallback worker answers alone",
     "limit": "Lower the limits",
     "allow": "Allow the run, and skip the rules below",
@@ -38,8 +39,17 @@ ROLES = {
 }
 TIERS = {"mini": "Mini", "ultra": "Ultra", "direct": "One worker directly"}
 SOURCES = {"playground": "Playground", "api": "API"}
-LISTS = ("roles", "member_ids", "key_ids", "tiers", "sources")
-PLAIN = ("steps_over", "cost_over_usd")
+CLASSES = {
+    "public": "Public or higher",
+    "internal": "Internal or higher",
+    "confidential": "Confidential or higher",
+    "restricted": "Restricted",
+}
+KINDS_SHOWN: dict[str, str] = {
+    kind: f"{words[:1].upper()}{words[1:]}" for kind, words in KINDS_IN_WORDS.items()
+}
+LISTS = ("roles", "member_ids", "key_ids", "tiers", "sources", "contains")
+PLAIN = ("steps_over", "cost_over_usd", "data_class")
 LIMITS = ("max_steps", "max_rounds", "max_calls", "max_tokens", "max_cost_usd")
 PATH_FIELDS = {"begin": "hours_begin", "end": "hours_end", "time_zone": "time_zone"}
 """Fields of the form by the last name in the path of a fault."""
@@ -108,6 +118,14 @@ class RuleForm(ConsoleForm):
         "or lower case.",
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "Project Falcon"}),
     )
+    data_class = forms.ChoiceField(
+        label="Data class of the prompt",
+        choices=[("", "Any"), *CLASSES.items()],
+        required=False,
+        help_text="The highest of what the caller or the person says and what is found "
+        "in the prompt. If nothing is said or found: internal.",
+    )
+    contains = _several("The prompt holds", KINDS_SHOWN)
     hours_begin = _clock("From")
     hours_end = _clock("To")
     days = _several("On", DAY_NAMES)
@@ -126,6 +144,12 @@ class RuleForm(ConsoleForm):
         error_messages={"required": "Choose what the rule does."},
     )
     tags = _one_line("Tags", "Separate tags by commas; any of them.", "eu, on-premises")
+    kinds = _several("Replaced by placeholders", KINDS_SHOWN)
+    no_restore = forms.BooleanField(
+        label="Leave the placeholders in the answer",
+        required=False,
+        help_text="Otherwise the values are put back. Either way no model sees them.",
+    )
     max_steps = _count("Steps a plan")
     max_rounds = _count("Rounds")
     max_calls = _count("Calls")
@@ -224,6 +248,9 @@ class RuleForm(ConsoleForm):
         effect: dict[str, Any] = {"kind": data["effect"]}
         if data["effect"] in ("only_workers", "no_workers"):
             effect["tags"] = _split(data["tags"], ",")
+        if data["effect"] == "redact":
+            effect["kinds"] = data["kinds"]
+            effect["restore"] = not data["no_restore"]
         if data["effect"] == "require_approval":
             effect |= {
                 "approvers": int(data["approvers"]),
@@ -241,6 +268,7 @@ def rule_initial(rule: Rule) -> dict[str, Any]:
     effect = rule.effect.model_dump(mode="json")
     return {
         **conditions,
+        "data_class": conditions["data_class"] or "",
         "name": rule.name,
         "mode": rule.mode,
         "words": "\n".join(conditions["words"]),
@@ -251,6 +279,7 @@ def rule_initial(rule: Rule) -> dict[str, Any]:
         "time_zone": hours.get("time_zone", ""),
         "effect": effect.pop("kind"),
         "tags": ", ".join(effect.pop("tags", ())),
+        "no_restore": not effect.pop("restore", True),
         **effect,
     }
 

@@ -1,7 +1,8 @@
 """Reads the field `conductor` of a request: what one run may not use of its pool.
 
 `{"workers": ["a", "b"], "max_steps": 2, "max_rounds": 1, "max_cost_usd": "0.05",
-"delivery": "verified", "progress": "off", "approval": "never"}`; each part is optional,
+"delivery": "verified", "progress": "off", "approval": "never",
+"data_class": "confidential"}`; each part is optional,
 and `rounds` is another name of `max_rounds`. What we do not know is refused: a misspelt
 limit must not be none.
 """
@@ -10,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from apps.accounts.types import ProgressWord
 from apps.core.errors import InvalidInput
 from apps.core.money import micros_of_usd
 from apps.gateway.parsing.json_fields import read_integer, read_object, type_error
+from apps.governance.sensitive_data.classes import data_class_read
 from apps.runs.types import UNRESTRICTED, Delivery, RunRestrictions
 
 FIELD = "conductor"
@@ -23,6 +25,7 @@ AT = f"{FIELD}."
 PARTS = frozenset(
     {
         "approval",
+        "data_class",
         "delivery",
         "max_cost_usd",
         "max_rounds",
@@ -38,6 +41,7 @@ PROGRESS_FORMS: dict[str, ProgressWord] = {
     "events": "events",
     "off": "off",
 }
+APPROVALS: dict[str, Literal["wait", "never"]] = {"wait": "wait", "never": "never"}
 WordT = TypeVar("WordT")
 MAX_WORKERS = 100
 MAX_PLAN = 1_000
@@ -71,12 +75,13 @@ def read_conductor_options(body: Mapping[str, Any]) -> ConductorOptions:
             f"{name}: there is no such field; known are {', '.join(sorted(PARTS))}",
             param=name,
         )
-    _check_approval(given.get("approval"))
     restrictions = RunRestrictions(
         workers=_workers(given.get("workers")),
         max_steps=read_integer(given, "max_steps", 1, MAX_PLAN, at=AT),
         max_rounds=_rounds(given),
         max_cost_micros=_cost(given.get("max_cost_usd")),
+        data_class=_data_class(given.get("data_class")),
+        approval=_approval(given.get("approval")),
     )
     return ConductorOptions(
         restrictions, _delivery(given.get("delivery")), _progress(given.get("progress"))
@@ -94,15 +99,13 @@ def _rounds(given: Mapping[str, Any]) -> int | None:
     return short if long is None else long
 
 
-def _check_approval(word: Any) -> None:
-    where = f"{AT}approval"
-    if word is None or word == "never":
-        return
-    if not isinstance(word, str):
-        raise type_error(where, "a text", word)
-    raise InvalidInput(
-        f'{where}: only "never" is supported, runs are not approved', param=where
-    )
+def _approval(word: Any) -> Literal["never"] | None:
+    """Return whether a plan that people must approve is refused at once."""
+    return "never" if _known(word, APPROVALS, "approval") == "never" else None
+
+
+def _data_class(word: Any) -> str | None:
+    return None if word is None else data_class_read(word, param=f"{AT}data_class")
 
 
 def _delivery(word: Any) -> Delivery | None:

@@ -26,6 +26,9 @@ from apps.governance.policies.rules import (
     Rule,
 )
 from apps.governance.policies.sentences import effect_words
+from apps.governance.sensitive_data.classes import is_at_least
+from apps.governance.sensitive_data.classification import Classification
+from apps.governance.sensitive_data.detection import KINDS
 
 logger = logging.getLogger(__name__)
 WITHOUT_CONDUCTOR = {"max_plan_attempts": 0, "max_replans": 0, "max_rounds": 1}
@@ -50,6 +53,8 @@ class RunFacts:
     """The prompt and the messages it came with."""
     worker_tags: Mapping[str, frozenset[str]]
     """Of every worker of the pool, by name."""
+    classification: Classification | None = None
+    """None: nobody has looked, as no rule depends on it."""
 
     @cached_property
     def _searchable(self) -> str:
@@ -94,6 +99,10 @@ class PolicyOutcome:
     """How many people must approve a plan."""
     approval_hours: int = 0
     """How long they may take; the shortest of all rules. 0: nobody must."""
+    redacts: set[str] = field(default_factory=set)
+    """Kinds of sensitive data that no model may see."""
+    restores: bool = True
+    """False: a rule says that what is redacted is not put back into the answer."""
 
 
 def evaluate(
@@ -177,6 +186,9 @@ def _take_away(rule: Rule, facts: RunFacts, outcome: PolicyOutcome) -> None:
             _lower(outcome.limits, WITHOUT_CONDUCTOR)
         case "limit":
             _lower(outcome.limits, effect.limits())
+        case "redact":
+            outcome.redacts |= set(effect.kinds or KINDS)
+            outcome.restores = outcome.restores and effect.restore
         case "require_approval":
             needed, hours = outcome.approvals_needed, outcome.approval_hours
             outcome.approvals_needed = max(needed, effect.approvers)
@@ -217,6 +229,7 @@ def _holds(
         and (not wanted.sources or facts.source in wanted.sources)
         and (wanted.hours is None or is_within(wanted.hours, now))
         and (not wanted.words or facts.has_word(wanted.words))
+        and _holds_data(wanted, facts)
         and (plan is None or _fits_plan(wanted, facts, plan))
     )
 
@@ -232,6 +245,17 @@ def _is_started_by(wanted: Conditions, facts: RunFacts) -> bool:
     ):
         return False
     return not wanted.key_ids or facts.key_id in wanted.key_ids
+
+
+def _holds_data(wanted: Conditions, facts: RunFacts) -> bool:
+    if wanted.data_class is None and not wanted.contains:
+        return True
+    found = facts.classification
+    if found is None:
+        raise CannotBeChecked("the data class of the prompt is not known")
+    if wanted.contains and found.findings.keys().isdisjoint(wanted.contains):
+        return False
+    return wanted.data_class is None or is_at_least(found.data_class, wanted.data_class)
 
 
 def is_within(hours: Hours, now: datetime) -> bool:

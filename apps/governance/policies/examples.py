@@ -8,13 +8,13 @@ EXAMPLES: list[dict[str, Any]] = [
     {
         "name": "Customer data stays in the EU",
         "mode": "off",
-        "conditions": {"words": ["IBAN", "customer number", "date of birth"]},
+        "conditions": {"data_class": "confidential"},
         "effect": {"kind": "only_workers", "tags": ["eu", "on-premises"]},
     },
     {
         "name": "No credentials in prompts",
         "mode": "off",
-        "conditions": {"words": ["BEGIN PRIVATE KEY", "password:"]},
+        "conditions": {"contains": ["secret"]},
         "effect": {"kind": "deny"},
     },
     {
@@ -22,6 +22,11 @@ EXAMPLES: list[dict[str, Any]] = [
         "mode": "off",
         "conditions": {"roles": ["api_key"], "cost_over_usd": "1"},
         "effect": {"kind": "deny"},
+    },
+    {
+        "name": "Models see no account numbers",
+        "mode": "off",
+        "effect": {"kind": "redact", "kinds": ["iban", "card"]},
     },
     {
         "name": "Contracts need a second pair of eyes",

@@ -6,6 +6,7 @@ under way meets a rule that was added meanwhile before its next call.
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -18,7 +19,7 @@ from apps.accounts.selectors import role_of
 from apps.core.single_flight import SingleFlight
 from apps.engine.events import ApprovalRequested, PolicyDecided
 from apps.engine.plan import Plan
-from apps.engine.ports import ApprovalOutcome, Gate
+from apps.engine.ports import ApprovalOutcome, Gate, Task
 from apps.engine.replay import plan_on_record
 from apps.governance.approvals.waiting import ApprovalWaits
 from apps.governance.policies.evaluation import (
@@ -29,6 +30,9 @@ from apps.governance.policies.evaluation import (
 )
 from apps.governance.policies.rules import PolicyDocument
 from apps.governance.selectors import policy_in_force, policy_peek
+from apps.governance.sensitive_data.classes import DataClassName, data_class_read
+from apps.governance.sensitive_data.classification import Classification, classify
+from apps.governance.sensitive_data.redaction import Redactor
 from apps.governance.types import PolicyInForce
 from apps.runs.planning.cost_estimates import plan_price
 from apps.runs.planning.model_resolver import ResolvedModel
@@ -37,6 +41,9 @@ from apps.runs.types import RunOrder
 POLICY = "team"
 """The policy's name in events."""
 API_KEY_ROLE = "api_key"
+SHORT_PROMPT = 5_000
+"""Characters that are searched for sensitive data within some milliseconds."""
+NEVER = "the plan needs an approval, and the request does not wait for one"
 
 
 class PolicyGates:
@@ -73,6 +80,7 @@ class PolicyGate:
         self._plan: tuple[Plan, PlanFacts] | None = None
         self._last: Any = None
         """The newest decision, without its place and without approvals."""
+        self._redactor = Redactor((order.prompt,))
         self._approved = ""
         """Digest of the plan that people have approved."""
 
@@ -101,6 +109,18 @@ class PolicyGate:
         decision = await self._decide(policy, "step", plan, round=number, step=index)
         return None if self._last == last else decision
 
+    def redact(self, task: Task, kinds: tuple[str, ...]) -> Task:
+        """Return a task without sensitive data of these kinds."""
+        return replace(
+            task,
+            prompt=self._redactor.redact(task.prompt, kinds),
+            messages=self._redactor.redact_messages(task.messages, kinds),
+        )
+
+    def restore(self, text: str, *, in_json: bool = False) -> str:
+        """Return a text with the values in place of their placeholders."""
+        return self._redactor.restore(text, in_json=in_json)
+
     async def await_approval(self, request: ApprovalRequested) -> ApprovalOutcome:
         """Wait until people have decided; see `governance.approvals.waiting`."""
         outcome = await self._gates.waits.outcome(self._run_id)
@@ -121,19 +141,22 @@ class PolicyGate:
         planned = None if plan is None else self._plan_facts(plan)
         now = timezone.now()
         outcome = evaluate(policy.document, facts, planned, now, is_approved=True)
-        values = self._last = _values(outcome, policy)
+        values = self._last = _values(outcome, policy, facts)
         is_new = stage == "plan" and plan is not None and plan.digest != self._approved
         if is_new and planned is not None and policy.document.holds_plans:
             outcome = evaluate(policy.document, facts, planned, now)
-            values = _values(outcome, policy)
+            values = _values(outcome, policy, facts)
             if outcome.approvals_needed and not outcome.is_denied:
-                values |= _approval(outcome, planned, now)
+                values |= _approval(outcome, planned, now, self._order)
         return PolicyDecided(stage, round, step, **values)
 
     async def _facts(self, document: PolicyDocument) -> RunFacts:
         """Return the facts of the run; the role only if a rule needs it."""
         if self._known is None:
             self._known = self._facts_without_role()
+        if document.needs_classes and self._known.classification is None:
+            found = await self._classify()
+            self._known = replace(self._known, classification=found)
         if not self._known.role and any(r.conditions.roles for r in document.rules):
             self._known = replace(self._known, role=await self._read_role())
         return self._known
@@ -149,6 +172,14 @@ class PolicyGate:
             texts=(order.prompt,),
             worker_tags={w.name: w.tags for w in self._resolved.pool.workers},
         )
+
+    async def _classify(self) -> Classification:
+        """Look for sensitive data in the prompt, a long one beside the event loop."""
+        prompt = self._order.prompt
+        stated = stated_classes(self._order)
+        if len(prompt) <= SHORT_PROMPT:
+            return classify((prompt,), stated)
+        return await asyncio.to_thread(classify, (prompt,), stated)
 
     async def _read_role(self) -> str:
         order = self._order
@@ -173,8 +204,19 @@ async def _read(team_id: uuid.UUID) -> PolicyInForce:
     return read
 
 
-def _approval(outcome: PolicyOutcome, plan: PlanFacts, now: datetime) -> dict[str, Any]:
+def stated_classes(order: RunOrder) -> tuple[DataClassName, ...]:
+    """Return the data classes that were stated for a run."""
+    stated = order.restrictions.data_class
+    return () if stated is None else (data_class_read(stated, param="data_class"),)
+
+
+def _approval(
+    outcome: PolicyOutcome, plan: PlanFacts, now: datetime, order: RunOrder
+) -> dict[str, Any]:
     """Return what a decision says of the approval that a plan needs."""
+    if order.restrictions.approval == "never":
+        reason = f"{NEVER}: {'; '.join(outcome.reasons)}"
+        return {"outcome": "denied", "reason": reason}
     expires_at = now + timedelta(hours=outcome.approval_hours)
     return {
         "outcome": "approval",
@@ -184,9 +226,13 @@ def _approval(outcome: PolicyOutcome, plan: PlanFacts, now: datetime) -> dict[st
     }
 
 
-def _values(outcome: PolicyOutcome, policy: PolicyInForce) -> dict[str, Any]:
+def _values(
+    outcome: PolicyOutcome, policy: PolicyInForce, facts: RunFacts
+) -> dict[str, Any]:
     """Return a decision without its place."""
-    is_restricted = bool(outcome.refused_workers or outcome.limits)
+    found = facts.classification
+    redacts = outcome.redacts & found.findings.keys() if found else set()
+    is_restricted = bool(outcome.refused_workers or outcome.limits or redacts)
     reason = "; ".join(outcome.reasons)
     return {
         "outcome": (
@@ -201,5 +247,9 @@ def _values(outcome: PolicyOutcome, policy: PolicyInForce) -> dict[str, Any]:
         "shadow_rules": tuple(f"{POLICY}: {name}" for name in outcome.shadow_rules),
         "refused_workers": tuple(sorted(outcome.refused_workers)),
         "limits": outcome.limits,
+        "data_class": found.data_class if found else "",
+        "findings": dict(found.findings) if found else None,
+        "redacts": tuple(sorted(redacts)),
+        "restores": bool(redacts) and outcome.restores,
         "reason": reason and f"{reason} (team policy, version {policy.version})",
     }

@@ -22,6 +22,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from apps.core.input_parts import InputPart, one_line
+from apps.governance.sensitive_data.classes import DataClassName
+from apps.governance.sensitive_data.detection import KINDS, Kind
 
 MAX_RULES = 100
 MAX_APPROVAL_HOURS = 30 * 24
@@ -102,6 +104,10 @@ class Conditions(InputPart):
     sources: Annotated[tuple[SourceName, ...], Field(max_length=2)] = ()
     words: Texts = ()
     """Whole words or phrases of the prompt, without regard to case."""
+    data_class: DataClassName | None = None
+    """Holds for a prompt of this data class or a higher one."""
+    contains: Annotated[tuple[Kind, ...], Field(max_length=len(KINDS))] = ()
+    """Holds for a prompt in which sensitive data of one of these kinds is found."""
     hours: Hours | None = None
     steps_over: Count | None = None
     """Holds for a plan with more steps."""
@@ -191,8 +197,25 @@ class RequireApproval(InputPart):
     """After that the run ends as `approval_expired`."""
 
 
+class Redact(InputPart):
+    """No model sees sensitive data of these kinds; placeholders take its place."""
+
+    kind: Literal["redact"]
+    kinds: Annotated[tuple[Kind, ...], Field(max_length=len(KINDS))] = ()
+    """Empty: all kinds."""
+    restore: bool = True
+    """Put the values back into the answer."""
+
+
 Effect = Annotated[
-    Allow | Deny | OnlyWorkers | NoWorkers | NoConductor | Limit | RequireApproval,
+    Allow
+    | Deny
+    | OnlyWorkers
+    | NoWorkers
+    | NoConductor
+    | Limit
+    | RequireApproval
+    | Redact,
     Field(discriminator="kind"),
 ]
 
@@ -234,6 +257,16 @@ class PolicyDocument(InputPart):
     rules: Annotated[
         tuple[Rule, ...], Field(max_length=MAX_RULES), AfterValidator(_unique_names)
     ] = ()
+
+    @property
+    def needs_classes(self) -> bool:
+        """Say whether a rule depends on what the prompt holds."""
+        return any(
+            rule.conditions.data_class
+            or rule.conditions.contains
+            or rule.effect.kind == "redact"
+            for rule in self.rules
+        )
 
     @property
     def holds_plans(self) -> bool:

@@ -13,9 +13,12 @@ from apps.governance.policies.rules import (
     Effect,
     Hours,
     Limit,
+    Redact,
     RequireApproval,
     Rule,
 )
+from apps.governance.sensitive_data.classes import DATA_CLASSES
+from apps.governance.sensitive_data.detection import Kind
 
 ROLES = {
     "owner": "an owner",
@@ -32,6 +35,14 @@ DAY_NAMES = {
     "fri": "Friday",
     "sat": "Saturday",
     "sun": "Sunday",
+}
+KINDS_IN_WORDS: Mapping[Kind, str] = {
+    "secret": "passwords and keys",
+    "card": "card numbers",
+    "iban": "IBANs",
+    "tax_number": "tax and social security numbers",
+    "email": "e-mail addresses",
+    "phone": "phone numbers",
 }
 LIMITS = {
     "max_steps": "{} steps a plan",
@@ -71,6 +82,13 @@ def _request(given: Conditions) -> list[str]:
         parts.append(f"the tier is {_or(given.tiers)}")
     if given.sources:
         parts.append(f"it comes from {_or([SOURCES[s] for s in given.sources])}")
+    if given.data_class is not None:
+        is_highest = given.data_class == DATA_CLASSES[-1]
+        higher = "" if is_highest else " or higher"
+        parts.append(f"the data class is {given.data_class}{higher}")
+    if given.contains:
+        kinds = _or([KINDS_IN_WORDS[kind] for kind in given.contains])
+        parts.append(f"the prompt holds {kinds}")
     if given.words:
         parts.append(f"the prompt contains {_or(_quoted(given.words))}")
     if given.hours is not None:
@@ -106,8 +124,16 @@ def effect_words(effect: Effect) -> str:
             return "do not ask the conductor; the fallback worker answers alone"
         case "require_approval":
             return _approval(effect)
+        case "redact":
+            return _redaction(effect)
         case "limit":
             return f"allow at most {_and(_limits(effect))}"
+
+
+def _redaction(effect: Redact) -> str:
+    what = _and([KINDS_IN_WORDS[kind] for kind in effect.kinds])
+    back = "" if effect.restore else ", also in the answer"
+    return f"show models placeholders for {what or 'all sensitive data'}{back}"
 
 
 def _approval(effect: RequireApproval) -> str:

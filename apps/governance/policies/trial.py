@@ -22,13 +22,14 @@ from apps.governance.policies.evaluation import (
     RunFacts,
     evaluate,
 )
-from apps.governance.policies.gate import API_KEY_ROLE
+from apps.governance.policies.gate import API_KEY_ROLE, stated_classes
 from apps.governance.policies.rules import PolicyDocument
+from apps.governance.sensitive_data.classification import Classification, classify
 from apps.pools.selectors import pool_snapshot
 from apps.runs.models import Run
 from apps.runs.planning.cost_estimates import plan_price
 from apps.runs.planning.model_resolver import ResolvedModel, parse_model, resolve
-from apps.runs.selectors import newest_runs_recorded
+from apps.runs.selectors import newest_runs_recorded, order_of
 
 TRIED_RUNS, MAX_TRIED_RUNS = 200, 500
 """How many runs rules are tried on, and at most."""
@@ -129,9 +130,18 @@ def _tried(
         source=run.source,
         texts=(created.prompt,),
         worker_tags={w.name: w.tags for w in resolved.pool.workers},
+        classification=_classified(run, created, document),
     )
     outcome, reason = _outcome(run, events, document, facts, resolved, created.prompt)
     return TriedRun(run.id, run.title, run.created_at, outcome, reason)
+
+
+def _classified(
+    run: Run, created: ev.RunCreated, document: PolicyDocument
+) -> Classification | None:
+    if not document.needs_classes:
+        return None
+    return classify((created.prompt,), stated_classes(order_of(run, created)))
 
 
 def _outcome(
@@ -153,7 +163,7 @@ def _outcome(
             return DENIED, reason
         if plan is not None and found.approvals_needed:
             held = held or reason
-        if _changes(found, plans, run):
+        if _changes(found, facts, plans, run):
             changed = changed or reason
     if held:
         return HELD, held
@@ -169,7 +179,17 @@ def _facts_of(
     return PlanFacts(event.workers, cost)
 
 
-def _changes(found: PolicyOutcome, plans: Iterable[ev.PlanAccepted], run: Run) -> bool:
+def _redacts(found: PolicyOutcome, facts: RunFacts) -> bool:
+    known = facts.classification
+    return known is not None and not found.redacts.isdisjoint(known.findings)
+
+
+def _changes(
+    found: PolicyOutcome,
+    facts: RunFacts,
+    plans: Iterable[ev.PlanAccepted],
+    run: Run,
+) -> bool:
     """Say whether a run used something that the rules would have taken away."""
     used = {worker for plan in plans for worker in plan.workers}
     most_steps = max((len(plan.workers) for plan in plans), default=0)
@@ -179,6 +199,7 @@ def _changes(found: PolicyOutcome, plans: Iterable[ev.PlanAccepted], run: Run) -
         or most_steps > limits.get("max_steps", most_steps)
         or run.cost_micros > limits.get("max_cost_micros", run.cost_micros)
         or _tokens(run) > limits.get("max_tokens", _tokens(run))
+        or _redacts(found, facts)
         or ("max_plan_attempts" in limits and run.planner == "language_model")
     )
 

@@ -41,6 +41,14 @@ STATE_WORDS = {
     "rejected": "Rejected",
     "unknown": "Outcome unknown",
 }
+KIND_WORDS = {
+    "secret": ("password or key", "passwords or keys"),
+    "card": ("card number", "card numbers"),
+    "iban": ("IBAN", "IBANs"),
+    "tax_number": ("tax number", "tax numbers"),
+    "email": ("e-mail address", "e-mail addresses"),
+    "phone": ("phone number", "phone numbers"),
+}
 PLANNER_WORDS = {
     "approver": "edited by an approver",
     "fallback": "fallback plan",
@@ -67,6 +75,13 @@ def reason_words(reason: str) -> str:
 def planner_words(planner: str) -> str:
     """Return what made a plan, as people read it."""
     return PLANNER_WORDS.get(planner, f"by {planner.replace('_', ' ')}")
+
+
+@register.filter
+def kind_word(kind: str, count: int) -> str:
+    """Return a kind of sensitive data as people read it, for so many of them."""
+    one, more = KIND_WORDS.get(kind, (kind, kind))
+    return one if count == 1 else more
 
 
 @register.filter

@@ -18,6 +18,7 @@ from apps.accounts.rights import READ_RUNS, RUN
 from apps.budgets.rate_limits import Admission
 from apps.core.money import micros_of_usd
 from apps.engine.ports import CallParams
+from apps.governance.sensitive_data.classes import DATA_CLASSES
 from apps.rest.fields import (
     Dollars,
     DollarsOut,
@@ -89,6 +90,16 @@ class NarrowingInput(Input):
     max_steps = Whole(min_value=1, required=False)
     max_rounds = Whole(min_value=1, required=False)
     max_cost_usd = Dollars(required=False)
+    data_class = serializers.ChoiceField(
+        choices=DATA_CLASSES,
+        required=False,
+        help_text="What you say of the prompt; rules of the policy depend on it.",
+    )
+    approval = serializers.ChoiceField(
+        choices=["never"],
+        required=False,
+        help_text="never: a plan that people must approve is refused at once.",
+    )
 
 
 class EstimateInput(Input):
@@ -462,7 +473,7 @@ def _order(
 
 
 def _restrictions(
-    workers: Sequence[str] = (), max_cost_usd: str | None = None, **limits: int
+    workers: Sequence[str] = (), max_cost_usd: str | None = None, **more: Any
 ) -> RunRestrictions:
     micros = None if max_cost_usd is None else micros_of_usd(max_cost_usd)
-    return RunRestrictions(workers=tuple(workers), max_cost_micros=micros, **limits)
+    return RunRestrictions(workers=tuple(workers), max_cost_micros=micros, **more)

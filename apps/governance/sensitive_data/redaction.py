@@ -1,0 +1,89 @@
+"""Replaces sensitive data by placeholders such as `[IBAN_1]`, and puts it back.
+
+The same value has the same placeholder in all texts of a run. Numbers follow the order
+of the texts, so a run that is resumed gets the same placeholders again. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from apps.engine.ports import Message, Messages
+from apps.governance.sensitive_data.detection import KINDS, Kind, findings_in
+
+_PLACEHOLDER = re.compile(rf"\[(?:{'|'.join(kind.upper() for kind in KINDS)})_\d+\]")
+
+
+class Redactor:
+    """The placeholders of one run."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        """Leave out placeholders that the prompt of the run holds by itself."""
+        self._reserved = {p for text in texts for p in _PLACEHOLDER.findall(text)}
+        self._placeholders: dict[tuple[Kind, str], str] = {}
+        self._values: dict[str, str] = {}
+
+    def redact(self, text: str, kinds: Collection[str]) -> str:
+        """Return a text with placeholders in place of what is found of `kinds`."""
+        parts: list[str] = []
+        end = 0
+        for found in findings_in(text):
+            if found.kind not in kinds:
+                continue
+            value = text[found.start : found.end]
+            parts += [text[end : found.start], self._placeholder(found.kind, value)]
+            end = found.end
+        return "".join((*parts, text[end:]))
+
+    def redact_messages(self, messages: Messages, kinds: Collection[str]) -> Messages:
+        """Return a conversation with placeholders in all its texts, images as is."""
+        return tuple(self._message(message, kinds) for message in messages)
+
+    def restore(self, text: str, *, in_json: bool = False) -> str:
+        """Return a text with the values in place of their placeholders.
+
+        `in_json`: the text is JSON, so values are escaped as in its strings.
+        """
+
+        def value(match: re.Match[str]) -> str:
+            found = self._values.get(match[0], match[0])
+            return orjson.dumps(found).decode()[1:-1] if in_json else found
+
+        return _PLACEHOLDER.sub(value, text)
+
+    def _placeholder(self, kind: Kind, value: str) -> str:
+        known = self._placeholders.get((kind, value))
+        if known is not None:
+            return known
+        number = 1
+        while (made := f"[{kind.upper()}_{number}]") in self._reserved:
+            number += 1
+        self._reserved.add(made)
+        self._placeholders[kind, value] = made
+        self._values[made] = value
+        return made
+
+    def _message(self, message: Message, kinds: Collection[str]) -> Message:
+        changed: dict[str, Any] = dict(message)
+        content = changed.get("content")
+        if isinstance(content, str):
+            changed["content"] = self.redact(content, kinds)
+        elif content:
+            changed["content"] = [self._part(part, kinds) for part in content]
+        if calls := changed.get("tool_calls"):
+            changed["tool_calls"] = [self._call(call, kinds) for call in calls]
+        return changed  # type: ignore[return-value]  # the same keys
+
+    def _part(self, part: Mapping[str, Any], kinds: Collection[str]) -> Any:
+        if part.get("type") != "text":
+            return part
+        return {**part, "text": self.redact(part["text"], kinds)}
+
+    def _call(self, call: Mapping[str, Any], kinds: Collection[str]) -> Any:
+        function = call["function"]
+        arguments = self.redact(function["arguments"], kinds)
+        return {**call, "function": {**function, "arguments": arguments}}
