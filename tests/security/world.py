@@ -49,6 +49,8 @@ MARK = "marked-7f3a"
 """In every name and text of the team; no stranger's answer may hold it."""
 VERSION = 2
 """Of pool and policy. A stranger who makes a policy of their own has version 1."""
+SEQ = 5
+"""Of an entry. A stranger's chain has none there."""
 QUERIES = {"rest:pool_changes": "?older=1&newer=2"}
 """What some addresses cannot do without."""
 PLAIN_TEXTS = frozenset({"prompt", "answer", "text", "reasoning"})
@@ -132,6 +134,7 @@ def build_world() -> World:
         "key_id": keys["own"].row.id,
         "budget_id": _budget(team, keys["own"].row).id,
         "place": _rule(team),
+        "seq": SEQ,
         "hold_id": hold_place(team=team, run_id=None, reason=MARK, actor=ACTOR).id,
     }
     return World(team, people, keys, arguments)

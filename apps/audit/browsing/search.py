@@ -34,7 +34,7 @@ PROBES = 32
 GROUP = ".*"
 """Ends the name of a group of actions: `api_key.*`."""
 UNKNOWN = Actor("", "", "")
-_RARE = f"NOT (action IN ({', '.join(repr(name) for name in ROUTINE_ACTIONS)}))"
+_RARE = f"NOT ({' OR '.join(f'action = {name!r}' for name in ROUTINE_ACTIONS)})"
 """The condition of the indexes, word for word: SQLite proves no other one."""
 _COLUMNS = "seq, action, subject_type, subject_id, canonical, hash"
 
