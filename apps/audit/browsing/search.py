@@ -84,6 +84,11 @@ class FoundEntry:
     """Length in bytes and digest of each text, by name."""
 
     @property
+    def text_sizes(self) -> dict[str, int]:
+        """Return the bytes of each text that is kept apart, by name."""
+        return {name: body["bytes"] for name, body in self.bodies.items()}
+
+    @property
     def is_readable(self) -> bool:
         """Say whether the stored bytes are an entry; others were tampered with."""
         return bool(self.id)
@@ -394,7 +399,10 @@ def found_entry(
             actor=Actor(**document["actor"]),
             data=dict(document["data"]),
             context=dict(document["context"]),
-            bodies=dict(document["bodies"]),
+            bodies={
+                name: {"bytes": int(body["bytes"]), "digest": str(body["digest"])}
+                for name, body in document["bodies"].items()
+            },
         )
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         return FoundEntry(seq, action, subject_type, None, digest)

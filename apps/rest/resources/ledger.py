@@ -103,13 +103,6 @@ class LedgerQuery(PageQuery):
 # --- what goes out -------------------------------------------------------------------
 
 
-class BodyDigestOutput(Output):
-    """A text that is kept apart."""
-
-    bytes = serializers.IntegerField()
-    digest = serializers.CharField()
-
-
 class LedgerEntryOutput(Output):
     """An entry of the team's ledger, without the texts that are kept apart."""
 
@@ -127,7 +120,11 @@ class LedgerEntryOutput(Output):
         child=serializers.CharField()
     )
     data = serializers.DictField()  # type: ignore[assignment]
-    bodies = serializers.DictField(child=BodyDigestOutput(), help_text="By name.")
+    bodies = serializers.DictField(
+        source="text_sizes",
+        child=serializers.IntegerField(),
+        help_text="Bytes of each text that is kept apart, by name.",
+    )
     hash = serializers.CharField()
 
 
