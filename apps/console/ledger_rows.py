@@ -25,6 +25,8 @@ KINDS = {
     "legal_hold": "Legal hold",
 }
 """What a type is called, where it is not the word itself."""
+ONLY_ONE = {"team": "This team", "policy": "The policy"}
+"""Names of what a team has one of."""
 PAGES = {
     "api_key": "console:key_list",
     "user": "console:member_list",
@@ -105,15 +107,18 @@ def differences(entry: FoundEntry) -> list[Difference]:
 
 def facts(entry: FoundEntry) -> list[tuple[str, str]]:
     """Return what else an entry says, by name."""
-    return [
-        (name, _words(value))
+    told = {
+        name: value
         for name, value in entry.data.items()
         if name not in ("before", "after")
-    ]
+    }
+    return [(path, _words(value)) for path, value in _leaves(told)]
 
 
 def _row(entry: FoundEntry, names: Mapping[uuid.UUID, str]) -> LedgerRow:
-    known = names.get(entry.subject_id, "") if entry.subject_id else ""
+    known = ONLY_ONE.get(entry.subject_type, "")
+    if entry.subject_id is not None:
+        known = names.get(entry.subject_id, known)
     told = entry.data.get("name", "")
     kind = KINDS.get(entry.subject_type, entry.subject_type.capitalize())
     name = known or (told if isinstance(told, str) else "")

@@ -25,7 +25,7 @@ from apps.audit.models import ROUTINE_ACTIONS, ChainHead, Entry
 from apps.audit.sql_dialects import dialect_of
 from apps.audit.types import Actor
 
-SEARCHED = 10_000
+SEARCHED = 5_000
 """Entries that one answer looks through at most, where no index leads to matches."""
 GROWTH = 4
 """Each part of a search is so many times as long as the one before."""
