@@ -130,6 +130,7 @@ def measure(entries: int) -> dict[str, Any]:
 
     from apps.accounts.models import Team
     from bench.seeding import seed_team, settle
+    from conductor_site.runtime_tuning import tune_interpreter
 
     call_command("migrate", verbosity=0)
     start = time.perf_counter()
@@ -137,6 +138,7 @@ def measure(entries: int) -> dict[str, Any]:
     _seed(Team.objects.get().id, entries)
     settle()
     say(f"  seeded in {time.perf_counter() - start:.0f} s")
+    tune_interpreter()  # as processes that serve do
     client = Client(headers={"host": "localhost"})
     client.force_login(owner)
     middle = datetime.now(UTC) - PERIOD / 2
