@@ -37,6 +37,7 @@ def main() -> None:
         _streams(),
         _ledger(),
         _lists(),
+        _ledger_pages(),
         _policy(),
         load(),
         background(),
@@ -211,6 +212,26 @@ def _lists() -> str:
         "the site does every minute. "
     )
     return section("Lists", about, rows, targets, found)
+
+
+def _ledger_pages() -> str:
+    found = kept("ledger_pages")
+    if found is None:
+        return ""
+    rows = [["", "", "queries", "median", "95th percentile"]]
+    targets = []
+    for database, measured in found["databases"].items():
+        for name, seen in measured.items():
+            times = f"{seen['median_ms']:.0f} ms", f"{seen['p95_ms']:.0f} ms"
+            rows.append([database, name, f"{seen['queries']}", *times])
+        slowest = max(seen["median_ms"] for seen in measured.values())
+        what = f"{database}, {found['entries']:,} entries: slowest median, ms"
+        targets.append(target(what, slowest, 200, at_most=True))
+    about = (
+        "A ledger of the number of entries stated below, one in fifty not of a run. "
+        "Views are called in process; times include templates and queries. "
+    )
+    return section("Ledger pages", about, rows, targets, found)
 
 
 def _policy() -> str:

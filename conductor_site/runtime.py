@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from apps.audit.browsing.check_thread import FullCheckThread
 from apps.audit.checkpoints.thread import CheckpointThread
 from apps.audit.writer_process import open_writer
 from apps.runs.execution.executor import Executor, open_executor
@@ -29,7 +30,9 @@ async def open_runtime(
     async with AsyncExitStack() as stack:
         executor = await open_executor(kind)
         checkpoints, maintenance = CheckpointThread(), MaintenanceThread(executor)
+        checks = FullCheckThread()
         stack.push_async_callback(asyncio.to_thread, checkpoints.close)
         stack.push_async_callback(asyncio.to_thread, maintenance.close)
+        stack.push_async_callback(asyncio.to_thread, checks.close)
         stack.push_async_callback(end_runs, executor)
         yield executor

@@ -28,6 +28,11 @@ ALSO_OPEN = {
     "apps.accounts.keys",  # the shape of a key, for the demo
     "apps.accounts.principal",  # made by every interface
     "apps.accounts.rights",  # what operations require
+    "apps.audit.browsing.chain_status",  # the ledger for people, like the next ones
+    "apps.audit.browsing.check_thread",  # opened and closed by the process
+    "apps.audit.browsing.full_checks",
+    "apps.audit.browsing.one_entry",
+    "apps.audit.browsing.search",
     "apps.audit.bundles.export",  # the record of a run, for REST and its page
     "apps.audit.verify",  # verification is a read with a report of its own
     "apps.audit.metrics",  # its lag is measured where it is waited for

@@ -25,6 +25,9 @@ ANY_KEY = tuple(Scope)
 """For what a key knows already, such as its own team."""
 READ_RUNS = Right(Permission.READ_RUNS, (Scope.READ,))
 READ_ENTRIES = Right(Permission.READ_RUNS, (Scope.READ, Scope.AUDIT_READ))
+READ_LEDGER = Right(Permission.READ_AUDIT, (Scope.AUDIT_READ,))
+"""All entries of the team, not those of one run alone."""
+CHECK_LEDGER = Right(Permission.READ_AUDIT)
 EXPORT_RUNS = Right(Permission.EXPORT_RUNS, (Scope.AUDIT_EXPORT,))
 RUN = Right(Permission.RUN, (Scope.RUN,))
 RATE = Right(Permission.READ_RUNS, (Scope.RUN,))

@@ -5,11 +5,28 @@ There are no foreign keys to other apps: deleting a user or a team erases no rec
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 from django.db import models
 
 from apps.core.scoping import TeamQuerySet
 
 DIGEST_LENGTH = len("sha256:") + 64
+ROUTINE_ACTIONS = (
+    "step.started",
+    "step.completed",
+    "plan.requested",
+    "plan.replied",
+    "plan.accepted",
+    "run.created",
+    "run.completed",
+    "policy.decided",
+)
+"""What every run writes: nearly all of a chain. Indexes of rarer entries leave them
+out, so that appending them costs nothing more."""
+IS_ROUTINE = reduce(or_, (models.Q(action=action) for action in ROUTINE_ACTIONS))
+"""Not `action__in`: for a list SQLite builds a table whenever entries are added."""
 
 
 class ChainHead(models.Model):
@@ -51,7 +68,18 @@ class Entry(models.Model):
             # The timeline of one run or one person.
             models.Index(
                 fields=["team_id", "subject_id", "seq"], name="audit_entry_subject"
-            )
+            ),
+            # Both are of the few entries that are no routine: by action, and all.
+            models.Index(
+                fields=["team_id", "action", "seq"],
+                condition=~IS_ROUTINE,
+                name="audit_entry_rare_action",
+            ),
+            models.Index(
+                fields=["team_id", "seq"],
+                condition=~IS_ROUTINE,
+                name="audit_entry_rare",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -144,3 +172,39 @@ class TreeNode(models.Model):
 
     def __str__(self) -> str:
         return f"{self.team_id} {self.level} {self.index}"
+
+
+class FullCheck(models.Model):
+    """The verification of a team's whole chain: the one in progress, and the last."""
+
+    class State(models.TextChoices):
+        """How far it is."""
+
+        WAITING = "waiting", "Waiting"
+        """Asked for; no process has begun."""
+        RUNNING = "running", "Running"
+        """A process is at it, or has died; see `beat_at`."""
+        DONE = "done", "Done"
+        """Nothing is to be done; `report` is of the last one."""
+
+    team_id = models.UUIDField(primary_key=True)
+    state = models.CharField(max_length=8, choices=State.choices)
+    asked_by = models.JSONField(default=dict)
+    """Who asked for it, by which request. Empty: it was due."""
+    beat_at = models.DateTimeField()
+    """When it was asked for, or made progress."""
+    claim_id = models.UUIDField(null=True)
+    """Of the attempt that may write: one that was given up finds another here."""
+    entries = models.BigIntegerField(default=0)
+    """Entries that the one in progress has come to."""
+    total = models.BigIntegerField(default=0)
+    """Entries of the chain when it began."""
+    finished_at = models.DateTimeField(null=True)
+    """Of the last that came to an end, like `report`. NULL: there was none."""
+    report = models.JSONField(default=dict)
+    """What it found; see `full_checks.py`."""
+
+    objects = TeamQuerySet["FullCheck"].as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.team_id} {self.state}"

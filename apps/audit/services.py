@@ -21,6 +21,7 @@ from apps.core.errors import InvalidInput
 
 CONTENT_ERASED = "audit.content_erased"
 HEAD_ACCEPTED = "audit.head_accepted"
+VERIFIED = "audit.verified"
 BODIES_PER_ENTRY = 300
 """Keeps an erasure entry near 40 KB however much is erased."""
 

@@ -13,7 +13,7 @@ the checkpoints are removed too, their copies outside of the database show it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from struct import error as StructError
@@ -109,6 +109,19 @@ def verify_team(team_id: UUID, keys: PublicKeys | None = None) -> VerifyReport:
     `keys`: whose checkpoints count; those of this site if none are given. With the keys
     of another site codes are not checked: that takes the secret.
     """
+    steps = verify_steps(team_id, keys)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            report: VerifyReport = end.value
+            return report
+
+
+def verify_steps(
+    team_id: UUID, keys: PublicKeys | None = None
+) -> Generator[int, None, VerifyReport]:
+    """Do the same; yield the seq that it has come to, page by page."""
     tally = Tally(team_id, checks_macs=keys is None)
     walk = _Walk(tally)
     tree = TreeWalk(team_id, _keys_or_own(keys))
@@ -123,6 +136,7 @@ def verify_team(team_id: UUID, keys: PublicKeys | None = None) -> VerifyReport:
         if walk.is_whole:
             for fault in tree.follow([row.hash for row in rows]):
                 tally.blame(fault)
+        yield walk.seq
     for fault in tree.settle():
         tally.blame(fault)
     tally.hear(checkpoint_faults(team_id, _keys_or_own(keys)))

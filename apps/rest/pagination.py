@@ -92,6 +92,19 @@ def page_by_seq(
     return _page(found, limit, lambda row: f"s{row.seq}")  # type: ignore[attr-defined]
 
 
+def seq_before(cursor: str | None) -> int | None:
+    """Return the seq before which a list that runs backwards goes on; None: its end."""
+    return None if cursor is None else _number_of(cursor, "b")
+
+
+def page_before(rows: Sequence[RowT], seq: int | None) -> Page[RowT]:
+    """Return a page of such a list, that goes on before `seq`; None: it was the last.
+
+    It may go on though the page is not full, or is empty.
+    """
+    return Page(rows, None if seq is None else _encode(f"b{seq}"))
+
+
 def _page(found: Sequence[RowT], limit: int, mark: Callable[[RowT], str]) -> Page[RowT]:
     shown = found[:limit]
     has_more = len(found) > limit

@@ -23,12 +23,13 @@ from django.test import Client
 
 from apps.accounts.models import OFFERED_SCOPES, Team, User
 from apps.accounts.services import invitation_create
-from apps.audit.models import Entry
+from apps.audit.models import Entry, FullCheck
 from apps.governance.approvals.pending import pending_plan
 from apps.runs.models import PlanApproval
 from apps.simulator.app import create_app
 from tests.conftest import Cast, Site, add_worker
 from tests.factories import ACTOR, MembershipFactory, UserFactory, issue_key
+from tests.runs.asking import eventually
 from tests.serving import serving
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -295,6 +296,13 @@ def batch_and_files(walk: Walk) -> None:
     walk.v1("DELETE", f"files/{other['id']}")
 
 
+def verify_the_ledger(walk: Walk, cast: Cast) -> None:
+    """A process does it in the background, in the name of who asked for it."""
+    walk.page(cast.alice, "/ledger/check/")
+    row = FullCheck.objects.for_team(cast.team.id)
+    assert eventually(lambda: row.filter(state=FullCheck.State.DONE).exists())
+
+
 def test_every_entry_that_a_request_causes_says_by_which(
     walk: Walk, site: Site, settings: Any
 ) -> None:
@@ -306,6 +314,7 @@ def test_every_entry_that_a_request_causes_says_by_which(
     batch_and_files(walk)
     decide(walk, cast)
     stop_all(walk, cast)
+    verify_the_ledger(walk, cast)
     MembershipFactory.create(team=cast.other_team, user=cast.alice, role="owner")
     walk.page(cast.mallory, "/team/delete/", confirmation="others")
     teams = [*Team.objects.all(), cast.team, cast.other_team]

@@ -67,6 +67,8 @@ WAITING = ApprovalRequested(
     reasoning="?",
 )
 """A plan that people must approve."""
+SEQ = 5
+"""Of an entry. A stranger's chain has none there."""
 QUERIES = {"rest:pool_changes": "?older=1&newer=2"}
 """What some addresses cannot do without."""
 PLAIN_TEXTS = frozenset({"prompt", "answer", "text", "reasoning"})
@@ -150,6 +152,7 @@ def build_world() -> World:
         "key_id": keys["own"].row.id,
         "budget_id": _budget(team, keys["own"].row).id,
         "place": _rule(team),
+        "seq": SEQ,
         "hold_id": hold_place(team=team, run_id=None, reason=MARK, actor=ACTOR).id,
     }
     return World(team, people, keys, arguments)

@@ -1,0 +1,113 @@
+"""How a team's chain is doing: its length, its last checkpoint, its verification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from apps.audit.append import recorded_time
+from apps.audit.browsing.full_checks import DEAD_AFTER
+from apps.audit.models import ChainHead, Checkpoint, Entry, FullCheck
+
+
+@dataclass(frozen=True, slots=True)
+class CheckStatus:
+    """The full verification of a chain: the one in progress, and the last."""
+
+    state: str
+    """waiting, running, lost (its process died; another begins it again) or idle."""
+    percent: int
+    """Of the entries that the one in progress has come to."""
+    finished_at: datetime | None
+    """Of the last one. None: there was none."""
+    took_ms: int
+    asked_by: str
+    """Who asked for the last one. Empty: it was due."""
+    entries: int
+    bodies: int
+    erased: int
+    checkpoints: int
+    fault_count: int
+    faults: tuple[dict[str, Any], ...]
+    """seq, kind and detail of the first."""
+    error: str
+    """Why the last one has no result. Empty: it has one."""
+
+    @property
+    def is_over(self) -> bool:
+        """Say whether nothing is in progress."""
+        return self.state == "idle"
+
+
+@dataclass(frozen=True, slots=True)
+class ChainStatus:
+    """A chain, with what vouches for it."""
+
+    entries: int
+    newest_at: datetime | None
+    checkpoint_seq: int | None
+    """None: there is no checkpoint yet, like the next two."""
+    checkpoint_at: datetime | None
+    copied_at: datetime | None
+    """When a copy was made outside of the database. None: none was yet."""
+    check: CheckStatus
+
+    @property
+    def lag(self) -> int:
+        """Return how many entries no checkpoint covers."""
+        return max(self.entries - (self.checkpoint_seq or 0), 0)
+
+
+def chain_status(team_id: UUID) -> ChainStatus:
+    """Return how a team's chain is doing; counts nothing."""
+    heads = ChainHead.objects.filter(team_id=team_id)
+    last = heads.values_list("seq", flat=True).first() or 0
+    newest = Entry.objects.for_team(team_id).filter(seq=last)
+    checkpoint = Checkpoint.objects.for_team(team_id).order_by("-seq").first()
+    return ChainStatus(
+        entries=last,
+        newest_at=newest.values_list("recorded_at", flat=True).first(),
+        checkpoint_seq=checkpoint.seq if checkpoint else None,
+        checkpoint_at=_moment(checkpoint),
+        copied_at=checkpoint.copied_at if checkpoint else None,
+        check=_check(FullCheck.objects.for_team(team_id).first()),
+    )
+
+
+def _moment(checkpoint: Checkpoint | None) -> datetime | None:
+    try:
+        return recorded_time(checkpoint.recorded) if checkpoint else None
+    except ValueError:
+        return None  # tampered with: verification says so
+
+
+def _check(row: FullCheck | None) -> CheckStatus:
+    report = row.report if row else {}
+    done = 100 * row.entries // row.total if row and row.total else 0
+    return CheckStatus(
+        state=_state(row),
+        percent=min(done, 99),
+        finished_at=row.finished_at if row else None,
+        took_ms=report.get("took_ms", 0),
+        asked_by=report.get("asked_by", ""),
+        entries=report.get("entries", 0),
+        bodies=report.get("bodies", 0),
+        erased=report.get("erased", 0),
+        checkpoints=report.get("checkpoints", 0),
+        fault_count=report.get("fault_count", 0),
+        faults=tuple(report.get("faults", ())),
+        error=report.get("error", ""),
+    )
+
+
+def _state(row: FullCheck | None) -> str:
+    if row is None or row.state == FullCheck.State.DONE:
+        return "idle"
+    if row.state == FullCheck.State.WAITING:
+        return "waiting"
+    is_lost = row.beat_at < timezone.now() - DEAD_AFTER
+    return "lost" if is_lost else "running"

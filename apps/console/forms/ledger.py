@@ -1,0 +1,89 @@
+"""The filters of the ledger's page, as they stand in its address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, time, timedelta
+
+from django import forms
+from django.http import QueryDict
+
+from apps.audit.browsing.search import GROUP, EntryFilter
+
+OUTCOMES = {
+    "success": "Success",
+    "failure": "Failure",
+    "denied": "Denied",
+    "unknown": "Unknown",
+    "cancelled": "Cancelled",
+}
+MAX_SEQ_DIGITS = 18
+"""All of these fit every database's integers."""
+
+
+class LedgerForm(forms.Form):
+    """Which entries of the ledger."""
+
+    action = forms.CharField(max_length=64, required=False)
+    actor = forms.CharField(max_length=200, required=False)
+    subject = forms.UUIDField(
+        required=False, error_messages={"invalid": "This is not an id."}
+    )
+    outcome = forms.ChoiceField(
+        choices=[("", "Any outcome"), *OUTCOMES.items()], required=False
+    )
+    since = forms.DateField(required=False)
+    until = forms.DateField(required=False)
+    q = forms.CharField(max_length=200, required=False)
+    only = forms.ChoiceField(
+        choices=[("", "Everything"), ("rare", "Without routine steps of runs")],
+        required=False,
+    )
+    before = forms.RegexField(rf"^\d{{1,{MAX_SEQ_DIGITS}}}$", required=False)
+    after = forms.RegexField(rf"^\d{{1,{MAX_SEQ_DIGITS}}}$", required=False)
+
+    def __init__(self, data: QueryDict, actions: Iterable[str]) -> None:
+        super().__init__(data)
+        self.actions = list(actions)
+        self.groups = sorted({n.partition(".")[0] + GROUP for n in self.actions})
+        self.is_valid()
+
+    @property
+    def wanted(self) -> EntryFilter:
+        """Return the filter; what was not understood filters nothing."""
+        data = self.cleaned_data
+        return EntryFilter(
+            action=data.get("action", ""),
+            actor=data.get("actor", ""),
+            subject_id=data.get("subject"),
+            outcome=data.get("outcome", ""),
+            since=_midnight(data.get("since")),
+            until=_midnight(data.get("until"), days=1),
+            text=data.get("q", ""),
+            is_rare=data.get("only") == "rare",
+        )
+
+    @property
+    def place(self) -> dict[str, int]:
+        """Return where the page begins, as `entries_find` takes it."""
+        for name in ("before", "after"):
+            if self.cleaned_data.get(name):
+                return {name: int(self.cleaned_data[name])}
+        return {}
+
+    @property
+    def query(self) -> str:
+        """Return the filters as they stand in an address, without the place."""
+        kept = QueryDict(mutable=True)
+        for name in self.fields:
+            value = self.data.get(name, "").strip()
+            if value and name not in ("before", "after"):
+                kept[name] = value
+        return kept.urlencode()
+
+
+def _midnight(day: date | None, days: int = 0) -> datetime | None:
+    """Return the beginning of a day in UTC, or of the one `days` after it."""
+    if day is None or day == date.max:
+        return None
+    return datetime.combine(day + timedelta(days=days), time.min, UTC)

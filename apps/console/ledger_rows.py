@@ -1,0 +1,189 @@
+"""Entries of the ledger as the team's pages show them: names, links, differences."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from django.urls import reverse
+
+from apps.accounts.models import ApiKey, Membership
+from apps.audit.browsing.search import FoundEntry
+from apps.pools.models import Conductor, Pool, Worker
+from apps.runs.models import Run
+
+SUMMARY_FACTS = 3
+VALUE_LENGTH = 60
+"""Characters of a value in the summary of an entry."""
+KINDS = {
+    "api_key": "API key",
+    "user": "Member",
+    "policy": "Policy",
+    "legal_hold": "Legal hold",
+}
+"""What a type is called, where it is not the word itself."""
+ONLY_ONE = {"team": "This team", "policy": "The policy"}
+"""Names of what a team has one of."""
+PAGES = {
+    "api_key": "console:key_list",
+    "user": "console:member_list",
+    "invitation": "console:member_list",
+    "budget": "console:budget_list",
+    "credential": "console:credential_list",
+    "policy": "console:policy",
+    "team": "console:team",
+}
+"""The page on which things of a type are."""
+OWN_PAGES = {
+    "run": ("playground:run_detail", "run_id"),
+    "pool": ("console:pool", "pool_id"),
+    "worker": ("console:worker", "worker_id"),
+    "conductor": ("console:conductor", "conductor_id"),
+}
+"""The page of one thing, and the name of its id there."""
+NAMED: Mapping[str, tuple[Any, str, tuple[str, ...]]] = {
+    "run": (Run, "id", ("title",)),
+    "pool": (Pool, "id", ("name",)),
+    "worker": (Worker, "id", ("name",)),
+    "conductor": (Conductor, "id", ("name",)),
+    "api_key": (ApiKey, "id", ("name",)),
+    "user": (Membership, "user_id", ("user__name", "user__email")),
+}
+"""Where the names of things are; the first that is not empty is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A value that an entry says was changed."""
+
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """An entry as the list shows it."""
+
+    entry: FoundEntry
+    kind: str
+    """What it was done to, in a word."""
+    name: str
+    """What that is called today, or was then; empty: it has no name."""
+    summary: str
+
+
+def ledger_rows(team_id: uuid.UUID, entries: Sequence[FoundEntry]) -> list[LedgerRow]:
+    """Return entries with the names of what they are about."""
+    names = _names(team_id, entries)
+    return [_row(entry, names) for entry in entries]
+
+
+def thing_page(team_id: uuid.UUID, entry: FoundEntry) -> str:
+    """Return the address of what an entry is about; empty: it is gone, or has none."""
+    kind = entry.subject_type
+    if kind in OWN_PAGES:
+        page, argument = OWN_PAGES[kind]
+        model, column, _ = NAMED[kind]
+        rows = model.objects.for_team(team_id).filter(**{column: entry.subject_id})
+        is_there = rows.exists()
+        return reverse(page, kwargs={argument: entry.subject_id}) if is_there else ""
+    return reverse(PAGES[kind]) if kind in PAGES else ""
+
+
+def differences(entry: FoundEntry) -> list[Difference]:
+    """Return what an entry says was changed, value by value."""
+    before, after = (_part(entry.data.get(name)) for name in ("before", "after"))
+    olds, news = dict(_leaves(before)), dict(_leaves(after))
+    return [
+        Difference(path, _words(olds.get(path)), _words(news.get(path)))
+        for path in {**olds, **news}
+        if olds.get(path) != news.get(path)
+    ]
+
+
+def facts(entry: FoundEntry) -> list[tuple[str, str]]:
+    """Return what else an entry says, by name."""
+    told = {
+        name: value
+        for name, value in entry.data.items()
+        if name not in ("before", "after")
+    }
+    return [(path, _words(value)) for path, value in _leaves(told)]
+
+
+def _row(entry: FoundEntry, names: Mapping[uuid.UUID, str]) -> LedgerRow:
+    known = ONLY_ONE.get(entry.subject_type, "")
+    if entry.subject_id is not None:
+        known = names.get(entry.subject_id, known)
+    told = entry.data.get("name", "")
+    kind = KINDS.get(entry.subject_type, entry.subject_type.capitalize())
+    name = known or (told if isinstance(told, str) else "")
+    return LedgerRow(entry, kind, name, _summary(entry))
+
+
+def _summary(entry: FoundEntry) -> str:
+    changed = differences(entry)
+    if "after" in entry.data and changed:
+        told = [
+            f"{each.path}: {_short(each.before)} → {_short(each.after)}"
+            for each in changed
+        ]
+    else:
+        told = [f"{name}: {_short(value)}" for name, value in facts(entry)]
+    more = len(told) - SUMMARY_FACTS
+    return "; ".join(told[:SUMMARY_FACTS]) + (f"; {more} more" if more > 0 else "")
+
+
+def _names(team_id: uuid.UUID, entries: Iterable[FoundEntry]) -> dict[uuid.UUID, str]:
+    """Return the names of the things that are still there: a query for each type."""
+    wanted: dict[str, set[uuid.UUID]] = {}
+    for entry in entries:
+        if entry.subject_id is not None:
+            wanted.setdefault(entry.subject_type, set()).add(entry.subject_id)
+    names: dict[uuid.UUID, str] = {}
+    for kind, ids in wanted.items():
+        if kind in NAMED:
+            model, column, columns = NAMED[kind]
+            rows = model.objects.for_team(team_id).filter(**{f"{column}__in": ids})
+            for key, *values in rows.values_list(column, *columns):
+                names[key] = next((value for value in values if value), "")
+    return names
+
+
+def _part(value: Any) -> Any:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each value below `value` with its path; lists of plain values are one."""
+    if isinstance(value, Mapping) and value:
+        for name, below in value.items():
+            yield from _leaves(below, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list) and any(isinstance(v, Mapping | list) for v in value):
+        for number, below in enumerate(value, 1):
+            yield from _leaves(below, f"{path} {number}")
+    elif path:
+        yield path, value
+
+
+def _words(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and not any(
+        isinstance(v, Mapping | list) for v in value
+    ):
+        return ", ".join(str(each) for each in value) or "none"
+    if isinstance(value, str | int):
+        return str(value) or "empty"
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= VALUE_LENGTH else line[: VALUE_LENGTH - 1] + "…"
