@@ -1,0 +1,117 @@
+"""One run under governance, in a browser: held, edited, approved, exported, proved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from channels.db import database_sync_to_async
+from playwright.async_api import Page, expect
+
+from apps.audit.models import Entry
+from apps.engine import events as ev
+from tests.audit.bundles.forging import unzipped, zipped
+from tests.audit.bundles.test_bundles import verify_alone
+from tests.browser import runs
+from tests.governance.test_policies import in_force, tag
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+IBAN = "DE89 3704 0044 0532 0130 00"
+PROMPT = f"Compare the two offers for our customer with the account {IBAN}."
+RULES = (
+    {
+        "name": "Customer data stays in the EU",
+        "conditions": {"data_class": "confidential"},
+        "effect": {"kind": "only_workers", "tags": ["eu"]},
+    },
+    {"name": "No account numbers", "effect": {"kind": "redact", "kinds": ["iban"]}},
+    {
+        "name": "Four eyes on customer data",
+        "conditions": {"contains": ["iban"]},
+        "effect": {"kind": "require_approval"},
+    },
+)
+
+
+@database_sync_to_async
+def govern(site) -> None:
+    tag(site, "sim-delta", "eu")
+    in_force(site, *RULES)
+
+
+async def held(page: Page) -> str:
+    """Return the address of the page on which the plan of this run is decided."""
+    await expect(page.locator(runs.RUN)).to_have_attribute("data-state", "approval")
+    link = page.get_by_role("link", name="See the plan")
+    return str(await link.get_attribute("href"))
+
+
+async def edit_and_approve(page: Page) -> None:
+    """Give the first step another subtask, add one that reads it, and approve."""
+    await page.get_by_role("button", name="Edit the plan").click()
+    await page.get_by_role("textbox", name="Subtask of step 1").fill("List the prices.")
+    await page.get_by_role("button", name="Add a step").click()
+    steps = page.locator(".plan-editor__step")
+    last = await steps.count()
+    await expect(page.locator("#plan-drawing [data-fault]")).to_be_visible()
+    await expect(page.get_by_role("button", name="Approve")).to_be_disabled()
+    await page.get_by_role("textbox", name=f"Subtask of step {last}").fill(
+        "Judge them."
+    )
+    await expect(page.locator("#plan-drawing .node")).to_have_count(last)
+    await page.get_by_role("button", name="Approve the edited plan").click()
+    await page.wait_for_url("**/runs/*/")
+
+
+async def test_a_governed_run_from_prompt_to_proof(visit, site, tmp_path: Path) -> None:
+    await govern(site)
+    bob = (await visit(site.cast.bob)).page
+    await bob.goto("/")
+    await runs.start(bob, PROMPT)
+    place = await held(bob)
+    await bob.goto(place)
+    await expect(
+        bob.get_by_text("somebody else must decide about its plan")
+    ).to_be_visible()
+
+    alice = (await visit(site.cast.alice)).page
+    await alice.goto("/")
+    await alice.get_by_role("link", name="Approvals").click()
+    await alice.get_by_role("link", name="Compare the two offers").click()
+    await expect(alice.get_by_text("Four eyes on customer data")).to_be_visible()
+    await edit_and_approve(alice)
+    await expect(alice.get_by_text("The plan is approved")).to_be_visible()
+    await runs.ends(alice)
+
+    run = await runs.only_run(site.cast.team)
+    events = await runs.events_of(run)
+    (accepted,) = [e for e in events if isinstance(e, ev.PlanAccepted)]
+    assert accepted.planner == "approver"
+    assert accepted.subtasks[0] == "List the prices."
+    started = [e for e in events if isinstance(e, ev.StepStarted)]
+    assert {each.worker for each in started} == {"sim-delta"}
+    assert not any(IBAN in each.messages for each in started)
+
+    async with alice.expect_download() as download:
+        await alice.get_by_role("button", name="Export with proof").click()
+    content = read(await (await download.value).path())
+    assert verify_alone(tmp_path, content)[0] == 0
+    assert verify_alone(tmp_path, changed(content))[0] != 0
+    assert await exported(site)
+
+
+def read(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def changed(content: bytes) -> bytes:
+    """Return an export in whose entries another worker stands."""
+    files = unzipped(content)
+    forged = files["entries.jsonl"].replace(b"sim-delta", b"sim-birch", 1)
+    return zipped({**files, "entries.jsonl": forged})
+
+
+@database_sync_to_async
+def exported(site) -> bool:
+    rows = Entry.objects.for_team(site.cast.team.id)
+    return rows.filter(action="run.exported").exists()
