@@ -50,7 +50,6 @@ ALSO_OPEN = {
     "apps.governance.approvals.pending",  # reads of plans that wait
     "apps.governance.policies.examples",  # rules to begin with
     "apps.governance.policies.rules",  # what rules are made of
-    "apps.governance.sensitive_data.classes",  # data classes of prompts
     "apps.governance.sensitive_data.detection",  # kinds of sensitive data
     "apps.governance.policies.sentences",  # rules in words
     "apps.governance.policies.trial",  # a read with a report of its own

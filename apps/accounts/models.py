@@ -18,6 +18,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models.functions import Lower
 
+from apps.core.data_classes import DATA_CLASSES
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
 
@@ -326,6 +327,8 @@ class ApiKey(models.Model):
     """How answers go out to this key unless a request says. Empty: as the tier says."""
     progress = models.CharField(max_length=9, choices=ProgressForm.choices, blank=True)
     """What streams tell this key of a run unless a request says. Empty: reasoning."""
+    data_class = models.CharField(max_length=12, blank=True)
+    """Of its prompts, at least: one of `core.data_classes`. Empty: nothing is said."""
     allowed_tiers = models.JSONField(default=list, blank=True)
     """Some of `TIERS`. Empty: all."""
     allowed_workers = models.JSONField(default=list, blank=True)
@@ -353,6 +356,10 @@ class ApiKey(models.Model):
             models.CheckConstraint(
                 condition=models.Q(progress__in=["", *ProgressForm.values]),
                 name="api_key_progress_is_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(data_class__in=["", *DATA_CLASSES]),
+                name="api_key_data_class_is_known",
             ),
         ]
 

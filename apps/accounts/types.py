@@ -41,6 +41,8 @@ class KeyHolder:
     """How answers are streamed to this key. None: as the tier says."""
     progress: ProgressWord | None = None
     """How streams tell this key what a run is doing. None: as reasoning."""
+    data_class: str = ""
+    """Of its prompts, at least: one of `core.data_classes`. Empty: nothing is said."""
 
 
 SESSION_INVITATION = "invitation_token"

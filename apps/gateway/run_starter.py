@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apps.accounts.principal import KeyPrincipal
 from apps.accounts.types import KeyHolder, ProgressWord
 from apps.budgets.rate_limits import Admission
+from apps.core.data_classes import data_class_read, highest
 from apps.engine.ports import CallParams, Messages
 from apps.gateway.auth import require_admitted
 from apps.gateway.backend import Backend
@@ -35,6 +36,8 @@ from apps.runs.types import (
 )
 
 SOURCE = "api"
+CLASS_HEADER = "X-Conductor-Data-Class"
+"""What the caller says of the prompt, for clients that cannot add a field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ class RunStarter:
         key = idempotency_key(exchange)
         admission = await run_admit_on_loop(principal, asked.model, asked.prompt)
         require_admitted(exchange, admission)
+        asked = _with_stated_class(asked, exchange)
         order = await _order(self._backend, principal, admission, asked)
         begin = self._begin_of(asked)
         if key is None:
@@ -147,6 +151,22 @@ async def order_alone(
     admission = await run_admit_on_loop(principal, asked.model, asked.prompt)
     admission.require()
     return await _order(backend, principal, admission, asked)
+
+
+def _with_stated_class(asked: ChatTask, exchange: Exchange) -> ChatTask:
+    """Return the task with the data class of the header, if that is the higher one.
+
+    Raises: InvalidInput.
+    """
+    given = exchange.headers.get(CLASS_HEADER.lower().encode())
+    if given is None:
+        return asked
+    word = given.decode("latin-1").strip().lower()
+    named = data_class_read(word, param=CLASS_HEADER)
+    stated = asked.restrictions.data_class
+    if stated is not None:
+        named = highest((named, data_class_read(stated, param=CLASS_HEADER)))
+    return replace(asked, restrictions=replace(asked.restrictions, data_class=named))
 
 
 async def _asking_worker(backend: Backend, team_id: uuid.UUID, asked: ChatTask) -> str:

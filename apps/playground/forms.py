@@ -10,7 +10,7 @@ from django import forms
 from django.conf import settings
 from django.utils import timezone
 
-from apps.governance.sensitive_data.classes import DATA_CLASSES
+from apps.core.data_classes import DATA_CLASSES
 from apps.playground.choices import PoolChoice, direct_models
 from apps.pools.models import TierName
 from apps.runs.models import RunState

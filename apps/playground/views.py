@@ -24,13 +24,13 @@ from apps.audit.bundles.export import BUNDLE_TYPE, bundle_create
 from apps.audit.rows import verify_rows
 from apps.audit.verify import verify_subject
 from apps.budgets.rate_limits import Admission
+from apps.core.data_classes import DATA_CLASSES
 from apps.core.errors import InvalidInput, NotFound
 from apps.governance.selectors import (
     feedback_list,
     holds_of_run,
     policy_in_force,
 )
-from apps.governance.sensitive_data.classes import DATA_CLASSES
 from apps.playground.choices import (
     DirectChoice,
     PoolChoice,

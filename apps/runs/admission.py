@@ -61,6 +61,7 @@ class OrderedBy(TypedDict):
     allowed_tiers: frozenset[str]
     allowed_workers: frozenset[str]
     meter: TokenMeter | None
+    key_data_class: str
 
 
 def ordered_by(principal: Principal, admission: Admission) -> OrderedBy:
@@ -74,4 +75,5 @@ def ordered_by(principal: Principal, admission: Admission) -> OrderedBy:
         "allowed_tiers": key.allowed_tiers if key else frozenset(),
         "allowed_workers": key.allowed_workers if key else frozenset(),
         "meter": admission.meter,
+        "key_data_class": key.data_class if key else "",
     }

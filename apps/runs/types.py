@@ -80,6 +80,8 @@ class RunOrder:
     """Tiers the API key may use. Empty: all."""
     allowed_workers: frozenset[str] = frozenset()
     """Workers the API key may use, of whatever pool. Empty: all."""
+    key_data_class: str = ""
+    """Of all prompts of the API key, at least. Empty: nothing is said."""
     meter: TokenMeter | None = None
     """Counts the run's tokens against the rates of its key and team; None: nothing
     does."""

@@ -8,6 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from apps.accounts.models import Scope
+from apps.accounts.services import api_key_cache_clear
 from apps.engine import events as ev
 from apps.governance.policies.rules import PolicyDocument
 from apps.runs.models import Run
@@ -22,7 +24,7 @@ from tests.governance.test_policies import (
     put,
     tag,
 )
-from tests.rest.conftest import fault, member
+from tests.rest.conftest import fault, keyed, member
 
 IBAN = "DE89 3704 0044 0532 0130 00"
 WITH_IBAN = f"Reverse the word 'orchestra' for the account {IBAN}."
@@ -78,6 +80,63 @@ def test_what_the_caller_states_counts_if_it_is_higher(
     assert post(site, body).status_code == 200
     assert decisions(site)[0].data_class == stated
     assert bool(decisions(site)[0].refused_workers) == is_kept
+
+
+@pytest.mark.parametrize(
+    ("header", "field", "found"),
+    [
+        ("confidential", None, "confidential"),
+        ("Restricted", "public", "restricted"),
+        ("public", "confidential", "confidential"),
+    ],
+)
+def test_a_header_states_it_for_clients_that_cannot_add_a_field(
+    site: Site, header: str, field: str | None, found: str
+) -> None:
+    in_force(site, {**CONFIDENTIAL, "mode": "shadow"})
+    body: dict[str, Any] = {
+        "model": "conductor-mini",
+        "messages": [{"role": "user", "content": "What is 6 times 7?"}],
+    }
+    if field:
+        body["conductor"] = {"data_class": field}
+    answer = post(site, body, **{"X-Conductor-Data-Class": header})
+    assert answer.status_code == 200, answer.text
+    assert decisions(site)[0].data_class == found
+
+
+def test_an_unknown_class_in_the_header_is_refused(site: Site) -> None:
+    body = {"model": "conductor-mini", "messages": [{"role": "user", "content": "?"}]}
+    answer = post(site, body, **{"X-Conductor-Data-Class": "secret"})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == "X-Conductor-Data-Class"
+
+
+def test_a_key_has_a_class_for_all_its_prompts(site: Site) -> None:
+    in_force(site, {**CONFIDENTIAL, "effect": {"kind": "deny"}})
+    alice = member(site.cast.alice)
+    values = {"name": "Ward 3", "scopes": ["runs:create"], "data_class": "restricted"}
+    made = alice.post("keys/", values).json()
+    assert made["data_class"] == "restricted"
+    body = {"model": "conductor-mini", "messages": [{"role": "user", "content": "Hi"}]}
+    bearer = {"Authorization": f"Bearer {made['secret']}"}
+    lower = {**body, "conductor": {"data_class": "public"}}
+    for sent_body in (body, lower):
+        answer = post(site, sent_body, **bearer)
+        assert answer.json()["error"]["code"] == "policy_denied"
+    assert alice.patch(f"keys/{made['id']}/", {"data_class": None}).status_code == 200
+    api_key_cache_clear()
+    assert post(site, body, **bearer).status_code == 200
+
+
+def test_a_key_makes_no_key_of_a_lower_class(site: Site) -> None:
+    scopes = (Scope.KEYS_WRITE, Scope.RUN)
+    own = keyed(site.cast.team, *scopes, data_class="confidential")
+    for lower in (None, "internal"):
+        values = {"name": "K", "scopes": ["runs:create"], "data_class": lower}
+        fault(own.post("keys/", values), 403)
+    values = {"name": "K", "scopes": ["runs:create"], "data_class": "restricted"}
+    assert own.post("keys/", values).status_code == 201
 
 
 def test_nobody_states_a_class_below_what_is_found(site: Site) -> None:
@@ -227,8 +286,8 @@ def test_documents_know_what_they_need() -> None:
     assert needs(effect={"kind": "redact"})
 
 
-def post(site: Site, body: dict[str, Any]) -> httpx.Response:
-    headers = {"Authorization": f"Bearer {site.key}"}
+def post(site: Site, body: dict[str, Any], **more: str) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {site.key}", **more}
     url = f"{site.api_url}/chat/completions"
     return httpx.post(url, json=body, headers=headers, timeout=30)
 

@@ -19,6 +19,7 @@ from apps.accounts import keys
 from apps.accounts.digests import API_KEY, digests_of
 from apps.accounts.models import DEFAULT_SCOPES, ApiKey, Team, User
 from apps.accounts.services.fields import (
+    clean_data_class,
     clean_delivery,
     clean_name,
     clean_progress,
@@ -65,6 +66,7 @@ _SETTINGS: Mapping[str, Cleaner] = {
     "always_include_usage": clean_switch,
     "delivery": clean_delivery,
     "progress": clean_progress,
+    "data_class": clean_data_class,
 }
 """What a key keeps when it is rotated, and what can be changed."""
 
@@ -81,6 +83,7 @@ def api_key_issue(
     always_include_usage: bool = False,
     delivery: str | None = None,
     progress: str | None = None,
+    data_class: str | None = None,
     allowed_tiers: Iterable[str] = (),
     allowed_workers: Iterable[str] = (),
     requests_per_minute: int | None = None,
@@ -103,6 +106,7 @@ def api_key_issue(
         "always_include_usage": always_include_usage,
         "delivery": delivery,
         "progress": progress,
+        "data_class": data_class,
         "lifetime": KEY_LIFETIME if lifetime is None else lifetime,
     }
     cleaned = clean_fields(values, {**_SETTINGS, "lifetime": _clean_lifetime})

@@ -16,6 +16,7 @@ from apps.accounts.models import (
     Role,
     Scope,
 )
+from apps.core.data_classes import DATA_CLASSES
 from apps.core.validation import clean_choice, clean_items, clean_text
 
 NAME_LENGTH = 100
@@ -76,6 +77,13 @@ def clean_delivery(value: Any) -> str:
     """Return a delivery; empty: as the tier says."""
     return (
         "" if value in (None, "") else clean_choice(value, Delivery.values, "delivery")
+    )
+
+
+def clean_data_class(value: Any) -> str:
+    """Return a data class; empty: nothing is said of the prompts."""
+    return (
+        "" if value in (None, "") else clean_choice(value, DATA_CLASSES, "data class")
     )
 
 

@@ -178,6 +178,7 @@ def _holder(api_key: ApiKey) -> KeyHolder:
         team_tokens_per_minute=api_key.team.tokens_per_minute,
         delivery=_delivery(api_key.delivery),
         progress=_progress(api_key.progress),
+        data_class=api_key.data_class,
     )
 
 

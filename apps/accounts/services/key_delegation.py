@@ -16,6 +16,7 @@ from uuid import UUID
 from apps.accounts.models import Membership
 from apps.accounts.selectors import role_covers
 from apps.accounts.types import KeyHolder
+from apps.core.data_classes import DATA_CLASSES
 from apps.core.errors import NotAllowed
 
 Bounds = KeyHolder | Set[str] | None
@@ -36,6 +37,7 @@ def require_within(values: Mapping[str, Any], within: Bounds) -> None:
     if isinstance(within, KeyHolder):
         _require_lists(values, within)
         _require_rates(values, within)
+        _require_data_class(values, within)
 
 
 def last_end(within: Bounds) -> datetime | None:
@@ -96,6 +98,12 @@ def _require_lists(values: Mapping[str, Any], holder: KeyHolder) -> None:
             raise NotAllowed(
                 f"the key that asks is held to {field} {sorted(own)!r} itself"
             )
+
+
+def _require_data_class(values: Mapping[str, Any], holder: KeyHolder) -> None:
+    own, wanted = holder.data_class, values.get("data_class", holder.data_class)
+    if own and (not wanted or DATA_CLASSES.index(wanted) < DATA_CLASSES.index(own)):
+        raise NotAllowed(f"the key that asks has the data class {own!r} itself")
 
 
 def _require_rates(values: Mapping[str, Any], holder: KeyHolder) -> None:

@@ -18,6 +18,7 @@ from apps.accounts.models import (
 from apps.console.forms import numbers
 from apps.console.forms.base import ConsoleForm
 from apps.console.forms.deliveries import DELIVERIES, HINT
+from apps.core.data_classes import DATA_CLASSES
 from apps.pools.models import TierName
 
 LIFETIMES = {"7": "7 days", "30": "30 days", "90": "90 days", "365": "A year"}
@@ -89,6 +90,14 @@ class KeyForm(ConsoleForm):
         "into files want none; some clients crash on named events.",
     )
 
+    data_class = forms.ChoiceField(
+        label="Data class of its prompts",
+        required=False,
+        choices=[("", "Not stated"), *((name, name.title()) for name in DATA_CLASSES)],
+        help_text="At least. Rules of the policy depend on it; a request can state a "
+        "higher one.",
+    )
+
     def __init__(
         self, data: Any, workers: Sequence[str], api_key: ApiKey | None = None
     ) -> None:
@@ -128,6 +137,7 @@ KEY_SETTINGS = {
     "always_include_usage",
     "delivery",
     "progress",
+    "data_class",
 }
 
 

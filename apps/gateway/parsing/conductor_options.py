@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from apps.accounts.types import ProgressWord
+from apps.core.data_classes import data_class_read
 from apps.core.errors import InvalidInput
 from apps.core.money import micros_of_usd
 from apps.gateway.parsing.json_fields import read_integer, read_object, type_error
-from apps.governance.sensitive_data.classes import data_class_read
 from apps.runs.types import UNRESTRICTED, Delivery, RunRestrictions
 
 FIELD = "conductor"

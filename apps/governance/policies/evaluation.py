@@ -16,6 +16,7 @@ from datetime import datetime, time, timedelta
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
+from apps.core.data_classes import is_at_least
 from apps.governance.policies.rules import (
     DAYS,
     MICROS,
@@ -26,7 +27,6 @@ from apps.governance.policies.rules import (
     Rule,
 )
 from apps.governance.policies.sentences import effect_words
-from apps.governance.sensitive_data.classes import is_at_least
 from apps.governance.sensitive_data.classification import Classification
 from apps.governance.sensitive_data.detection import KINDS
 

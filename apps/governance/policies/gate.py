@@ -16,6 +16,7 @@ from channels.db import database_sync_to_async
 from django.utils import timezone
 
 from apps.accounts.selectors import role_of
+from apps.core.data_classes import DataClassName, data_class_read
 from apps.core.single_flight import SingleFlight
 from apps.engine.events import ApprovalRequested, PolicyDecided
 from apps.engine.plan import Plan
@@ -30,7 +31,6 @@ from apps.governance.policies.evaluation import (
 )
 from apps.governance.policies.rules import PolicyDocument
 from apps.governance.selectors import policy_in_force, policy_peek
-from apps.governance.sensitive_data.classes import DataClassName, data_class_read
 from apps.governance.sensitive_data.classification import Classification, classify
 from apps.governance.sensitive_data.redaction import Redactor
 from apps.governance.types import PolicyInForce
@@ -206,8 +206,8 @@ async def _read(team_id: uuid.UUID) -> PolicyInForce:
 
 def stated_classes(order: RunOrder) -> tuple[DataClassName, ...]:
     """Return the data classes that were stated for a run."""
-    stated = order.restrictions.data_class
-    return () if stated is None else (data_class_read(stated, param="data_class"),)
+    stated = (order.restrictions.data_class, order.key_data_class)
+    return tuple(data_class_read(name, param="data_class") for name in stated if name)
 
 
 def _approval(

@@ -21,8 +21,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from apps.core.data_classes import DataClassName
 from apps.core.input_parts import InputPart, one_line
-from apps.governance.sensitive_data.classes import DataClassName
 from apps.governance.sensitive_data.detection import KINDS, Kind
 
 MAX_RULES = 100

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+from apps.core.data_classes import DATA_CLASSES
 from apps.core.money import usd_text
 from apps.governance.policies.rules import (
     DAYS,
@@ -17,7 +18,6 @@ from apps.governance.policies.rules import (
     RequireApproval,
     Rule,
 )
-from apps.governance.sensitive_data.classes import DATA_CLASSES
 from apps.governance.sensitive_data.detection import Kind
 
 ROLES = {

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from apps.governance.sensitive_data.classes import (
+from apps.core.data_classes import (
     DEFAULT_CLASS,
     DataClassName,
     highest,

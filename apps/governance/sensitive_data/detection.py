@@ -34,7 +34,7 @@ from stdnum.pt import nif
 from stdnum.se import personnummer
 from stdnum.us import ssn as us_ssn
 
-from apps.governance.sensitive_data.classes import DataClassName
+from apps.core.data_classes import DataClassName
 
 Kind = Literal["secret", "card", "iban", "tax_number", "email", "phone"]
 KINDS: tuple[Kind, ...] = ("secret", "card", "iban", "tax_number", "email", "phone")

@@ -37,6 +37,7 @@ from apps.accounts.services import (
     api_key_update,
 )
 from apps.budgets.selectors import budget_list, standings_forget
+from apps.core.data_classes import DATA_CLASSES
 from apps.core.errors import NotAllowed
 from apps.rest.fields import Flag, Input, Output, TextField, Time, Whole, Word
 from apps.rest.schema import HIDDEN, operation
@@ -59,6 +60,7 @@ EXAMPLE: dict[str, Any] = {
     "always_include_usage": False,
     "delivery": None,
     "progress": None,
+    "data_class": None,
     "state": "live",
     "created_by": "Alice",
     "created_at": "2026-11-21T15:53:16.000000Z",
@@ -123,6 +125,13 @@ class KeySettingsInput(Input):
         help_text="How streams tell what a run is doing unless the request says. Null: "
         "as reasoning, before the answer begins.",
     )
+    data_class = Word(
+        choices=DATA_CLASSES,
+        allow_null=True,
+        default=None,
+        help_text="Of its prompts, at least; rules of the policy depend on it. Null: "
+        "nothing is said.",
+    )
 
 
 class KeyInput(KeySettingsInput):
@@ -173,6 +182,9 @@ class KeyOutput(Output):
     )
     progress = OwnWordOutput(
         choices=ProgressForm.choices, allow_null=True, help_text="Null: as reasoning."
+    )
+    data_class = OwnWordOutput(
+        choices=DATA_CLASSES, allow_null=True, help_text="Null: nothing is said."
     )
     state = serializers.SerializerMethodField()
     created_by = serializers.SerializerMethodField(

@@ -16,9 +16,9 @@ from rest_framework.response import Response
 from apps.accounts.principal import Principal
 from apps.accounts.rights import READ_RUNS, RUN
 from apps.budgets.rate_limits import Admission
+from apps.core.data_classes import DATA_CLASSES
 from apps.core.money import micros_of_usd
 from apps.engine.ports import CallParams
-from apps.governance.sensitive_data.classes import DATA_CLASSES
 from apps.rest.fields import (
     Dollars,
     DollarsOut,

@@ -29,6 +29,7 @@ def is_restricted(order: RunOrder) -> bool:
         order.restrictions != UNRESTRICTED
         or order.allowed_tiers
         or order.allowed_workers
+        or order.key_data_class
     )
 
 

@@ -78,6 +78,7 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
         restrictions=RunRestrictions(**restrictions),
         allowed_tiers=frozenset(given.get("allowed_tiers", ())),
         allowed_workers=frozenset(given.get("allowed_workers", ())),
+        key_data_class=given.get("key_data_class", ""),
         messages=tuple(given.get("messages", ())),
         continues=given.get("continues", ""),
         delivery=given.get("delivery"),
@@ -99,6 +100,8 @@ def _recorded_restrictions(order: RunOrder) -> dict[str, object]:
         "allowed_workers": sorted(order.allowed_workers),
     }
     given: dict[str, object] = {name: names for name, names in allowed.items() if names}
+    if order.key_data_class:
+        given["key_data_class"] = order.key_data_class
     if order.restrictions != UNRESTRICTED:
         wanted = asdict(order.restrictions)
         given["narrowing"] = {k: v for k, v in wanted.items() if v not in (None, ())}

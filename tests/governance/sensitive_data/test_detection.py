@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.accounts.keys import key_generate
-from apps.governance.sensitive_data.classes import DATA_CLASSES, highest
+from apps.core.data_classes import DATA_CLASSES, highest
 from apps.governance.sensitive_data.classification import classify
 from apps.governance.sensitive_data.detection import CLASS_OF, KINDS, findings_in
 
