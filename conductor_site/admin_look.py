@@ -101,6 +101,10 @@ ADMIN_LOOK: dict[str, Any] = {
                         **_link("Operations", "monitoring", "site_operations"),
                         "permission": _is_superuser,
                     },
+                    {
+                        **_link("Stop runs", "stop_circle", "site_suspensions"),
+                        "permission": _is_superuser,
+                    },
                     _link("Settings", "tune", "site_settings"),
                 ],
             },

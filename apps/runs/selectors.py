@@ -17,7 +17,7 @@ from apps.pools.models import Worker
 from apps.pools.selectors import pool_snapshot, worker_health
 from apps.pools.types import WorkerHealth
 from apps.runs.coordination.leases import is_leader
-from apps.runs.coordination.suspensions import suspension_of
+from apps.runs.coordination.suspensions import suspension_list, suspension_of
 from apps.runs.execution.executor import is_resting
 from apps.runs.models import Run, RunState, Step
 from apps.runs.planning.cost_estimates import price_range
@@ -58,6 +58,7 @@ __all__ = [
     "run_list",
     "run_record",
     "run_view",
+    "suspension_list",
     "suspension_of",
     "usage_by",
     "worker_calls",

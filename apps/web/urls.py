@@ -7,6 +7,7 @@ from apps.web import account_pages
 from apps.web import admin_ledger as site_ledger
 from apps.web import admin_settings as site_settings
 from apps.web import admin_status as site_operations
+from apps.web import admin_suspensions as site_suspensions
 
 operator_only = admin.site.admin_view
 
@@ -17,6 +18,11 @@ urlpatterns = [
         "admin/operations/",
         operator_only(site_operations.site_operations),
         name="site_operations",
+    ),
+    path(
+        "admin/stop/",
+        operator_only(site_suspensions.site_suspensions),
+        name="site_suspensions",
     ),
     path(
         "admin/settings/",

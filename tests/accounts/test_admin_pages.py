@@ -43,7 +43,13 @@ LISTS = [
     "runs_run",
 ]
 READ_ONLY = LISTS[1:]
-OWN_PAGES = ["site_operations", "site_settings", "site_ledger", "admin:index"]
+OWN_PAGES = [
+    "site_operations",
+    "site_suspensions",
+    "site_settings",
+    "site_ledger",
+    "admin:index",
+]
 
 
 @pytest.fixture

@@ -69,6 +69,7 @@ def test_key_is_stored_and_resolved_with_its_limits():
         "always_include_usage": False,
         "delivery": "",
         "progress": "",
+        "data_class": "",
         "expires_at": key.row.expires_at.isoformat(timespec="seconds"),
     }
 
@@ -102,6 +103,7 @@ BAD_VALUES = [
     ({"delivery": "later"}, "delivery"),
     ({"delivery": ["live"]}, "delivery"),
     ({"progress": "loud"}, "progress"),
+    ({"data_class": "secret"}, "data_class"),
 ]
 
 

@@ -55,6 +55,7 @@ ALLOWED = {
         Permission.READ_AUDIT,
         Permission.EXPORT_RUNS,
         Permission.MANAGE_HOLDS,
+        Permission.APPROVE_PLANS,
     },
     "viewer": {Permission.READ_RUNS, Permission.READ_TEAM},
     "nobody": set(),

@@ -31,7 +31,7 @@ def managed(permission: P, read: P | None = None) -> Access:
     return Access(read or permission, permission)
 
 
-SUPERUSERS_ONLY = ("site_operations",)
+SUPERUSERS_ONLY = ("site_operations", "site_suspensions")
 """Pages below `admin/` that are not for everybody who may open the admin."""
 
 MATRIX = {

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from apps.audit.selectors import entry_list
 from apps.core.errors import Conflict, InvalidFields
@@ -20,12 +21,13 @@ from apps.runs.models import Run, Suspension
 from apps.runs.selectors import run_events
 from apps.runs.services import runs_allow, runs_suspend
 from tests.conftest import Cast, Site
-from tests.factories import ACTOR
+from tests.factories import ACTOR, UserFactory
 from tests.rest.conftest import Caller, actions, fault, member
 from tests.runs.starting import on_loop, order
 
 PROMPT = "What is 6 times 7?"
 REASON = "A key has leaked"
+SUSPENDED = "runs_suspended"
 STALLED = {"model": "worker/fault-stall", "prompt": PROMPT}
 
 
@@ -216,3 +218,61 @@ def test_g9_the_board_of_a_process_refuses_without_a_query(cast: Cast) -> None:
     with pytest.raises(RunsSuspended):
         board.require(cast.team.id)
     board.require(cast.other_team.id)
+
+
+# --- the operator's page --------------------------------------------------------------
+
+
+@pytest.fixture
+def operator(client: Client) -> Client:
+    person = UserFactory.create(name="Olga", is_staff=True, is_superuser=True)
+    client.force_login(person)
+    return client
+
+
+def test_g9_the_operator_stops_the_site_on_a_page_and_allows_it_again(
+    site: Site, operator: Client, stalled: Run
+) -> None:
+    operator.post("/admin/stop/", {"scope": "site", "reason": REASON})
+    known_here()
+    assert ended(stalled).state == "cancelled"
+    answer = ask(site)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, SUSPENDED)
+    page = operator.get("/admin/stop/").content.decode()
+    assert "the whole site" in page
+    assert REASON in page
+    (entry,) = recorded(site, "team.suspended")
+    assert (entry.actor.display, entry.data["scope"]) == ("Olga", "site")
+    assert entry.context["address"]
+
+    operator.post("/admin/stop/", {"scope": "site", "lift": "1"})
+    known_here()
+    assert ask(site).status_code == 200
+    assert "Nothing is stopped" in operator.get("/admin/stop/").content.decode()
+
+
+def test_g9_the_operator_stops_one_team(site: Site, operator: Client) -> None:
+    operator.post("/admin/stop/", {"scope": "others", "reason": REASON})
+    known_here()
+    assert ask(site).status_code == 200
+    assert member(site.cast.mallory).get("team/suspension/").json()["is_suspended"]
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"scope": "nobody", "reason": REASON}, "There is no such team"),
+        ({"scope": "site", "reason": " "}, "eason"),
+        ({"scope": "site", "lift": "1"}, "These runs are not stopped"),
+    ],
+)
+def test_g9_the_operator_learns_what_is_wrong(
+    site: Site, operator: Client, form: dict[str, str], words: str
+) -> None:
+    page = operator.post("/admin/stop/", form, follow=True).content.decode()
+    assert words in page
+    assert not Suspension.objects.across_teams().exists()
+
+
+def recorded(site: Site, action: str) -> list[Any]:
+    return [e for e in entry_list(site.cast.team.id) if e.action == action]

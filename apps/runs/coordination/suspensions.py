@@ -72,6 +72,13 @@ def suspensions_read() -> dict[uuid.UUID | None, SuspensionInForce]:
     return {row.team_id: _view(row) for row in rows}
 
 
+def suspension_list() -> list[Suspension]:
+    """Return all suspensions in force, that of the site first."""
+    rows = Suspension.objects.across_teams().filter(lifted_at=None)
+    found = list(rows.select_related("team").order_by("placed_at"))
+    return sorted(found, key=lambda row: row.team_id is not None)
+
+
 def suspension_of(team_id: uuid.UUID) -> SuspensionInForce | None:
     """Return what suspends a team's runs now."""
     found = suspensions_read()
@@ -114,10 +121,6 @@ def runs_allow(*, team: Team | None, actor: Actor) -> None:
     row.lifted_at = timezone.now()
     row.save(update_fields=["lifted_at"])
     _record(team, "team.resumed", actor, {"reason": row.reason, "scope": row.scope})
-
-
-def _clean_reason(value: Any) -> str:
-    return clean_text(value, "reason", SUSPENSION_REASON_LENGTH)
 
 
 def _lock(team: Team | None) -> None:
