@@ -23,6 +23,10 @@ CALL_ENDS = frozenset(
 Names = tuple[str, ...]
 
 
+BY_PEOPLE = frozenset({"approval.granted", "approval.plan_edited", "approval.refused"})
+"""What people decide about a run: written by the process that showed them the page."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What is wrong, by promise; the figures beside it are no defects."""
@@ -207,6 +211,8 @@ def _stale(history: History) -> Names:
     found = []
     for written in history.written:
         entry = actions.get(written.seq)
+        if entry is not None and entry.action in BY_PEOPLE:
+            continue
         is_first = entry is not None and entry.action == "run.created"
         if written.writer != written.owner and not (is_first and not written.owner):
             owner = written.owner or "nobody"

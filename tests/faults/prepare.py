@@ -16,6 +16,7 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402
 
+from apps.accounts.models import Role  # noqa: E402
 from apps.budgets.services import budget_create  # noqa: E402
 from apps.pools.models import Price  # noqa: E402
 from tests.factories import (  # noqa: E402
@@ -52,7 +53,7 @@ def main() -> None:
     )
     values = {"kind": "team", "period": "month", "limit_usd": "100000"}
     budget_create(team=team, values=values, actor=ACTOR)
-    member = MembershipFactory.create(team=team)
+    member = MembershipFactory.create(team=team, role=Role.OWNER)
     known = {"key": issue_key(team).secret, "session": session_of(member.user)}
     sys.stdout.write(json.dumps(known))
 

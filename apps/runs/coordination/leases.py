@@ -28,7 +28,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Now, RowNumber
 
 from apps.core.ids import new_id
-from apps.runs.models import Process, ProcessKind, Run
+from apps.runs.models import PlanApproval, Process, ProcessKind, Run
 from apps.runs.telemetry import metrics
 
 LEASE_S = 10.0
@@ -109,11 +109,21 @@ def leases_sweep(lease_id: uuid.UUID | None = None) -> None:
             # Rows of a process that stands still may be locked: a later sweep's.
             free = orphans.select_for_update(skip_locked=True)
             found = list(free.values_list("id", flat=True))
-            died_with = orphans.filter(id__in=found).update(
+            # Whoever waits for people did nothing that could end a process.
+            waiting = list(open_approvals(found).values_list("run_id", flat=True))
+            lost = orphans.filter(id__in=found)
+            lost.filter(id__in=waiting).update(owner_id=None, fence=F("fence") + 1)
+            died_with = lost.exclude(id__in=waiting).update(
                 owner_id=None, fence=F("fence") + 1, deaths=F("deaths") + 1
             )
         metrics.LEASES_EXPIRED.add(by=ended)
         metrics.OWNER_DEATHS.add(by=died_with)
+
+
+def open_approvals(run_ids: Collection[uuid.UUID]) -> QuerySet[PlanApproval]:
+    """Return the plans of these runs that wait for people."""
+    rows = PlanApproval.objects.across_teams()
+    return rows.filter(run_id__in=run_ids, settled_at__isnull=True)
 
 
 def deaths_take_back(run_ids: Collection[uuid.UUID]) -> None:
