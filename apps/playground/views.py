@@ -26,6 +26,7 @@ from apps.audit.verify import verify_subject
 from apps.budgets.rate_limits import Admission
 from apps.core.data_classes import DATA_CLASSES
 from apps.core.errors import InvalidInput, NotFound
+from apps.governance.approvals.pending import runs_waiting
 from apps.governance.selectors import (
     feedback_list,
     holds_of_run,
@@ -176,6 +177,9 @@ def run_list_page(request: TeamRequest) -> HttpResponseBase:
         "section": "runs",
         "form": form,
         "runs": found,
+        "waiting": runs_waiting(
+            request.team.id, [run.id for run in found if not run.is_over]
+        ),
         "title_length": TITLE_CHARACTERS,
         "searched": SEARCHED if form.is_search else None,
         "query": query.urlencode(),

@@ -369,6 +369,14 @@ def test_a_cancelled_run_takes_its_plan_back(site: Site) -> None:
     assert told["outcome"] == "withdrawn"
 
 
+def test_the_list_of_runs_says_which_wait(site: Site) -> None:
+    in_force(site, HOLD)
+    run_id = start(member(site.cast.bob))
+    page = member(site.cast.vera).client.get("/runs/").content.decode()
+    assert f'data-run-id="{run_id}" data-state="approval"' in page
+    assert "Waiting for approval" in page
+
+
 def test_a_waiting_run_takes_no_place_of_the_process(site: Site) -> None:
     in_force(site, HOLD)
     room = get_executor().room

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
@@ -56,6 +57,17 @@ def approvals_waiting(team_id: uuid.UUID) -> QuerySet[PlanApproval]:
         expires_at__gt=timezone.now(),
     )
     return waiting.order_by("requested_at", "id")
+
+
+def runs_waiting(
+    team_id: uuid.UUID, run_ids: Collection[uuid.UUID]
+) -> frozenset[uuid.UUID]:
+    """Return which of these runs have a plan that waits for people."""
+    if not run_ids:
+        return frozenset()
+    rows = PlanApproval.objects.for_team(team_id)
+    open_rows = rows.filter(run_id__in=run_ids, settled_at__isnull=True)
+    return frozenset(open_rows.values_list("run_id", flat=True))
 
 
 def approvals_settled(team_id: uuid.UUID) -> QuerySet[PlanApproval]:

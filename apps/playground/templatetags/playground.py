@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -141,9 +141,14 @@ class _Row(NamedTuple):
 
 
 @register.simple_tag
-def run_row(run: Any) -> SafeString:
-    """Return a run's row in the list. Most runs have ended, and their rows stay."""
+def run_row(run: Any, waiting: Collection[uuid.UUID] = ()) -> SafeString:
+    """Return a run's row in the list. Most runs have ended, and their rows stay.
+
+    `waiting`: runs whose plans wait for an approval.
+    """
     values = {name: getattr(run, name) for name in _Row._fields}
+    if run.id in waiting:
+        values["state"] = "approval"
     return _row(_Row(**{**values, "plan": orjson.dumps(run.plan)}))
 
 
