@@ -11,6 +11,7 @@ import httpx
 import openai
 import orjson
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from apps.accounts.models import Role, Scope, User
@@ -329,6 +330,7 @@ def test_of_many_decisions_at_once_one_counts(site: Site) -> None:
             else approve(who, run_id, digest)
         )
         statuses.append(made.status_code)
+        connection.close()
 
     threads = [threading.Thread(target=decide, args=(n,)) for n in range(len(callers))]
     for thread in threads:
@@ -426,6 +428,7 @@ def test_an_api_client_learns_that_its_plan_was_refused(site: Site) -> None:
         while (row := PlanApproval.objects.across_teams().first()) is None:
             pass
         refuse(ada, row.run_id, row.plan_digest, "Ask legal first.")
+        connection.close()
 
     decider = threading.Thread(target=refuse_it)
     decider.start()
