@@ -52,6 +52,8 @@ ALSO_OPEN = {
     "apps.governance.policies.rules",  # what rules are made of
     "apps.governance.sensitive_data.classes",  # data classes of prompts
     "apps.governance.sensitive_data.detection",  # kinds of sensitive data
+    "apps.governance.reviews.reads",  # reads of the review queue
+    "apps.governance.reviews.rules",  # which runs are reviewed, the rubric
     "apps.governance.policies.sentences",  # rules in words
     "apps.governance.policies.trial",  # a read with a report of its own
     "apps.runs.planning.cost_estimates",  # what a plan may cost

@@ -44,6 +44,8 @@ REVIEW_RUNS = Right(Permission.REVIEW_RUNS)
 READ_REVIEWS = Right(Permission.REVIEW_RUNS, (Scope.AUDIT_READ,))
 ASK_REVIEW = Right(Permission.READ_RUNS, (Scope.RUN,))
 """Send a run to the review queue."""
+MANAGE_REVIEWS = Right(Permission.MANAGE_POLICY)
+"""Change which runs are reviewed, and the rubric."""
 READ_REVIEW_SETTINGS = Right(Permission.READ_TEAM, (Scope.AUDIT_READ,))
 STOP_RUNS = Right(Permission.STOP_RUNS)
 MANAGE_TEAM = Right(Permission.MANAGE_TEAM)

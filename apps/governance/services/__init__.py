@@ -15,6 +15,7 @@ from apps.governance.services.retention import (
 )
 from apps.governance.services.review_settings import review_settings_replace
 from apps.governance.services.reviews import (
+    TEXT_LENGTH,
     review_comment,
     review_judge,
     review_release,
@@ -25,6 +26,7 @@ from apps.governance.services.reviews import (
 
 __all__ = [
     "GRACE",
+    "TEXT_LENGTH",
     "feedback_give",
     "feedback_withdraw",
     "hold_place",
