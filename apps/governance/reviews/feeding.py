@@ -100,7 +100,7 @@ def reasons_of(
     """Return why a run that has ended is to be reviewed; empty: it is not."""
     limit = rules.cost_over_micros
     found = {
-        ReviewReason.ERROR: rules.errors and run.state == RunState.FAILED,
+        ReviewReason.ERROR: rules.failures and run.state == RunState.FAILED,
         ReviewReason.COST: limit is not None and run.cost_micros > limit,
         ReviewReason.POLICY: rules.policy_hits
         and any(each.outcome != "allowed" for each in decisions),

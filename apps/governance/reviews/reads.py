@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from apps.audit.selectors import entry_list
-from apps.core.errors import NotFound
+from apps.core.errors import ConductorError, Conflict, NotAllowed, NotFound
 from apps.governance.reviews.models import (
     OPEN_STATES,
     Review,
@@ -76,6 +76,12 @@ class ReviewFigures:
     second_reviews: int
     agreed: int
     """Second verdicts that were those of the first reviewers."""
+
+    @property
+    def median_wait_ms(self) -> int | None:
+        """Return the wait in milliseconds, as pages draw spans of time."""
+        wait = self.median_wait_s
+        return None if wait is None else round(wait * 1_000)
 
     @property
     def agreement_percent(self) -> int | None:
@@ -169,16 +175,39 @@ def comments_given(item: ReviewItem) -> list[GivenComment]:
     ]
 
 
+def review_obstacle(
+    item: ReviewItem, user_id: uuid.UUID, now: datetime
+) -> ConductorError | None:
+    """Return why this person cannot reserve or judge a review; None: they can."""
+    if not item.is_open:
+        return Conflict("this run has been reviewed; queue it again to change that")
+    if item.run.user_id == user_id:
+        return NotAllowed("this run is your own, so somebody else must review it")
+    judged = Review.objects.for_team(item.team_id).filter(item=item, round=item.round)
+    if judged.filter(reviewer=user_id).exists():
+        return NotAllowed("you were the first reviewer; the second is somebody else")
+    if item.is_reserved(now) and item.reserved_by_id != user_id:
+        assert item.reserved_until is not None
+        return Conflict(
+            f"{item.reserved_name} has reserved this review until "
+            f"{item.reserved_until:%H:%M} UTC"
+        )
+    return None
+
+
 def next_review(
     team_id: uuid.UUID, user_id: uuid.UUID, now: datetime | None = None
 ) -> ReviewItem | None:
     """Return the oldest review that waits and that this person may reserve."""
     moment = now or timezone.now()
-    judged = Review.objects.for_team(team_id).filter(reviewer=user_id)
-    rows = review_items(team_id).exclude(run__user_id=user_id)
-    taken = Q(reserved_until__gt=moment) & ~Q(reserved_by=user_id)
-    seconds = Q(state="second") & Q(id__in=judged.values("item_id"))
-    return rows.exclude(taken).exclude(seconds).first()
+    judged = Review.objects.for_team(team_id).filter(
+        item_id=OuterRef("id"), round=OuterRef("round"), reviewer=user_id
+    )
+    # A run without a person, or a review without a holder, is nobody's own.
+    others = Q(run__user_id=None) | ~Q(run__user_id=user_id)
+    is_free = Q(reserved_until=None) | Q(reserved_until__lte=moment)
+    rows = review_items(team_id).filter(others, is_free | Q(reserved_by=user_id))
+    return rows.exclude(Exists(judged)).first()
 
 
 def review_figures(team_id: uuid.UUID, now: datetime | None = None) -> ReviewFigures:

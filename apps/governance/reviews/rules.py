@@ -53,7 +53,7 @@ def _unique_names(rubric: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
 class ReviewDocument(InputPart):
     """The rules that feed a team's queue, and its rubric."""
 
-    errors: bool = False
+    failures: bool = False
     """Queue runs that failed."""
     policy_hits: bool = False
     """Queue runs that a rule of the policy stopped, changed or held."""
@@ -77,7 +77,7 @@ class ReviewDocument(InputPart):
     def is_watching(self) -> bool:
         """Say whether runs must be looked at when they end."""
         return bool(
-            self.errors
+            self.failures
             or self.sample_percent
             or self.cost_over_usd is not None
             or self.reads_decisions

@@ -20,7 +20,7 @@ from apps.accounts.principal import Principal
 from apps.accounts.rights import ASK_REVIEW, REVIEW_RUNS
 from apps.audit.services import entries_append
 from apps.audit.types import Batch, EntryDraft
-from apps.core.errors import Conflict, NotAllowed, NotFound
+from apps.core.errors import Conflict, NotFound
 from apps.core.validation import clean_choice, clean_fields
 from apps.governance.reviews.feeding import review_enqueue
 from apps.governance.reviews.models import (
@@ -31,7 +31,7 @@ from apps.governance.reviews.models import (
     ReviewState,
     Verdict,
 )
-from apps.governance.reviews.reads import review_rules
+from apps.governance.reviews.reads import review_obstacle, review_rules
 from apps.governance.reviews.rules import Criterion, Score
 from apps.runs.models import Run
 
@@ -39,7 +39,6 @@ RESERVED = timedelta(minutes=15)
 TEXT_LENGTH = 2_000
 STRICTNESS = (Verdict.PASS, Verdict.NEEDS_CHANGE, Verdict.FAIL)
 """Of two verdicts the later one of these counts."""
-OWN_RUN = "this run is your own, so somebody else must review it"
 
 
 @transaction.atomic
@@ -65,8 +64,7 @@ def review_reserve(
     """
     moment = now or timezone.now()
     row = _locked(item, principal)
-    person = _reviewer(row, principal)
-    _refuse_if_held(row, person, moment)
+    person = _reviewer(row, principal, moment)
     is_renewal = row.is_held_by(person.id, moment)
     row.reserved_by, row.reserved_name = person, principal.actor.display[:200]
     row.reserved_until = moment + RESERVED
@@ -109,8 +107,7 @@ def review_judge(
     """
     moment = now or timezone.now()
     row = _locked(item, principal)
-    person = _reviewer(row, principal)
-    _refuse_if_held(row, person, moment)
+    person = _reviewer(row, principal, moment)
     if not row.is_held_by(person.id, moment):
         raise Conflict("your reservation is over; reserve the review again")
     rules = review_rules(row.team_id)
@@ -139,9 +136,7 @@ def review_judge(
         entry_seq=_record(row, "review.judged", principal, facts, texts),
         created_at=moment,
     )
-    row.verdict = max(
-        filter(None, (row.verdict, review.verdict)), key=list(STRICTNESS).index
-    )
+    row.verdict = _stricter(row.verdict, review.verdict)
     is_done = first is not None or not rules.second_reviewer
     row.state = ReviewState.REVIEWED if is_done else ReviewState.SECOND
     row.reviewed_at = moment if is_done else None
@@ -185,7 +180,7 @@ def review_comment(
     now: datetime | None = None,
 ) -> ReviewComment:
     """Comment on a review. Raises: InvalidFields."""
-    cleaned = clean_fields({"text": text}, {"text": _clean_needed})["text"]
+    cleaned = clean_fields({"text": text}, {"text": _clean_comment})["text"]
     row = _locked(item, principal)
     return ReviewComment.objects.create(
         team_id=row.team_id,
@@ -205,31 +200,23 @@ def _locked(item: ReviewItem, principal: Principal) -> ReviewItem:
     return row
 
 
-def _reviewer(row: ReviewItem, principal: Principal) -> User:
+def _reviewer(row: ReviewItem, principal: Principal, now: datetime) -> User:
     """Return the person, if the review may be theirs. Raises: NotAllowed, Conflict."""
     assert principal.user is not None  # no key has the right
-    if not row.is_open:
-        raise Conflict("this run has been reviewed; queue it again to change that")
-    if row.run.user_id == principal.user.id:
-        raise NotAllowed(OWN_RUN)
-    if _verdicts(row).filter(reviewer=principal.user).exists():
-        raise NotAllowed("you were the first reviewer; the second is somebody else")
+    if obstacle := review_obstacle(row, principal.user.id, now):
+        raise obstacle
     return principal.user
-
-
-def _refuse_if_held(row: ReviewItem, person: User, now: datetime) -> None:
-    if row.is_reserved(now) and row.reserved_by_id != person.id:
-        assert row.reserved_until is not None
-        raise Conflict(
-            f"{row.reserved_name} has reserved this review until "
-            f"{row.reserved_until:%H:%M} UTC"
-        )
 
 
 def _verdicts(row: ReviewItem) -> Any:
     """Return the verdicts of this round."""
     reviews = Review.objects.for_team(row.team_id)
     return reviews.filter(item_id=row.id, round=row.round).order_by("place")
+
+
+def _stricter(one: str, other: str) -> str:
+    """Return the verdict that counts; the first may be empty."""
+    return str([each for each in STRICTNESS if each in (one, other)][-1])
 
 
 def _free(row: ReviewItem) -> None:
@@ -266,6 +253,13 @@ def _clean_scores(value: Any, rubric: Sequence[Criterion]) -> dict[str, Score]:
             raise ValueError(f"{criterion.name!r} needs one of {choices}")
         scores[criterion.name] = given
     return scores
+
+
+def _clean_comment(value: Any) -> str:
+    text = _clean_text(value)
+    if not text:
+        raise ValueError("write a comment")
+    return text
 
 
 def _clean_needed(value: Any) -> str:

@@ -27,7 +27,7 @@ ETAG = OpenApiParameter(
     description='The version of the settings, like `"3"`; `"0"` before the first.',
 )
 SENT: dict[str, Any] = {
-    "errors": True,
+    "failures": True,
     "policy_hits": True,
     "thumbs_down": True,
     "cost_over_usd": "0.5",
@@ -61,7 +61,7 @@ class CriterionInput(Input):
 class ReviewSettingsInput(Input):
     """All rules and the rubric; what is left out is off."""
 
-    errors = Flag(required=False, help_text="Runs that failed.")
+    failures = Flag(required=False, help_text="Runs that failed.")
     policy_hits = Flag(
         required=False, help_text="Runs that a rule of the policy stopped or changed."
     )
@@ -95,8 +95,7 @@ class ReviewSettingsOutput(Output):
     version = serializers.IntegerField(help_text="0: there never were any.")
     updated_at = Time(allow_null=True)
     updated_by = serializers.CharField(allow_null=True)
-    # The base class has a property of this name.
-    errors = serializers.BooleanField()  # type: ignore[assignment]
+    failures = serializers.BooleanField()
     policy_hits = serializers.BooleanField()
     thumbs_down = serializers.BooleanField()
     cost_over_usd = serializers.CharField(allow_null=True)

@@ -57,7 +57,7 @@ def test_a_team_without_rules_queues_nothing(cast: Cast) -> None:
 
 
 def test_errors_and_cost_are_reasons(cast: Cast) -> None:
-    rules(cast.team, errors=True, cost_over_usd="0.5")
+    rules(cast.team, failures=True, cost_over_usd="0.5")
     make_run(cast)
     make_run(cast, state="failed")
     make_run(cast, cost_micros=500_000)
@@ -99,7 +99,7 @@ def test_a_share_of_many_ids_is_sampled() -> None:
 
 
 def test_a_run_is_queued_once_and_recorded(cast: Cast) -> None:
-    rules(cast.team, errors=True)
+    rules(cast.team, failures=True)
     run_id = make_run(cast, state="failed")
     later = timezone.now() + timedelta(minutes=5)
     assert [feed(), feed(), feed(later), feed(later)] == [1, 0, 0, 0]
@@ -108,7 +108,7 @@ def test_a_run_is_queued_once_and_recorded(cast: Cast) -> None:
 
 
 def test_a_run_that_was_in_progress_is_found_when_it_has_ended(cast: Cast) -> None:
-    rules(cast.team, errors=True)
+    rules(cast.team, failures=True)
     run_id = make_run(cast, state="running")
     later = timezone.now() + timedelta(hours=3)
     assert feed(later) == 0
@@ -122,7 +122,7 @@ def test_a_run_in_progress_when_the_rules_begin_is_found_too(cast: Cast) -> None
     before = first_id(timezone.now() - timedelta(days=2))
     make_run(cast, id=before, state="running")
     make_run(cast, id=first_id(timezone.now() - timedelta(days=1)), state="failed")
-    rules(cast.team, errors=True)
+    rules(cast.team, failures=True)
     Run.objects.for_team(cast.team.id).filter(id=before).update(state="failed")
     assert feed() == 1
     assert queued(cast, before)
@@ -132,7 +132,7 @@ def test_many_runs_are_looked_at_in_steps(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feeding, "RUNS_AT_ONCE", 2)
-    rules(cast.team, errors=True)
+    rules(cast.team, failures=True)
     for _ in range(7):
         make_run(cast, state="failed")
     assert feed(timezone.now() + timedelta(minutes=5)) == 7
@@ -141,7 +141,7 @@ def test_many_runs_are_looked_at_in_steps(
 def test_a_look_that_fails_is_made_again(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rules(cast.team, errors=True)
+    rules(cast.team, failures=True)
     make_run(cast, state="failed")
     later = timezone.now() + timedelta(hours=1)
 
@@ -157,7 +157,7 @@ def test_a_look_that_fails_is_made_again(
 
 
 def test_rules_that_are_switched_off_watch_no_more(cast: Cast) -> None:
-    rules(cast.team, errors=True)
+    rules(cast.team, failures=True)
     make_run(cast, state="running")
     feed(timezone.now() + timedelta(hours=1))
     rules(cast.team)
