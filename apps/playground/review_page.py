@@ -22,7 +22,7 @@ LISTED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class CallGroup:
     """The calls of one step, or of the conductor in one round."""
 
     key: str
@@ -51,7 +51,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ReviewQuestion:
     """One thing a reviewer answers with a key: a criterion, or the verdict."""
 
     name: str
@@ -84,12 +84,12 @@ class Filter:
         return urlencode({name: value for name, value in given.items() if value})
 
 
-def exchanges_of(run_id: uuid.UUID, story: RunView) -> list[Exchange]:
+def exchanges_of(run_id: uuid.UUID, story: RunView) -> list[CallGroup]:
     """Return all calls of a run, those of a plan before those of its steps."""
     return [each for each in _exchanges(run_id, story) if each.calls]
 
 
-def chosen_exchange(exchanges: list[Exchange], key: str, story: RunView) -> str:
+def chosen_exchange(exchanges: list[CallGroup], key: str, story: RunView) -> str:
     """Return the one to show: that of `key`, else of the answer, else the last."""
     keys = [each.key for each in exchanges]
     final = story.final_step
@@ -97,7 +97,9 @@ def chosen_exchange(exchanges: list[Exchange], key: str, story: RunView) -> str:
     return next((each for each in wanted if each in keys), "")
 
 
-def questions_of(rules: ReviewDocument, given: Mapping[str, str]) -> list[Question]:
+def questions_of(
+    rules: ReviewDocument, given: Mapping[str, str]
+) -> list[ReviewQuestion]:
     """Return what a reviewer answers; `given` are the answers that were sent."""
     found = [
         _criterion(number, criterion, given)
@@ -108,7 +110,7 @@ def questions_of(rules: ReviewDocument, given: Mapping[str, str]) -> list[Questi
         Choice(str(value), str(label), value == chosen)
         for value, label in Verdict.choices
     )
-    return [*found, Question("verdict", "Verdict", verdicts)]
+    return [*found, ReviewQuestion("verdict", "Verdict", verdicts)]
 
 
 def scores_of(rules: ReviewDocument, given: Mapping[str, str]) -> dict[str, int | str]:
@@ -136,11 +138,11 @@ def queue_rows(
     ]
 
 
-def _exchanges(run_id: uuid.UUID, story: RunView) -> Iterator[Exchange]:
+def _exchanges(run_id: uuid.UUID, story: RunView) -> Iterator[CallGroup]:
     has_rounds = len(story.rounds) > 1
     for round_ in story.rounds:
         name = f"Conductor {round_.number}" if has_rounds else "Conductor"
-        yield Exchange(
+        yield CallGroup(
             f"plan-{round_.index}",
             name,
             f"Conductor, round {round_.number}",
@@ -150,7 +152,7 @@ def _exchanges(run_id: uuid.UUID, story: RunView) -> Iterator[Exchange]:
             models_of(round_),
         )
         for step in round_.steps:
-            yield Exchange(
+            yield CallGroup(
                 f"step-{step.key}",
                 f"{step.number}. {step.worker}",
                 f"Step {step.number}, {step.worker}",
@@ -163,14 +165,16 @@ def _exchanges(run_id: uuid.UUID, story: RunView) -> Iterator[Exchange]:
             )
 
 
-def _criterion(number: int, criterion: Criterion, given: Mapping[str, str]) -> Question:
+def _criterion(
+    number: int, criterion: Criterion, given: Mapping[str, str]
+) -> ReviewQuestion:
     field = _field(number)
     chosen = given.get(field, "")
     choices = tuple(
         Choice(str(value), str(value).capitalize(), str(value) == chosen)
         for value in criterion.choices
     )
-    return Question(field, criterion.name, choices)
+    return ReviewQuestion(field, criterion.name, choices)
 
 
 def _field(number: int) -> str:

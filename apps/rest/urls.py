@@ -128,7 +128,9 @@ urlpatterns: list[URLPattern] = [
     path("ledger/", ledger.Ledger.as_view(), name="ledger"),
     path("ledger/status/", ledger.LedgerStatus.as_view(), name="ledger_status"),
     path("reviews/", reviews.Reviews.as_view(), name="reviews"),
-    path("reviews/figures/", reviews.ReviewFigures.as_view(), name="review_figures"),
+    path(
+        "reviews/figures/", reviews.ReviewFiguresView.as_view(), name="review_figures"
+    ),
     path(
         "reviews/settings/",
         review_settings.ReviewSettingsView.as_view(),

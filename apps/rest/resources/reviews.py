@@ -261,7 +261,7 @@ class Reviews(ReviewView):
         return self.created(data, f"/api/v1/reviews/{item.id}/")
 
 
-class ReviewFigures(RestView):
+class ReviewFiguresView(RestView):
     """Figures of the review queue."""
 
     tag = TAG
