@@ -26,7 +26,9 @@ FIRST_PROMPTS = (
     "Write a Python function that returns the nth Fibonacci number",
     "Convert 5 miles to kilometers",
 )
-"""The demo's policy denies the first, so that there is something to review."""
+"""The demo's policy denies the first, and somebody rates the last as bad, so that there
+is something to review."""
+RUN_S = 20.0
 
 
 def main() -> int:
@@ -99,7 +101,13 @@ def _start_first_runs(url: str) -> None:
         return
     for prompt in FIRST_PROMPTS:
         order = {"model": "conductor-ultra", "prompt": prompt}
-        _call(f"{url}/api/v1/runs/", key, order)
+        run = f"{url}/api/v1/runs/{_call(f'{url}/api/v1/runs/', key, order)['id']}/"
+    deadline = time.monotonic() + RUN_S
+    while _call(run, key)["state"] == "running" and time.monotonic() < deadline:
+        time.sleep(0.2)
+    rating = {"rating": "down", "comment": "Five miles are 8.05 km, not 8."}
+    if _call(run, key)["state"] != "running":
+        _call(f"{run}feedback/", key, rating)
 
 
 def _call(url: str, key: str, body: dict[str, str] | None = None) -> Any:

@@ -128,7 +128,9 @@ async function renew() {
 
 if (form) {
   setInterval(renew, RENEW_MS);
-  mark(questions.find((question) => !question.querySelector(":checked")) ?? questions.at(-1));
+  // Without scrolling: on a small screen the answer comes first.
+  const first = questions.find((question) => !question.querySelector(":checked")) ?? questions.at(-1);
+  (first.querySelector(":checked") ?? first.querySelector("input")).focus({ preventScroll: true });
 } else {
   document.querySelector("#reserve")?.focus({ preventScroll: true });
 }
