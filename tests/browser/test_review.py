@@ -53,6 +53,12 @@ async def ask(visit: Any, cast: Cast) -> None:
         await runs.ends(page)
 
 
+async def opens(page: Page) -> None:
+    """Open the queue; its script hears keys as soon as it shows the button for them."""
+    await page.goto("/review/")
+    await expect(page.locator("[data-keys]")).to_be_visible()
+
+
 async def press(page: Page, *keys: str) -> None:
     for key in keys:
         await page.keyboard.press(key)
@@ -62,14 +68,14 @@ async def test_two_runs_are_reviewed_with_the_keyboard_alone(visit, site):
     await ask(visit, site.cast)
     rita, _ = await queue_all(site.cast)
     page = (await visit(rita)).page
-    await page.goto("/review/")
+    await opens(page)
     await press(page, "?")
     await expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
     await press(page, "Escape", "ArrowDown", "Enter")
     await expect(page.get_by_role("heading", level=1)).to_have_text(SUMS[0])
     await expect(page.locator("#reserve")).to_be_focused()
     await press(page, "Enter")
-    await expect(page.locator("#verdict-form")).to_be_visible()
+    await expect(page.locator("[data-question] input").first).to_be_focused()
     await press(page, "4", "1", "3")
     await expect(page.locator("#verdict-reason")).to_be_focused()
     await page.keyboard.type("It took 3 steps.")
@@ -79,7 +85,7 @@ async def test_two_runs_are_reviewed_with_the_keyboard_alone(visit, site):
     ).to_be_visible()
     await expect(page.get_by_role("heading", level=1)).to_have_text(SUMS[1])
     await press(page, "Enter")
-    await expect(page.locator("#verdict-form")).to_be_visible()
+    await expect(page.locator("[data-question] input").first).to_be_focused()
     await press(page, "5", "2", "1", "Enter")
     await expect(page.get_by_text("Nothing else waits for you.")).to_be_visible()
     assert await judged(site.cast) == [
@@ -92,8 +98,9 @@ async def test_calls_are_turned_by_keys_and_nothing_is_typed_by_accident(visit, 
     await ask(visit, site.cast)
     rita, _ = await queue_all(site.cast)
     page = (await visit(rita)).page
-    await page.goto("/review/")
+    await opens(page)
     await press(page, "j", "Enter")
+    await expect(page.locator("#reserve")).to_be_focused()
     shown = page.locator(".exchange__calls [aria-current]")
     last = await shown.text_content()
     await press(page, "ArrowLeft")
@@ -114,7 +121,7 @@ async def test_who_comes_second_sees_who_was_first(visit, site):
     rita, adam = await queue_all(site.cast)
     first, second = (await visit(rita)).page, (await visit(adam)).page
     for page in (first, second):
-        await page.goto("/review/")
+        await opens(page)
         await press(page, "ArrowDown", "Enter")
         await expect(page.locator("#reserve")).to_be_focused()
     await press(first, "Enter")
