@@ -9,6 +9,7 @@ import pytest
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
+from apps.accounts.models import Scope
 from apps.audit.services import entries_append
 from apps.audit.types import Batch, EntryDraft
 from apps.core.ids import first_id, new_id
@@ -186,7 +187,7 @@ def test_a_run_is_sent_by_hand_by_whoever_reads_it(cast: Cast) -> None:
     told = member(cast.vera).post("reviews/", {"run_id": str(run_id)})
     assert told.status_code == 201, told.content
     assert told.json()["reasons"] == ["manual"]
-    again = keyed(cast.team, "runs:create").post("reviews/", {"run_id": str(run_id)})
+    again = keyed(cast.team, Scope.RUN).post("reviews/", {"run_id": str(run_id)})
     assert again.json()["id"] == told.json()["id"]
     assert reasons(cast) == [["manual"]]
     going = make_run(cast, state="running")
