@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
 
 from apps.batches.services import files_expire
-from apps.governance.services import retention_erase
+from apps.governance.services import retention_erase, reviews_feed
 from apps.pools.services import price_list_refresh
 from apps.runs.execution.executor import Executor
 from apps.runs.selectors import is_leader
@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 BEGIN_S = 60.0
 """A process that has just started has other things to do."""
 EVERY_S = 3600.0
+QUEUE_EVERY_S = 5.0
+"""So soon after its end a run is in the review queue."""
 PAUSE_S = 0.05
 """Between two steps, for other writers: SQLite lets in the next to ask, which would be
 the next step."""
@@ -33,19 +35,31 @@ def _refresh_prices() -> Iterator[object]:
     yield price_list_refresh()
 
 
-JOBS: tuple[tuple[str, Callable[[], Iterator[object]]], ...] = (
+Jobs = tuple[tuple[str, Callable[[], Iterator[object]]], ...]
+JOBS: Jobs = (
     ("content past its retention period was not erased", retention_erase),
     ("expired files are not deleted", files_expire),
     ("the price list is not refreshed", _refresh_prices),
 )
 """What the log says if one cannot be done, and what does it, step by step."""
+FREQUENT_JOBS: Jobs = (("runs were not queued for review", reviews_feed),)
+"""Those that people wait for."""
 
 
 class MaintenanceThread:
     """The thread that does it."""
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        jobs: Jobs | None = None,
+        *,
+        every_s: float | None = None,
+    ) -> None:
         self._lease_keeper = executor.lease_keeper
+        self._jobs = JOBS if jobs is None else jobs
+        self._begin_s = BEGIN_S if every_s is None else every_s
+        self._every_s = EVERY_S if every_s is None else every_s
         self._stop = threading.Event()
         self._thread = threading.Thread(
             target=self._run, name="maintenance", daemon=True
@@ -61,7 +75,7 @@ class MaintenanceThread:
         """Do every chore, if this process is the one to do it."""
         try:
             if is_leader(self._lease_keeper.lease_id):
-                for complaint, job in JOBS:
+                for complaint, job in self._jobs:
                     self._do(complaint, job)
         except (DatabaseError, InterfaceError) as exc:
             logger.warning("maintenance: the database refused or is away: %s", exc)
@@ -79,7 +93,7 @@ class MaintenanceThread:
             logger.exception("maintenance: %s this time", complaint)
 
     def _run(self) -> None:
-        wait_s = BEGIN_S
+        wait_s = self._begin_s
         while not self._stop.wait(wait_s):
             self.look()
-            wait_s = EVERY_S
+            wait_s = self._every_s

@@ -11,7 +11,11 @@ from apps.audit.checkpoints.thread import CheckpointThread
 from apps.audit.writer_process import open_writer
 from apps.runs.execution.executor import Executor, open_executor
 from apps.runs.models import ProcessKind
-from conductor_site.maintenance import MaintenanceThread
+from conductor_site.maintenance import (
+    FREQUENT_JOBS,
+    QUEUE_EVERY_S,
+    MaintenanceThread,
+)
 from conductor_site.runtime_tuning import tune_interpreter
 
 
@@ -30,9 +34,11 @@ async def open_runtime(
     async with AsyncExitStack() as stack:
         executor = await open_executor(kind)
         checkpoints, maintenance = CheckpointThread(), MaintenanceThread(executor)
+        frequent = MaintenanceThread(executor, FREQUENT_JOBS, every_s=QUEUE_EVERY_S)
         checks = FullCheckThread()
         stack.push_async_callback(asyncio.to_thread, checkpoints.close)
         stack.push_async_callback(asyncio.to_thread, maintenance.close)
+        stack.push_async_callback(asyncio.to_thread, frequent.close)
         stack.push_async_callback(asyncio.to_thread, checks.close)
         stack.push_async_callback(end_runs, executor)
         yield executor

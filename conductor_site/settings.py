@@ -417,6 +417,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_SUFFIX": "",
     "ENUM_NAME_OVERRIDES": {
+        "ReviewState": "apps.governance.models.ReviewState",
         "RunState": "apps.runs.models.RunState",
         "HealthState": "apps.rest.resources.workers.HEALTH_STATES",
     },

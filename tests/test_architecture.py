@@ -51,6 +51,8 @@ ALSO_OPEN = {
     "apps.governance.policies.examples",  # rules to begin with
     "apps.governance.policies.rules",  # what rules are made of
     "apps.governance.sensitive_data.detection",  # kinds of sensitive data
+    "apps.governance.reviews.reads",  # reads of the review queue
+    "apps.governance.reviews.rules",  # which runs are reviewed, the rubric
     "apps.governance.policies.sentences",  # rules in words
     "apps.governance.policies.trial",  # a read with a report of its own
     "apps.runs.planning.cost_estimates",  # what a plan may cost

@@ -157,6 +157,7 @@ class Permission(models.TextChoices):
     MANAGE_HOLDS = "manage_holds", "Place and release legal holds"
     MANAGE_POLICY = "manage_policy", "Change the policy that runs must pass"
     APPROVE_PLANS = "approve_plans", "Approve plans that the policy holds back"
+    REVIEW_RUNS = "review_runs", "Review runs"
     STOP_RUNS = "stop_runs", "Stop all runs of the team"
     MANAGE_TEAM = (
         "manage_team",

@@ -39,6 +39,14 @@ SET_RATES = Right(Permission.MANAGE_BUDGETS, (Scope.BUDGETS_WRITE,))
 APPROVE_PLANS = Right(Permission.APPROVE_PLANS)
 """People alone approve: no key may."""
 READ_APPROVALS = Right(Permission.READ_RUNS, (Scope.READ, Scope.AUDIT_READ))
+REVIEW_RUNS = Right(Permission.REVIEW_RUNS)
+"""People alone judge: no key may."""
+READ_REVIEWS = Right(Permission.REVIEW_RUNS, (Scope.AUDIT_READ,))
+ASK_REVIEW = Right(Permission.READ_RUNS, (Scope.RUN,))
+"""Send a run to the review queue."""
+MANAGE_REVIEWS = Right(Permission.MANAGE_POLICY)
+"""Change which runs are reviewed, and the rubric."""
+READ_REVIEW_SETTINGS = Right(Permission.READ_TEAM, (Scope.AUDIT_READ,))
 STOP_RUNS = Right(Permission.STOP_RUNS)
 MANAGE_TEAM = Right(Permission.MANAGE_TEAM)
 READ_POLICY = Right(Permission.READ_TEAM, (Scope.AUDIT_READ,))

@@ -45,6 +45,7 @@ _MANAGING = {
     Permission.MANAGE_HOLDS,
     Permission.MANAGE_POLICY,
     Permission.APPROVE_PLANS,
+    Permission.REVIEW_RUNS,
     Permission.STOP_RUNS,
 }
 _PERMISSIONS: Mapping[str, Set[Permission]] = {
@@ -57,6 +58,7 @@ _PERMISSIONS: Mapping[str, Set[Permission]] = {
         Permission.EXPORT_RUNS,
         Permission.MANAGE_HOLDS,
         Permission.APPROVE_PLANS,
+        Permission.REVIEW_RUNS,
     },
     Role.VIEWER: _READING,
 }

@@ -1,4 +1,6 @@
-"""Retention periods of teams, legal holds, and the versions of policies.
+"""Retention periods of teams, legal holds, versions of policies, and feedback.
+
+Rows of the review queue are in `reviews/models.py`.
 
 Retention and holds have no foreign keys, like the ledger: the texts of a team that has
 been deleted are erased in their time too.
@@ -12,7 +14,35 @@ from django.db.models import Q
 from apps.accounts.models import Team
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
+from apps.governance.reviews.models import (
+    Review,
+    ReviewComment,
+    ReviewItem,
+    ReviewPending,
+    ReviewReason,
+    ReviewSettings,
+    ReviewState,
+    Verdict,
+)
 from apps.governance.types import MAX_DAYS, MIN_DAYS
+
+__all__ = [
+    "COMMENT_LENGTH",
+    "REASON_LENGTH",
+    "LegalHold",
+    "PolicyVersion",
+    "Rating",
+    "Retention",
+    "Review",
+    "ReviewComment",
+    "ReviewItem",
+    "ReviewPending",
+    "ReviewReason",
+    "ReviewSettings",
+    "ReviewState",
+    "RunFeedback",
+    "Verdict",
+]
 
 REASON_LENGTH = 500
 COMMENT_LENGTH = 2_000

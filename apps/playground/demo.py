@@ -1,4 +1,4 @@
-"""Fills the database for `make demo`: a team with a pool, a person and a key.
+"""Fills the database for `make demo`: a team with a pool, rules, two people and a key.
 
 Safe to repeat: what is there stays, and the demo's file is written again.
 """
@@ -17,6 +17,9 @@ from apps.accounts.keys import key_parse
 from apps.accounts.models import ApiKey, Role, Team, User
 from apps.accounts.services import api_key_issue, member_add, team_create
 from apps.audit.types import Actor
+from apps.governance.reviews.reads import review_settings
+from apps.governance.selectors import policy_newest
+from apps.governance.services import policy_replace, review_settings_replace
 from apps.pools.pool_file import document_parse
 from apps.pools.services import pool_import
 
@@ -27,6 +30,27 @@ REVIEWER_EMAIL = "reviewer@conductor.example"
 POOL_FILE = Path("docs/pools/simulated.yaml")
 SIMULATOR_URL = "http://127.0.0.1:8100/v1"
 """As the pool file has it; the demo may run its simulator elsewhere."""
+REVIEWED = {
+    "failures": True,
+    "policy_hits": True,
+    "thumbs_down": True,
+    "sample_percent": 20,
+    "rubric": [
+        {"name": "Correct"},
+        {"name": "Complete"},
+        {"name": "Safe", "kind": "pass_fail"},
+    ],
+}
+"""What is queued for review, and how it is judged."""
+POLICY = {
+    "rules": [
+        {
+            "name": "Project Falcon is secret",
+            "conditions": {"words": ["Project Falcon"]},
+            "effect": {"kind": "deny"},
+        }
+    ]
+}
 ACTOR = Actor("service", "demo", "make demo")
 
 
@@ -55,6 +79,7 @@ def demo_prepare(*, url: str, simulator_url: str) -> DemoAccess:
         user, password = _user(team, known.get("password", ""))
         _reviewer(team, password)
         api_key = _key(team, user, known.get("api_key", ""))
+        _govern(team)
     access = DemoAccess(url, EMAIL, REVIEWER_EMAIL, password, api_key)
     path.write_text(json.dumps(asdict(access), indent=2) + "\n", encoding="utf-8")
     path.chmod(0o600)
@@ -81,6 +106,14 @@ def _reviewer(team: Team, password: str) -> None:
     if not user.check_password(password):
         user.set_password(password)
         user.save(update_fields=["password"])
+
+
+def _govern(team: Team) -> None:
+    """Set rules for runs and for reviews, unless somebody has."""
+    if policy_newest(team.id) is None:
+        policy_replace(team=team, values=POLICY, actor=ACTOR)
+    if not review_settings(team.id).version:
+        review_settings_replace(team=team, values=REVIEWED, actor=ACTOR)
 
 
 def _key(team: Team, user: User, raw: str) -> str:

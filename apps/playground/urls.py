@@ -2,7 +2,13 @@
 
 from django.urls import path
 
-from apps.playground import approval_views, feedback_view, part_views, views
+from apps.playground import (
+    approval_views,
+    feedback_view,
+    part_views,
+    review_views,
+    views,
+)
 
 app_name = "playground"
 urlpatterns = [
@@ -31,6 +37,29 @@ urlpatterns = [
         approval_views.approval_decide,
         name="approval_decide",
     ),
+    path("review/", review_views.review_list, name="review_list"),
+    path("review/<uuid:review_id>/", review_views.review_page, name="review"),
+    path(
+        "review/<uuid:review_id>/reservation/",
+        review_views.review_reservation,
+        name="review_reservation",
+    ),
+    path(
+        "review/<uuid:review_id>/verdict/",
+        review_views.review_verdict,
+        name="review_verdict",
+    ),
+    path(
+        "review/<uuid:review_id>/again/",
+        review_views.review_again,
+        name="review_again",
+    ),
+    path(
+        "review/<uuid:review_id>/comments/",
+        review_views.review_remark,
+        name="review_remark",
+    ),
+    path("runs/<uuid:run_id>/review/", review_views.run_review, name="run_review"),
     path(
         "runs/<uuid:run_id>/feedback/",
         feedback_view.run_feedback,

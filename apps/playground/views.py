@@ -27,6 +27,7 @@ from apps.budgets.rate_limits import Admission
 from apps.core.data_classes import DATA_CLASSES
 from apps.core.errors import InvalidInput, NotFound
 from apps.governance.approvals.pending import runs_waiting
+from apps.governance.reviews.reads import review_of_run
 from apps.governance.selectors import (
     feedback_list,
     holds_of_run,
@@ -208,6 +209,7 @@ def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
         "workers": _workers(request, body),
         "holds": holds_of_run(request.team.id, run.id),
         "may_hold": role_allows(request.membership.role, Permission.MANAGE_HOLDS),
+        "review": review_of_run(request.team.id, run.id),
         "may_export": role_allows(request.membership.role, Permission.EXPORT_RUNS),
     }
     return page(request, "playground/run_detail.html", context)

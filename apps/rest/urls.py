@@ -19,6 +19,8 @@ from apps.rest.resources import (
     policy,
     pools,
     retention,
+    review_settings,
+    reviews,
     run_records,
     runs,
     suspension,
@@ -125,6 +127,36 @@ urlpatterns: list[URLPattern] = [
     path("feedback/", feedback.CompletionFeedback.as_view(), name="feedback"),
     path("ledger/", ledger.Ledger.as_view(), name="ledger"),
     path("ledger/status/", ledger.LedgerStatus.as_view(), name="ledger_status"),
+    path("reviews/", reviews.Reviews.as_view(), name="reviews"),
+    path(
+        "reviews/figures/", reviews.ReviewFiguresView.as_view(), name="review_figures"
+    ),
+    path(
+        "reviews/settings/",
+        review_settings.ReviewSettingsView.as_view(),
+        name="review_settings",
+    ),
+    path("reviews/<uuid:review_id>/", reviews.OneReview.as_view(), name="review"),
+    path(
+        "reviews/<uuid:review_id>/reservation/",
+        reviews.ReviewReserve.as_view(),
+        name="review_reservation",
+    ),
+    path(
+        "reviews/<uuid:review_id>/judge/",
+        reviews.ReviewJudge.as_view(),
+        name="review_judge",
+    ),
+    path(
+        "reviews/<uuid:review_id>/requeue/",
+        reviews.ReviewRequeue.as_view(),
+        name="review_requeue",
+    ),
+    path(
+        "reviews/<uuid:review_id>/comments/",
+        reviews.ReviewComments.as_view(),
+        name="review_comments",
+    ),
     path("retention/", retention.RetentionView.as_view(), name="retention"),
     path("holds/", retention.Holds.as_view(), name="holds"),
     path("holds/<uuid:hold_id>/", retention.OneHold.as_view(), name="hold"),

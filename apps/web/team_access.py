@@ -112,6 +112,7 @@ def page(
         "teams": request.teams,
         "can_run": request.can_run,
         "is_reviewer": request.membership.role == Role.REVIEWER,
+        "may_review": role_allows(request.membership.role, Permission.REVIEW_RUNS),
         "approvals_waiting": _approvals_waiting(request),
     }
     return render(request, template, {**frame, **context}, status=status)

@@ -7,10 +7,12 @@ from typing import Any
 
 from django.utils import timezone
 
+from apps.accounts.models import Role
+from apps.accounts.principal import member_principal
 from apps.accounts.services import invitation_create
 from apps.budgets.services import budget_create
 from apps.core.ids import new_id
-from apps.governance.services import hold_place, policy_replace
+from apps.governance.services import hold_place, policy_replace, review_request
 from apps.pools.models import Pool
 from apps.pools.services import credential_create, pool_create
 from apps.runs.models import Run
@@ -61,6 +63,7 @@ def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
         "version": pool.version,
         "budget_id": budget.id,
         "run_id": make_run(cast),
+        "review_id": make_review(cast),
         "hold_id": hold_place(
             team=team, run_id=None, reason="Matter 7", actor=ACTOR
         ).id,
@@ -85,6 +88,7 @@ def more_things(cast: Cast, things: dict[str, Any]) -> None:
         pool = {"name": f"pool-{number}", "worker_ids": ids, "fallback_id": ids[0]}
         pool_create(team=team, values=pool, actor=ACTOR)
         make_run(cast, state="failed", error_code="worker_failed")
+        make_review(cast)
         hold_place(team=team, run_id=None, reason=f"Matter {number}", actor=ACTOR)
     for period in ("day", "run"):
         values = {"kind": "team", "period": period, "limit_usd": "1.00"}
@@ -110,3 +114,10 @@ def make_run(cast: Cast, **values: Any) -> uuid.UUID:
         **values,
     }
     return Run.objects.create(team=cast.team, **row).id
+
+
+def make_review(cast: Cast) -> uuid.UUID:
+    """Put a run that has ended into the review queue."""
+    run = Run.objects.for_team(cast.team.id).get(id=make_run(cast))
+    asking = member_principal(cast.bob, cast.team, Role.MEMBER, {})
+    return review_request(run=run, principal=asking).id

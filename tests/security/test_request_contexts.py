@@ -49,6 +49,7 @@ SUBJECTS = {
     "policy",
     "pool",
     "retention",
+    "review",
     "run",
     "team",
     "worker",
@@ -220,6 +221,21 @@ def rate(walk: Walk, run_id: str) -> None:
     walk.rest("DELETE", f"runs/{run_id}/feedback/")
 
 
+def review(walk: Walk, cast: Cast, run_id: str) -> None:
+    """Send a run to review and do all that a reviewer can."""
+    walk.page(cast.alice, "/review/settings/", version="0", failures="on")
+    item = walk.rest("POST", "reviews/", {"run_id": run_id})
+    rita = UserFactory.create(email="rita@example.org", name="Rita")
+    MembershipFactory.create(team=cast.team, user=rita, role="reviewer")
+    at = f"/review/{item['id']}"
+    walk.page(rita, f"{at}/reservation/")
+    walk.page(rita, f"{at}/reservation/", release="1")
+    walk.page(rita, f"{at}/reservation/")
+    walk.page(rita, f"{at}/verdict/", verdict="pass")
+    walk.page(rita, f"{at}/again/", reason="A drill")
+    walk.page(rita, f"{at}/comments/", text="Well.")
+
+
 def decide(walk: Walk, cast: Cast) -> None:
     """Hold plans until alice has edited one and refused another."""
     rule = {"name": "Hold", "words": "escrow", "mode": "enforce"}
@@ -259,6 +275,7 @@ def run_and_stop(walk: Walk, cast: Cast) -> None:
     asked = {"model": "conductor-mini", "prompt": "What is 6 times 7?"}
     run = walk.rest("POST", "runs/", asked)
     rate(walk, run["id"])
+    review(walk, cast, run["id"])
     walk.page(cast.alice, f"/runs/{run['id']}/bundle/")
     walk.rest("POST", f"runs/{run['id']}/rerun/")
     walk.page(cast.bob, "/playground/runs/", tier="mini", prompt="Why?")

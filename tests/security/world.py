@@ -26,6 +26,7 @@ from apps.budgets.services import budget_create
 from apps.core.ids import new_id
 from apps.engine.codec import encode
 from apps.engine.events import ApprovalRequested
+from apps.governance.models import ReviewItem, ReviewState
 from apps.governance.services import hold_place, policy_replace
 from apps.pools.models import Pool
 from apps.pools.services import (
@@ -267,4 +268,11 @@ def _run(team: Team) -> dict[str, Any]:
         expires_at=timezone.now() + timedelta(hours=1),
     )
     same = {"run_id": run_id, "left": run_id, "right": run_id}
+    same["review_id"] = ReviewItem.objects.create(
+        run_id=run_id,
+        team=team,
+        reasons=",manual,",
+        state=ReviewState.WAITING,
+        queued_at=stories.START,
+    ).id
     return {**same, "round": 0, "step": 0, "part": "answer"}

@@ -1,6 +1,7 @@
-"""Services of retention, legal holds, policies, approvals and feedback."""
+"""Services of retention, legal holds, policies, approvals, feedback and reviews."""
 
 from apps.governance.retention_job import retention_erase
+from apps.governance.reviews.feeding import reviews_feed
 from apps.governance.services.approvals import plan_approve, plan_refuse
 from apps.governance.services.feedback import feedback_give, feedback_withdraw
 from apps.governance.services.policies import policy_replace
@@ -12,9 +13,20 @@ from apps.governance.services.retention import (
     retention_set,
     team_delete_check,
 )
+from apps.governance.services.review_settings import review_settings_replace
+from apps.governance.services.reviews import (
+    TEXT_LENGTH,
+    review_comment,
+    review_judge,
+    review_release,
+    review_request,
+    review_requeue,
+    review_reserve,
+)
 
 __all__ = [
     "GRACE",
+    "TEXT_LENGTH",
     "feedback_give",
     "feedback_withdraw",
     "hold_place",
@@ -25,5 +37,13 @@ __all__ = [
     "policy_replace",
     "retention_erase",
     "retention_set",
+    "review_comment",
+    "review_judge",
+    "review_release",
+    "review_request",
+    "review_requeue",
+    "review_reserve",
+    "review_settings_replace",
+    "reviews_feed",
     "team_delete_check",
 ]

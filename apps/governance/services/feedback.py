@@ -9,13 +9,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
+from django.utils import timezone
 
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import Conflict, NotFound
 from apps.core.scoping import TeamQuerySet
 from apps.core.validation import clean_choice, clean_fields
-from apps.governance.models import COMMENT_LENGTH, Rating, RunFeedback
+from apps.governance.models import (
+    COMMENT_LENGTH,
+    Rating,
+    ReviewReason,
+    RunFeedback,
+)
+from apps.governance.reviews.feeding import review_enqueue
+from apps.governance.reviews.reads import review_rules
 from apps.runs.models import Run, RunState
 
 
@@ -24,6 +32,8 @@ def feedback_give(
     *, run: Run, rating: Any, actor: Actor, comment: Any = ""
 ) -> RunFeedback:
     """Record a rating of a run's answer; one that the actor gave before is replaced.
+
+    A bad one sends the run to review, if the team's rules say so.
 
     Raises: InvalidFields; Conflict if the run is in progress.
     """
@@ -51,6 +61,8 @@ def feedback_give(
     row.rating, row.actor_name = cleaned["rating"], actor.display[:200]
     row.entry_seq = _record(run, "feedback.recorded", actor, facts, texts)
     row.save()
+    if row.rating == Rating.DOWN and review_rules(run.team_id).thumbs_down:
+        review_enqueue(run, ReviewReason.FEEDBACK, actor, timezone.now())
     return row
 
 

@@ -1,0 +1,1 @@
+"""The review queue: what feeds it, what is in it, who judges it."""

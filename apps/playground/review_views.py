@@ -1,0 +1,279 @@
+"""Pages of the review queue: the queue with its figures, one review, its changes."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
+
+from apps.accounts.models import Permission
+from apps.accounts.rights import ASK_REVIEW, REVIEW_RUNS
+from apps.accounts.selectors import role_allows
+from apps.core.errors import Conflict, InvalidFields, NotAllowed
+from apps.governance.models import ReviewItem, ReviewReason
+from apps.governance.reviews.reads import (
+    FILTERS,
+    access_review,
+    comments_given,
+    next_review,
+    review_figures,
+    review_items,
+    review_obstacle,
+    review_rules,
+    reviews_given,
+)
+from apps.governance.selectors import feedback_list
+from apps.governance.services import (
+    TEXT_LENGTH,
+    review_comment,
+    review_judge,
+    review_release,
+    review_request,
+    review_requeue,
+    review_reserve,
+)
+from apps.playground.entries import entry_rows
+from apps.playground.review_page import (
+    LISTED,
+    Filter,
+    chosen_exchange,
+    exchanges_of,
+    questions_of,
+    queue_rows,
+    scores_of,
+)
+from apps.playground.run_page import compose
+from apps.runs.selectors import access_run, events_in, run_entries
+from apps.web.middleware import wants_json
+from apps.web.team_access import TeamRequest, page, team_view
+
+
+@require_GET
+@team_view
+def review_list(request: TeamRequest) -> HttpResponseBase:
+    """List the queue, with the figures of the team."""
+    request.principal.require(REVIEW_RUNS)
+    figures = review_figures(request.team.id)
+    rules = review_rules(request.team.id)
+    context = {
+        **_queue(request, None),
+        "figures": figures,
+        "next": next_review(request.team.id, request.user.id),
+        "has_rules": rules.is_watching or rules.thumbs_down,
+        "may_set": role_allows(request.membership.role, Permission.MANAGE_POLICY),
+    }
+    return page(request, "playground/review_list.html", context)
+
+
+@require_GET
+@team_view
+def review_page(request: TeamRequest, review_id: uuid.UUID) -> HttpResponseBase:
+    """Show a run for its review: the queue, the run, its calls and the rubric."""
+    request.principal.require(REVIEW_RUNS)
+    return _page(request, access_review(request.team.id, review_id))
+
+
+@require_POST
+@team_view
+def review_reservation(request: TeamRequest, review_id: uuid.UUID) -> HttpResponseBase:
+    """Reserve a review, or with `release` in the body leave it to others."""
+    request.principal.require(REVIEW_RUNS)
+    item = access_review(request.team.id, review_id)
+    if "release" in request.POST:
+        return _changed(
+            request,
+            item,
+            lambda: review_release(item=item, principal=request.principal),
+            "The review is free for others.",
+        )
+    if wants_json(request):  # the page renews it while it is open
+        review_reserve(item=item, principal=request.principal)
+        return HttpResponse(status=204)
+    return _changed(
+        request, item, lambda: review_reserve(item=item, principal=request.principal)
+    )
+
+
+@require_POST
+@team_view
+def review_verdict(request: TeamRequest, review_id: uuid.UUID) -> HttpResponseBase:
+    """Record a verdict, then go on to the next run that waits."""
+    request.principal.require(REVIEW_RUNS)
+    item = access_review(request.team.id, review_id)
+    given = request.POST.dict()
+    try:
+        review = review_judge(
+            item=item,
+            principal=request.principal,
+            verdict=given.get("verdict", ""),
+            scores=scores_of(review_rules(request.team.id), given),
+            reason=given.get("reason", ""),
+        )
+    except InvalidFields as error:
+        return _page(request, item, given, _faults(error), status=400)
+    except (Conflict, NotAllowed) as error:
+        messages.error(request, _sentence(error.message))
+        return _back(request, item)
+    done = f"Recorded: {review.get_verdict_display()}."
+    following = next_review(request.team.id, request.user.id)
+    if following is None:
+        messages.success(request, f"{done} Nothing else waits for you.")
+        return redirect("playground:review_list")
+    messages.success(request, f"{done} This is the next run.")
+    return _back(request, following)
+
+
+@require_POST
+@team_view
+def review_again(request: TeamRequest, review_id: uuid.UUID) -> HttpResponseBase:
+    """Queue a reviewed run again."""
+    request.principal.require(REVIEW_RUNS)
+    item = access_review(request.team.id, review_id)
+    reason = request.POST.get("reason", "")
+    return _changed(
+        request,
+        item,
+        lambda: review_requeue(item=item, principal=request.principal, reason=reason),
+        "The run is in the queue again.",
+    )
+
+
+@require_POST
+@team_view
+def review_remark(request: TeamRequest, review_id: uuid.UUID) -> HttpResponseBase:
+    """Comment on a review."""
+    request.principal.require(REVIEW_RUNS)
+    item = access_review(request.team.id, review_id)
+    text = request.POST.get("text", "")
+    return _changed(
+        request,
+        item,
+        lambda: review_comment(item=item, principal=request.principal, text=text),
+        "Your comment is recorded.",
+    )
+
+
+@require_POST
+@team_view
+def run_review(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
+    """Send a run to review."""
+    request.principal.require(ASK_REVIEW)
+    run = access_run(team_id=request.team.id, run_id=run_id)
+    try:
+        review_request(run=run, principal=request.principal)
+    except Conflict as error:
+        messages.error(request, _sentence(error.message))
+    else:
+        messages.success(request, "The run is in the review queue.")
+    return redirect("playground:run_detail", run.id)
+
+
+def _page(
+    request: TeamRequest,
+    item: ReviewItem,
+    given: dict[str, str] | None = None,
+    faults: dict[str, str] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    now, run = timezone.now(), item.run
+    entries = run_entries(run)
+    body = compose(run.id, events_in(entries), now)
+    exchanges = exchanges_of(run.id, body.story)
+    rules = review_rules(request.team.id)
+    obstacle = review_obstacle(item, request.user.id, now)
+    call = request.GET.get("call", "")
+    context = {
+        **_queue(request, item),
+        "item": item,
+        "run": run,
+        "body": body,
+        "entries": entry_rows(request.team.id, entries),
+        "feedback": feedback_list(request.team.id, run.id),
+        "exchanges": exchanges,
+        "call": chosen_exchange(exchanges, call, body.story),
+        "obstacle": _sentence(obstacle.message) if obstacle else "",
+        "is_mine": not obstacle and item.is_held_by(request.user.id, now),
+        "questions": questions_of(rules, given or {}),
+        "reason": (given or {}).get("reason", ""),
+        "faults": faults or {},
+        "text_length": TEXT_LENGTH,
+        "reviews": reviews_given(item),
+        "comments": comments_given(item),
+    }
+    return page(request, "playground/review.html", context, status=status)
+
+
+def _queue(request: TeamRequest, chosen: ReviewItem | None) -> dict[str, Any]:
+    """Return the part of the queue that the address names."""
+    wanted, now = _filter(request), timezone.now()
+    rows = review_items(
+        request.team.id,
+        state=wanted.state or "waiting",
+        reason=wanted.reason,
+        user_id=request.user.id,
+        now=now,
+    )
+    found = list(rows[: LISTED + 1])
+    return {
+        "section": "review",
+        "rows": queue_rows(found[:LISTED], chosen, now),
+        "has_more": len(found) > LISTED,
+        "filter": wanted,
+        "states": (
+            ("", "Waiting"),
+            ("mine", "Mine"),
+            ("reviewed", "Reviewed"),
+            ("all", "All"),
+        ),
+        "all_reasons": ReviewReason.choices,
+    }
+
+
+def _filter(request: TeamRequest) -> Filter:
+    state = request.GET.get("state", "")
+    reason = request.GET.get("reason", "")
+    return Filter(
+        state if state in FILTERS[1:] else "",
+        reason if reason in ReviewReason.values else "",
+    )
+
+
+def _changed(
+    request: TeamRequest,
+    item: ReviewItem,
+    change: Callable[[], object],
+    done: str = "",
+) -> HttpResponse:
+    """Make a change, say what came of it and show the review."""
+    try:
+        change()
+    except InvalidFields as error:
+        messages.error(request, " ".join(_faults(error).values()))
+    except (Conflict, NotAllowed) as error:
+        messages.error(request, _sentence(error.message))
+    else:
+        if done:
+            messages.success(request, done)
+    return _back(request, item)
+
+
+def _back(request: TeamRequest, item: ReviewItem) -> HttpResponse:
+    query = _filter(request).query
+    address = reverse("playground:review", args=[item.id])
+    return redirect(f"{address}?{query}" if query else address)
+
+
+def _faults(error: InvalidFields) -> dict[str, str]:
+    return {name: _sentence(each[0]) for name, each in error.fields.items()}
+
+
+def _sentence(message: str) -> str:
+    return f"{message[:1].upper()}{message[1:].rstrip('.')}."
