@@ -55,6 +55,8 @@ ALLOWED = {
         Permission.READ_AUDIT,
         Permission.EXPORT_RUNS,
         Permission.MANAGE_HOLDS,
+        Permission.APPROVE_PLANS,
+        Permission.REVIEW_RUNS,
     },
     "viewer": {Permission.READ_RUNS, Permission.READ_TEAM},
     "nobody": set(),
