@@ -56,6 +56,7 @@ ALLOWED = {
         Permission.EXPORT_RUNS,
         Permission.MANAGE_HOLDS,
         Permission.APPROVE_PLANS,
+        Permission.REVIEW_RUNS,
     },
     "viewer": {Permission.READ_RUNS, Permission.READ_TEAM},
     "nobody": set(),

@@ -140,7 +140,8 @@ async def test_a_small_screen_shows_the_answer_first_and_all_of_the_form(visit, 
     await page.locator("[data-row]").first.click()
     await page.locator("#reserve").click()
     await expect(page.locator("#verdict-form")).to_be_visible()
-    assert await page.evaluate("document.documentElement.scrollWidth") == SMALL[0]
+    width = f"() => document.documentElement.scrollWidth === {SMALL[0]}"
+    await page.wait_for_function(width)  # styles may come after the form
     assert await page.evaluate("scrollY") == 0
     await page.locator('[name="verdict"][value="pass"]').click()
     await expect(page.locator('[name="verdict"][value="pass"]')).to_be_checked()

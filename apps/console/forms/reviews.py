@@ -13,7 +13,7 @@ from apps.core.data_classes import DATA_CLASSES
 from apps.core.errors import InvalidFields, InvalidInput
 from apps.governance.reviews.rules import MAX_CRITERIA, ReviewDocument
 
-PASS_FAIL_MARK = ": pass or fail"
+TWO_SCORES_MARK = ": pass or fail"
 """At the end of a line: the criterion has no scale."""
 PLAIN = ("failures", "policy_hits", "thumbs_down", "second_reviewer")
 
@@ -48,7 +48,7 @@ class ReviewSettingsForm(ConsoleForm):
         required=False,
         max_length=1_000,
         help_text=f"One in each line, at most {MAX_CRITERIA}. They are scored from 1 "
-        f"to 5; “{PASS_FAIL_MARK.strip()}” after the name makes it a yes or no.",
+        f"to 5; “{TWO_SCORES_MARK.strip()}” after the name makes it a yes or no.",
         widget=forms.Textarea(
             attrs={"rows": 4, "placeholder": "Correct\nComplete\nSafe: pass or fail"}
         ),
@@ -84,7 +84,7 @@ class ReviewSettingsForm(ConsoleForm):
 def review_settings_initial(rules: ReviewDocument, version: int) -> dict[str, Any]:
     """Return what the form shows of settings."""
     lines = [
-        each.name + (PASS_FAIL_MARK if each.kind == "pass_fail" else "")
+        each.name + (TWO_SCORES_MARK if each.kind == "pass_fail" else "")
         for each in rules.rubric
     ]
     return {

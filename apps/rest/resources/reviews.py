@@ -40,7 +40,7 @@ RUN_ID = "0199c0de-0000-7000-8000-000000000001"
 FIGURES: dict[str, Any] = {
     "waiting": 4,
     "reviews": 31,
-    "verdicts": {"pass": 24, "needs_change": 5, "fail": 2},
+    "verdicts": dict(zip(Verdict.values, (24, 5, 2), strict=True)),
     "median_wait_s": 5_400.0,
     "second_reviews": 8,
     "agreed": 7,
