@@ -199,3 +199,13 @@ def test_example_rules_are_added_switched_off(alice: Client, cast: Cast) -> None
     assert "Example rules are added. They are off" in page(alice)
     assert alice.post("/policy/examples/").status_code == 409
     assert len(rules(cast)) == len(EXAMPLES)
+    assert "Add example rules" not in page(alice)
+
+
+def test_example_rules_are_added_below_rules_that_are_there(
+    alice: Client, cast: Cast
+) -> None:
+    alice.post(NEW, {**FALCON, "version": "0"})
+    alice.post("/policy/examples/")
+    names = [rule["name"] for rule in rules(cast)]
+    assert names == [FALCON["name"], *(each["name"] for each in EXAMPLES)]

@@ -79,6 +79,7 @@ def policy_page(request: TeamRequest) -> HttpResponseBase:
     context = {
         "rows": _rows(request, _rules(newest), [worker.tags for worker in workers]),
         "newest": newest,
+        "has_more_examples": bool(_more_examples(_rules(newest))),
         "version": newest.version if newest else 0,
         "worker_count": len(workers),
     }
@@ -124,22 +125,31 @@ def policy_rule_delete(request: TeamRequest, place: int) -> HttpResponseBase:
 @require_POST
 @team_view
 def policy_examples(request: TeamRequest) -> HttpResponseBase:
-    """Add example rules to an empty policy; all are off."""
+    """Add the example rules that the policy does not have; all are off."""
     require(request, Permission.MANAGE_POLICY)
     newest = policy_newest(request.team.id)
-    if _rules(newest):
-        raise Conflict("the policy has rules already")
+    rules = _rules(newest)
+    more = _more_examples(rules)
+    if not more:
+        raise Conflict("the policy has all example rules already")
+    present = PolicyDocument(rules=tuple(rules)).values().get("rules", [])
     return change_and_tell(
         request,
         lambda: policy_replace(
             team=request.team,
-            values={"rules": EXAMPLES},
+            values={"rules": [*present, *more]},
             actor=request.actor,
             expected_version=newest.version if newest else 0,
         ),
         "Example rules are added. They are off: edit a rule to switch it on.",
         "console:policy",
     )
+
+
+def _more_examples(rules: Sequence[Rule]) -> list[dict[str, Any]]:
+    """Return the examples whose names no rule has."""
+    names = {rule.name.casefold() for rule in rules}
+    return [each for each in EXAMPLES if each["name"].casefold() not in names]
 
 
 @require_GET

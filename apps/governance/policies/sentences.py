@@ -37,7 +37,7 @@ DAY_NAMES = {
     "sun": "Sunday",
 }
 KINDS_IN_WORDS: Mapping[Kind, str] = {
-    "secret": "passwords and keys",
+    "secret": "passwords and keys",  # nosec B105
     "card": "card numbers",
     "iban": "IBANs",
     "tax_number": "tax and social security numbers",
