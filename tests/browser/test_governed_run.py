@@ -1,9 +1,11 @@
-"""One run under governance, in a browser: held, edited, approved, exported, proved."""
+"""One run under governance, in a browser: held, edited, approved, reviewed, proved."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 from channels.db import database_sync_to_async
 from playwright.async_api import Page, expect
@@ -13,6 +15,7 @@ from apps.engine import events as ev
 from tests.audit.bundles.forging import unzipped, zipped
 from tests.audit.bundles.test_bundles import verify_alone
 from tests.browser import runs
+from tests.browser.test_review import opens, press, queue_all
 from tests.governance.test_policies import in_force, tag
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -92,12 +95,36 @@ async def test_a_governed_run_from_prompt_to_proof(visit, site, tmp_path: Path) 
     assert {each.worker for each in started} == {"sim-delta"}
     assert not any(IBAN in each.messages for each in started)
 
-    async with alice.expect_download() as download:
-        await alice.get_by_role("button", name="Export with proof").click()
+    rita, _ = await queue_all(site.cast)
+    reviewer = (await visit(rita)).page
+    await judge(reviewer)
+    await reviewer.goto(f"/runs/{run.id}/")
+    async with reviewer.expect_download() as download:
+        await reviewer.get_by_role("button", name="Export with proof").click()
     content = read(await (await download.value).path())
     assert verify_alone(tmp_path, content)[0] == 0
     assert verify_alone(tmp_path, changed(content))[0] != 0
+    actions = {row["action"] for row in entries_of(content)}
+    assert {"policy.decided", "approval.granted", "review.judged"} <= actions
     assert await exported(site)
+
+
+async def judge(page: Page) -> None:
+    """Review the run with the keyboard alone."""
+    await opens(page)
+    await press(page, "ArrowDown", "Enter")
+    await expect(page.locator("#reserve")).to_be_focused()
+    await press(page, "Enter")
+    await expect(page.locator("[data-question] input").first).to_be_focused()
+    await press(page, "5", "1", "1", "Enter")
+    await expect(page.get_by_text("Nothing else waits for you.")).to_be_visible()
+
+
+def entries_of(content: bytes) -> list[dict[str, Any]]:
+    """Return the entries of an export."""
+    return [
+        orjson.loads(each) for each in unzipped(content)["entries.jsonl"].splitlines()
+    ]
 
 
 def read(path: Path) -> bytes:
