@@ -105,7 +105,7 @@ def _start_first_runs(url: str) -> None:
     deadline = time.monotonic() + RUN_S
     while _call(run, key)["state"] == "running" and time.monotonic() < deadline:
         time.sleep(0.2)
-    rating = {"rating": "down", "comment": "Five miles are 8.05 km, not 8."}
+    rating = {"rating": "down", "comment": "Two digits would do."}
     if _call(run, key)["state"] != "running":
         _call(f"{run}feedback/", key, rating)
 
