@@ -16,8 +16,9 @@ from apps.accounts.models import Permission
 from apps.accounts.rights import APPROVE_PLANS
 from apps.accounts.selectors import role_allows
 from apps.core.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from apps.core.input_parts import values_read
 from apps.engine.plan import Plan, PlannedStep
-from apps.governance.approvals.edited_plans import plan_read, plan_values
+from apps.governance.approvals.edited_plans import EditedPlan, plan_read, plan_values
 from apps.governance.approvals.pending import (
     PendingPlan,
     approvals_settled,
@@ -65,7 +66,7 @@ def approval_page(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     except NotFound:
         messages.info(request, "No plan of this run waits for an approval any more.")
         return redirect("playground:run_detail", run.id)
-    return _approval_page(request, pending, pending.plan)
+    return _approval_page(request, pending)
 
 
 @require_POST
@@ -76,11 +77,7 @@ def approval_preview(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBas
     pending = pending_plan(request.team.id, run_id)
     context: dict[str, Any] = {"drawing": None, "fault": ""}
     try:
-        plan = plan_read(
-            _sent_plan(request),
-            workers=pending.workers,
-            max_steps=pending.max_steps,
-        )
+        plan = _draft(request, pending)
     except InvalidInput as error:
         context["fault"] = error.message.removeprefix("plan: ")
     else:
@@ -102,7 +99,7 @@ def approval_decide(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase
         done = _decide(request, pending)
     except InvalidInput as error:
         messages.error(request, _sentence(error.message))
-        return _approval_page(request, pending, _draft(request, pending), status=400)
+        return _approval_page(request, pending, status=400)
     except (Conflict, NotAllowed, NotFound) as error:
         messages.error(request, _sentence(error.message))
         return redirect("playground:run_approval", run.id)
@@ -137,16 +134,19 @@ def _approved(approval: PlanApproval) -> str:
 
 
 def _approval_page(
-    request: TeamRequest, pending: PendingPlan, plan: Plan, status: int = 200
+    request: TeamRequest, pending: PendingPlan, status: int = 200
 ) -> HttpResponseBase:
+    """Show the plan as it stands; what was sent and not taken stays in the editor."""
+    plan = plan_values(pending.plan)
     is_own = pending.approval.requester_id == request.user.id
     context = {
         "section": "approvals",
         "pending": pending,
-        "drawing": _drawn(plan),
+        "drawing": _drawn(pending.plan),
         "original": _drawn(pending.original) if pending.is_edited else None,
         "editor": {
-            **plan_values(plan),
+            **plan,
+            "draft": _sent_steps(request) or plan["steps"],
             "workers": pending.workers,
             "max_steps": pending.max_steps,
         },
@@ -159,15 +159,19 @@ def _approval_page(
 
 
 def _draft(request: TeamRequest, pending: PendingPlan) -> Plan:
-    """Return the plan that was sent, if it can be drawn; else the present one."""
+    """Return the plan that was sent. Raises: InvalidInput."""
+    return plan_read(
+        _sent_plan(request), workers=pending.workers, max_steps=pending.max_steps
+    )
+
+
+def _sent_steps(request: TeamRequest) -> list[dict[str, Any]] | None:
+    """Return the steps that were sent, whatever their fault; None if none were."""
     try:
-        return plan_read(
-            _sent_plan(request),
-            workers=pending.workers,
-            max_steps=pending.max_steps,
-        )
+        values = values_read(EditedPlan, _sent_plan(request))
     except InvalidInput:
-        return pending.plan
+        return None
+    return [step.model_dump(mode="json") for step in values.steps]
 
 
 def _sent_plan(request: TeamRequest) -> dict[str, Any]:

@@ -4,7 +4,8 @@ const data = document.getElementById("plan-data");
 const form = document.getElementById("decide");
 if (data && form) begin(JSON.parse(data.textContent), form);
 
-/** @param {{steps: object[], workers: string[], max_steps: number}} plan */
+/** `draft`: steps that were sent before and not taken; else those of the plan.
+ * @param {{steps: object[], draft: object[], workers: string[], max_steps: number}} plan */
 function begin(plan, form) {
   const editor = document.getElementById("plan-editor");
   const list = editor.querySelector("ol");
@@ -12,15 +13,13 @@ function begin(plan, form) {
   const approve = form.querySelector("[value=approve]");
   const original = JSON.stringify(plan.steps);
   const given = document.getElementById("plan-steps");
-  let steps = plan.steps.map((step) => ({ ...step }));
+  let steps = plan.draft.map((step) => ({ ...step }));
   let timer = 0;
   let newest = 0;
   open.hidden = false;
 
   open.addEventListener("click", () => {
-    editor.hidden = false;
-    open.hidden = given.hidden = true;
-    render();
+    show();
     list.querySelector("textarea")?.focus();
   });
   editor.addEventListener("click", (event) => {
@@ -52,6 +51,17 @@ function begin(plan, form) {
   form.addEventListener("submit", () => {
     form.elements.plan.value = isEdited() ? sent() : "";
   });
+
+  if (JSON.stringify(steps) !== original) {
+    show();
+    changed();
+  }
+
+  function show() {
+    editor.hidden = false;
+    open.hidden = given.hidden = true;
+    render();
+  }
 
   function isEdited() {
     return !editor.hidden && JSON.stringify(steps) !== original;

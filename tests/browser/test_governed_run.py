@@ -142,3 +142,44 @@ def changed(content: bytes) -> bytes:
 def exported(site) -> bool:
     rows = Entry.objects.for_team(site.cast.team.id)
     return rows.filter(action="run.exported").exists()
+
+
+async def test_a_refusal_without_a_reason_keeps_the_draft_and_the_plan(
+    visit, site
+) -> None:
+    """What was drafted stays a draft: approving takes what the page shows."""
+    await govern(site)
+    bob = (await visit(site.cast.bob)).page
+    await bob.goto("/")
+    await runs.start(bob, PROMPT)
+    place = await held(bob)
+    window = await visit(site.cast.alice)
+    window.guard.expect("400")
+    alice = window.page
+    await alice.goto(place)
+    await alice.get_by_role("button", name="Edit the plan").click()
+    subtask = alice.get_by_role("textbox", name="Subtask of step 1")
+    await subtask.fill("List the prices.")
+    await alice.get_by_role("button", name="Refuse").click()
+    await expect(alice.get_by_text("Reason: say why")).to_be_visible()
+    await expect(subtask).to_have_value("List the prices.")
+    await alice.get_by_role("button", name="Approve the edited plan").click()
+    await alice.wait_for_url("**/runs/*/")
+    await runs.ends(alice)
+    events = await runs.events_of(await runs.only_run(site.cast.team))
+    (accepted,) = [e for e in events if isinstance(e, ev.PlanAccepted)]
+    assert accepted.subtasks[0] == "List the prices."
+
+
+async def test_on_a_small_screen_the_approvals_fit(visit, site) -> None:
+    await govern(site)
+    bob = (await visit(site.cast.bob)).page
+    await bob.goto("/")
+    await runs.start(bob, PROMPT)
+    place = await held(bob)
+    alice = (await visit(site.cast.alice, size=(390, 844))).page
+    for address in ("/approvals/", place):
+        await alice.goto(address)
+        await expect(alice.get_by_role("link", name="Approvals").first).to_be_visible()
+        width = await alice.evaluate("document.documentElement.scrollWidth")
+        assert width == 390, address
