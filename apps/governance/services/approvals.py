@@ -176,7 +176,7 @@ def _replace_plan(
 
 def _clean_reason(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("say why: the reason goes to the person who started the run")
+        raise ValueError("say why; the person who started the run will read it")
     text = value.replace("\r\n", "\n").strip()
     if len(text) > REASON_LENGTH:
         raise ValueError(f"a reason has at most {REASON_LENGTH} characters")
