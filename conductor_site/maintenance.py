@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
 
+from apps.audit.exports.jobs import exports_expire
 from apps.batches.services import files_expire
 from apps.governance.services import retention_erase, reviews_feed
 from apps.pools.services import price_list_refresh
@@ -39,6 +40,7 @@ Jobs = tuple[tuple[str, Callable[[], Iterator[object]]], ...]
 JOBS: Jobs = (
     ("content past its retention period was not erased", retention_erase),
     ("expired files are not deleted", files_expire),
+    ("expired exports are not deleted", exports_expire),
     ("the price list is not refreshed", _refresh_prices),
 )
 """What the log says if one cannot be done, and what does it, step by step."""

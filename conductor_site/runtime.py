@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from apps.audit.browsing.check_thread import FullCheckThread
+from apps.audit.browsing.full_checks import full_check_take, full_checks_order_due
 from apps.audit.checkpoints.thread import CheckpointThread
+from apps.audit.exports.jobs import export_take
+from apps.audit.jobs import JobThread
 from apps.audit.writer_process import open_writer
 from apps.runs.execution.executor import Executor, open_executor
 from apps.runs.models import ProcessKind
@@ -35,10 +37,12 @@ async def open_runtime(
         executor = await open_executor(kind)
         checkpoints, maintenance = CheckpointThread(), MaintenanceThread(executor)
         frequent = MaintenanceThread(executor, FREQUENT_JOBS, every_s=QUEUE_EVERY_S)
-        checks = FullCheckThread()
+        checks = JobThread("full-checks", full_check_take, full_checks_order_due)
+        exports = JobThread("ledger-exports", export_take)
         stack.push_async_callback(asyncio.to_thread, checkpoints.close)
         stack.push_async_callback(asyncio.to_thread, maintenance.close)
         stack.push_async_callback(asyncio.to_thread, frequent.close)
         stack.push_async_callback(asyncio.to_thread, checks.close)
+        stack.push_async_callback(asyncio.to_thread, exports.close)
         stack.push_async_callback(end_runs, executor)
         yield executor

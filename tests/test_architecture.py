@@ -29,11 +29,14 @@ ALSO_OPEN = {
     "apps.accounts.principal",  # made by every interface
     "apps.accounts.rights",  # what operations require
     "apps.audit.browsing.chain_status",  # the ledger for people, like the next ones
-    "apps.audit.browsing.check_thread",  # opened and closed by the process
     "apps.audit.browsing.full_checks",
     "apps.audit.browsing.one_entry",
     "apps.audit.browsing.search",
     "apps.audit.bundles.export",  # the record of a run, for REST and its page
+    "apps.audit.exports.filters",  # exports of entries, like the next ones
+    "apps.audit.exports.jobs",
+    "apps.audit.exports.parts",
+    "apps.audit.jobs",  # background jobs: opened and closed by the process, shown
     "apps.audit.verify",  # verification is a read with a report of its own
     "apps.audit.metrics",  # its lag is measured where it is waited for
     "apps.audit.checkpoints.thread",  # opened and closed by the process
@@ -68,6 +71,7 @@ ALSO_OPEN = {
     "apps.gateway.app",
     "apps.gateway.batches.driver",  # opened and closed by the process
     "apps.web.request_context",  # what entries say of a request
+    "apps.web.downloads",  # files in pieces
     "apps.web.team_access",  # every page goes through it
     "apps.web.formats",
     "apps.web.middleware",

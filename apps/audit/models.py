@@ -10,6 +10,7 @@ from operator import or_
 
 from django.db import models
 
+from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
 
 DIGEST_LENGTH = len("sha256:") + 64
@@ -174,27 +175,36 @@ class TreeNode(models.Model):
         return f"{self.team_id} {self.level} {self.index}"
 
 
-class FullCheck(models.Model):
+class JobState(models.TextChoices):
+    """How far a background job is."""
+
+    WAITING = "waiting", "Waiting"
+    """No process has begun."""
+    RUNNING = "running", "Running"
+    """A process works on it, or has died; see `beat_at`."""
+    DONE = "done", "Done"
+    """There is nothing left to do."""
+
+
+class BackgroundJob(models.Model):
+    """Work on the ledger that any serving process takes; see `jobs.py`."""
+
+    state = models.CharField(max_length=8, choices=JobState.choices)
+    requested_by = models.JSONField(default=dict)
+    """The actor, with the context of the request. Empty: the job was due."""
+    beat_at = models.DateTimeField()
+    """When it was requested, or last made progress."""
+    claim_id = models.UUIDField(null=True)
+    """Of the attempt that may write: an attempt that was given up finds another id."""
+
+    class Meta:
+        abstract = True
+
+
+class FullCheck(BackgroundJob):
     """The verification of a team's whole chain: the one in progress, and the last."""
 
-    class State(models.TextChoices):
-        """How far it is."""
-
-        WAITING = "waiting", "Waiting"
-        """Asked for; no process has begun."""
-        RUNNING = "running", "Running"
-        """A process is at it, or has died; see `beat_at`."""
-        DONE = "done", "Done"
-        """Nothing is to be done; `report` is of the last one."""
-
     team_id = models.UUIDField(primary_key=True)
-    state = models.CharField(max_length=8, choices=State.choices)
-    asked_by = models.JSONField(default=dict)
-    """Who asked for it, by which request. Empty: it was due."""
-    beat_at = models.DateTimeField()
-    """When it was asked for, or made progress."""
-    claim_id = models.UUIDField(null=True)
-    """Of the attempt that may write: one that was given up finds another here."""
     entries = models.BigIntegerField(default=0)
     """Entries that the one in progress has come to."""
     total = models.BigIntegerField(default=0)
@@ -208,3 +218,67 @@ class FullCheck(models.Model):
 
     def __str__(self) -> str:
         return f"{self.team_id} {self.state}"
+
+
+class ExportFormat(models.TextChoices):
+    """The form of the entries in an export."""
+
+    JSONL = "jsonl", "JSON Lines"
+    CSV = "csv", "CSV"
+
+
+class LedgerExport(BackgroundJob):
+    """A file of the entries that a filter lets through: requested, made, then kept."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team_id = models.UUIDField()
+    format = models.CharField(max_length=8, choices=ExportFormat.choices)
+    has_texts = models.BooleanField()
+    """True: with the texts that are kept apart, such as prompts and answers."""
+    filter = models.JSONField(default=dict)
+    """See `exports/filters.py`."""
+    through_seq = models.BigIntegerField()
+    """The end of the chain when the export was requested; later entries stay out."""
+    reached_seq = models.BigIntegerField(default=0)
+    """The search has come so far."""
+    entries = models.BigIntegerField(default=0)
+    """Entries that are in the file."""
+    size = models.BigIntegerField(default=0)
+    """Bytes of the file, like `sha256` only once it is complete."""
+    sha256 = models.CharField(max_length=64, default="")
+    error = models.CharField(max_length=300, default="")
+    """Why there is no file. Empty: there is, or there will be."""
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
+    """It is deleted soon after. NULL: it is not complete."""
+
+    objects = TeamQuerySet["LedgerExport"].as_manager()
+
+    class Meta:
+        ordering = ("-id",)
+        indexes = [models.Index(fields=["team_id", "id"], name="audit_export_by_team")]
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.format}"
+
+
+class LedgerExportPart(models.Model):
+    """A piece of an export's file, encrypted."""
+
+    export = models.ForeignKey(LedgerExport, models.CASCADE, related_name="parts")
+    claim_id = models.UUIDField()
+    """Of the attempt that wrote it."""
+    index = models.PositiveIntegerField()
+    """From 0."""
+    sealed = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["export", "claim_id", "index"], name="audit_export_part"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"part {self.index} of {self.export_id}"

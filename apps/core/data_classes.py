@@ -33,6 +33,11 @@ def highest(classes: Iterable[DataClassName]) -> DataClassName:
     return max(classes, key=DATA_CLASSES.index, default=DATA_CLASSES[0])
 
 
+def classes_from(lowest: DataClassName) -> tuple[DataClassName, ...]:
+    """Return a class and all that are higher."""
+    return DATA_CLASSES[DATA_CLASSES.index(lowest) :]
+
+
 def is_at_least(data_class: DataClassName, other: DataClassName) -> bool:
     """Say whether a class is as high as another one, or higher."""
     return DATA_CLASSES.index(data_class) >= DATA_CLASSES.index(other)

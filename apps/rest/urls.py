@@ -14,6 +14,7 @@ from apps.rest.resources import (
     invitations,
     keys,
     ledger,
+    ledger_exports,
     me,
     members,
     policy,
@@ -126,6 +127,19 @@ urlpatterns: list[URLPattern] = [
     ),
     path("feedback/", feedback.CompletionFeedback.as_view(), name="feedback"),
     path("ledger/", ledger.Ledger.as_view(), name="ledger"),
+    path(
+        "ledger/exports/", ledger_exports.LedgerExports.as_view(), name="ledger_exports"
+    ),
+    path(
+        "ledger/exports/<uuid:export_id>/",
+        ledger_exports.LedgerExportView.as_view(),
+        name="ledger_export",
+    ),
+    path(
+        "ledger/exports/<uuid:export_id>/file/",
+        ledger_exports.LedgerExportFile.as_view(),
+        name="ledger_export_file",
+    ),
     path("ledger/status/", ledger.LedgerStatus.as_view(), name="ledger_status"),
     path("reviews/", reviews.Reviews.as_view(), name="reviews"),
     path(

@@ -8,7 +8,9 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from apps.audit.models import Entry
+from apps.audit.browsing.search import EntryFilter
+from apps.audit.exports.jobs import export_request, export_take
+from apps.audit.models import Entry, ExportFormat
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft, RowWrite
 from apps.audit.verify import VerifyReport, verify_team
@@ -95,3 +97,17 @@ def place(team_id: uuid.UUID) -> tuple[int, str] | None:
 
 def fault_of(report: VerifyReport) -> tuple[int, str] | None:
     return (report.fault.seq, report.fault.kind) if report.fault else None
+
+
+def make_export(team_id: uuid.UUID) -> uuid.UUID:
+    """Have a team's whole ledger exported; return the id of the export."""
+    export = export_request(
+        team_id=team_id,
+        wanted=EntryFilter(),
+        form=ExportFormat.CSV,
+        has_texts=False,
+        actor=ALICE,
+    )
+    for _ in export_take() or ():
+        pass
+    return export.id

@@ -16,6 +16,7 @@ from apps.governance.services import hold_place, policy_replace, review_request
 from apps.pools.models import Pool
 from apps.pools.services import credential_create, pool_create
 from apps.runs.models import Run
+from tests.audit.examples import make_export
 from tests.conftest import Cast, make_pool
 from tests.factories import (
     ACTOR,
@@ -64,6 +65,7 @@ def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
         "budget_id": budget.id,
         "run_id": make_run(cast),
         "review_id": make_review(cast),
+        "export_id": make_export(cast.team.id),
         "hold_id": hold_place(
             team=team, run_id=None, reason="Matter 7", actor=ACTOR
         ).id,

@@ -23,7 +23,7 @@ from django.test import Client
 
 from apps.accounts.models import OFFERED_SCOPES, Team, User
 from apps.accounts.services import invitation_create
-from apps.audit.models import Entry, FullCheck
+from apps.audit.models import Entry, FullCheck, JobState, LedgerExport
 from apps.governance.approvals.pending import pending_plan
 from apps.runs.models import PlanApproval
 from apps.simulator.app import create_app
@@ -44,6 +44,7 @@ SUBJECTS = {
     "feedback",
     "file",
     "invitation",
+    "ledger_export",
     "legal_hold",
     "member",
     "policy",
@@ -317,7 +318,17 @@ def verify_the_ledger(walk: Walk, cast: Cast) -> None:
     """A process does it in the background, in the name of who asked for it."""
     walk.page(cast.alice, "/ledger/check/")
     row = FullCheck.objects.for_team(cast.team.id)
-    assert eventually(lambda: row.filter(state=FullCheck.State.DONE).exists())
+    assert eventually(lambda: row.filter(state=JobState.DONE).exists())
+
+
+def export_the_ledger(walk: Walk, cast: Cast) -> None:
+    """A process makes the file in the background, as for the verification."""
+    walk.page(cast.alice, "/ledger/exports/", format="csv")
+    rows = LedgerExport.objects.for_team(cast.team.id)
+    assert eventually(lambda: rows.exclude(sha256="").exists())
+    export = rows.get()
+    for action in ("file", "delete"):
+        walk.page(cast.alice, f"/ledger/exports/{export.id}/{action}/")
 
 
 def test_every_entry_that_a_request_causes_says_by_which(
@@ -332,6 +343,7 @@ def test_every_entry_that_a_request_causes_says_by_which(
     decide(walk, cast)
     stop_all(walk, cast)
     verify_the_ledger(walk, cast)
+    export_the_ledger(walk, cast)
     MembershipFactory.create(team=cast.other_team, user=cast.alice, role="owner")
     walk.page(cast.mallory, "/team/delete/", confirmation="others")
     teams = [*Team.objects.all(), cast.team, cast.other_team]

@@ -37,6 +37,7 @@ from apps.pools.services import (
     worker_update,
 )
 from apps.runs.models import ApprovalState, PlanApproval, Run, RunState
+from tests.audit.examples import make_export
 from tests.factories import (
     ACTOR,
     BASE_URL,
@@ -154,6 +155,7 @@ def build_world() -> World:
         "budget_id": _budget(team, keys["own"].row).id,
         "place": _rule(team),
         "seq": SEQ,
+        "export_id": make_export(team.id),
         "hold_id": hold_place(team=team, run_id=None, reason=MARK, actor=ACTOR).id,
     }
     return World(team, people, keys, arguments)

@@ -7,11 +7,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.utils import timezone
-
 from apps.audit.append import recorded_time
-from apps.audit.browsing.full_checks import DEAD_AFTER
-from apps.audit.models import ChainHead, Checkpoint, Entry, FullCheck
+from apps.audit.jobs import job_state
+from apps.audit.models import ChainHead, Checkpoint, Entry, FullCheck, JobState
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +23,8 @@ class CheckStatus:
     finished_at: datetime | None
     """Of the last one. None: there was none."""
     took_ms: int
-    asked_by: str
-    """Who asked for the last one. Empty: it was due."""
+    requested_by: str
+    """Who requested the last one. Empty: it was due."""
     entries: int
     bodies: int
     erased: int
@@ -93,7 +91,7 @@ def _check(row: FullCheck | None) -> CheckStatus:
         percent=min(done, 99),
         finished_at=row.finished_at if row else None,
         took_ms=report.get("took_ms", 0),
-        asked_by=report.get("asked_by", ""),
+        requested_by=report.get("requested_by", ""),
         entries=report.get("entries", 0),
         bodies=report.get("bodies", 0),
         erased=report.get("erased", 0),
@@ -105,9 +103,6 @@ def _check(row: FullCheck | None) -> CheckStatus:
 
 
 def _state(row: FullCheck | None) -> str:
-    if row is None or row.state == FullCheck.State.DONE:
+    if row is None or row.state == JobState.DONE:
         return "idle"
-    if row.state == FullCheck.State.WAITING:
-        return "waiting"
-    is_lost = row.beat_at < timezone.now() - DEAD_AFTER
-    return "lost" if is_lost else "running"
+    return job_state(row)

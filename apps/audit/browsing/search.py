@@ -24,6 +24,7 @@ from apps.audit.append import recorded_time
 from apps.audit.models import ROUTINE_ACTIONS, ChainHead, Entry
 from apps.audit.sql_dialects import dialect_of
 from apps.audit.types import Actor
+from apps.core.data_classes import DataClassName, classes_from
 
 SEARCHED = 5_000
 """Entries that one answer looks through at most, where no index leads to matches."""
@@ -50,6 +51,8 @@ class EntryFilter:
     subject_id: UUID | None = None
     """Of the thing it was done to."""
     outcome: str = ""
+    data_class: DataClassName | None = None
+    """Of the prompt: this class or a higher one, where the entry records a class."""
     since: datetime | None = None
     until: datetime | None = None
     """Itself no longer in the period."""
@@ -74,6 +77,8 @@ class FoundEntry:
     subject_id: UUID | None
     """None: the entry is not readable."""
     hash: str
+    canonical: bytes
+    """What was hashed."""
     id: str = ""
     recorded_at: datetime | None = None
     outcome: str = ""
@@ -277,11 +282,16 @@ def _source_of(team_id: UUID, wanted: EntryFilter) -> _Source:
 
 def _chain_source(team: Any, wanted: EntryFilter) -> _Source:
     """Let the database leave out what is not wanted, where bytes say so."""
+    contains = dialect_of(connection).contains
+    conditions, needles = "", []
     if wanted.outcome:
-        needle = b'"outcome":' + orjson.dumps(wanted.outcome)
-        contains = dialect_of(connection).contains
-        return _Source(team, f" AND {contains}", (needle,), is_chain=True)
-    return _Source(team, "", is_chain=True)
+        needles.append(b'"outcome":' + orjson.dumps(wanted.outcome))
+        conditions += f" AND {contains}"
+    if wanted.data_class:
+        classes = classes_from(wanted.data_class)
+        needles += [b'"data_class":' + orjson.dumps(name) for name in classes]
+        conditions += f" AND ({' OR '.join([contains] * len(classes))})"
+    return _Source(team, conditions, tuple(needles), is_chain=True)
 
 
 def _actions_of(team_id: UUID, action: str) -> tuple[str, ...]:
@@ -349,6 +359,8 @@ def _match(row: _Row, wanted: EntryFilter) -> FoundEntry | None:
         return None
     if wanted.actor and not _is_by(entry.actor, wanted.actor):
         return None
+    if wanted.data_class and not _is_of_class(entry, wanted.data_class):
+        return None
     return entry if not wanted.text or _says(entry, wanted.text) else None
 
 
@@ -366,6 +378,10 @@ def _needle(text: str) -> str:
 def _is_by(actor: Actor, wanted: str) -> bool:
     names = f"{actor.display}\n{actor.on_behalf_of}".casefold()
     return actor.id == wanted or wanted.casefold() in names
+
+
+def _is_of_class(entry: FoundEntry, wanted: DataClassName) -> bool:
+    return entry.data.get("data_class") in classes_from(wanted)
 
 
 def _says(entry: FoundEntry, text: str) -> bool:
@@ -395,6 +411,7 @@ def found_entry(
             subject_type=str(target["type"]),
             subject_id=UUID(target["id"]),
             hash=digest,
+            canonical=canonical,
             id=str(document["id"]),
             recorded_at=recorded_time(document["recorded"]),
             outcome=str(document["outcome"]),
@@ -407,4 +424,4 @@ def found_entry(
             },
         )
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-        return FoundEntry(seq, action, subject_type, None, digest)
+        return FoundEntry(seq, action, subject_type, None, digest, canonical)

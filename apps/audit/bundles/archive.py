@@ -9,8 +9,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from hashlib import sha256
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,12 @@ from django.template.loader import render_to_string
 
 from apps.audit.bundles import verifier
 from apps.audit.bundles.contents import BundleContents, BundleEntry
-from apps.audit.checkpoints.notes import note_key_id, signed_note
-from apps.audit.signing import own_public_keys, public_pem, signing_key
+from apps.audit.signed_lists import (
+    digests_of,
+    public_keys_file,
+    signed_list,
+    utc_text,
+)
 
 README = "README.md"
 SCHEMA = "schema.json"
@@ -31,12 +34,12 @@ FILES = Path(__file__).parent / "files"
 
 def bundle_archive(contents: BundleContents, exported: datetime) -> bytes:
     """Return the ZIP file of an export."""
-    time = exported.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    time = utc_text(exported)
     files = {
         README: (FILES / README).read_bytes(),
         SCHEMA: (FILES / SCHEMA).read_bytes(),
         VERIFIER: Path(verifier.__file__).read_bytes(),
-        verifier.PUBLIC_KEYS: _public_keys(),
+        verifier.PUBLIC_KEYS: public_keys_file(),
         verifier.CHECKPOINT: contents.checkpoint.note.encode(),
         verifier.ENTRIES: b"".join(e.canonical + b"\n" for e in contents.entries),
         verifier.PROOFS: _json({"entries": [e.proof for e in contents.entries]}),
@@ -51,25 +54,14 @@ def signed_manifest(
     contents: BundleContents, files: Mapping[str, bytes], time: str
 ) -> bytes:
     """Return the list of an export's files, as a signed note."""
-    name = f"{verifier.EXPORT_NAME}{contents.team_id}"
-    lines = [
-        name,
+    facts = [
         f"run {contents.run_id}",
         f"entries {len(contents.entries)}",
         f"checkpoint {contents.checkpoint.seq}",
         f"time {time}",
-        *(f"file {sha256(files[each]).hexdigest()} {each}" for each in sorted(files)),
     ]
-    text = "".join(f"{line}\n" for line in lines)
-    _, key = signing_key()
-    signature = note_key_id(name, key.public_key()) + key.sign(text.encode())
-    return signed_note(text, name, signature).encode()
-
-
-def _public_keys() -> bytes:
-    """Return the site's keys, each below its id; the first one signs now."""
-    keys = own_public_keys().items()
-    return "".join(f"{key_id}\n{public_pem(key)}" for key_id, key in keys).encode()
+    name = f"{verifier.EXPORT_NAME}{contents.team_id}"
+    return signed_list(name, facts, digests_of(files))
 
 
 def _texts(contents: BundleContents) -> list[dict[str, Any]]:

@@ -7,47 +7,25 @@ of the Merkle tree that its proof needs.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 import orjson
 
-from apps.audit.append import content_context
 from apps.audit.chain import GENESIS, untagged
 from apps.audit.checkpoints.creation import checkpoints_create
 from apps.audit.checkpoints.format import SignedCheckpoint
 from apps.audit.merkle.proofs import inclusion_proof
 from apps.audit.merkle.stored_tree import StoredTree, TreeUnavailable, tree_extend
-from apps.audit.models import Checkpoint, Content, Entry
+from apps.audit.models import Checkpoint, Entry
+from apps.audit.opened_texts import OpenedText, texts_open
 from apps.audit.stored import StoredEntry, stored_entries, stored_links
 from apps.core.errors import Conflict, NotFound
-from apps.core.keyring import unseal
 
 PAGE = 500
 """Entries read at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class BundleText:
-    """A text of an entry; without salt and text, it has been erased."""
-
-    seq: int
-    name: str
-    salt: str | None
-    """In hexadecimal digits."""
-    text: str | None
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """Return it as the export holds it."""
-        return {
-            "seq": self.seq,
-            "name": self.name,
-            "salt": self.salt,
-            "text": self.text,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +38,7 @@ class BundleEntry:
     """Hash of the entry before it in the chain."""
     path: tuple[bytes, ...]
     """Inclusion proof in the tree of the checkpoint."""
-    texts: tuple[BundleText, ...]
+    texts: tuple[OpenedText, ...]
 
     @property
     def document(self) -> dict[str, Any]:
@@ -95,7 +73,9 @@ def bundle_contents(team_id: UUID, run_id: UUID) -> BundleContents:
     rows = list(_rows(team_id, run_id, checkpoint.seq))
     tree = _tree(team_id, checkpoint)
     previous = stored_links(team_id, [row.seq - 1 for row in rows])
-    texts = _texts(team_id, rows)
+    texts = texts_open(
+        team_id, {r.seq: orjson.loads(r.canonical)["bodies"] for r in rows}
+    )
     entries = tuple(
         BundleEntry(
             row.seq,
@@ -159,32 +139,3 @@ def _tree(team_id: UUID, checkpoint: SignedCheckpoint) -> StoredTree:
         "the entries of this team do not have the root that was signed; audit_verify "
         "says where"
     )
-
-
-def _texts(team_id: UUID, rows: Iterable[StoredEntry]) -> dict[int, list[BundleText]]:
-    """Return the texts of entries by seq, erased ones too, in the order of names."""
-    named = {row.seq: orjson.loads(row.canonical)["bodies"] for row in rows}
-    contents = Content.objects.for_team(team_id).filter(seq__in=list(named))
-    stored = {
-        (seq, name): (salt, sealed)
-        for seq, name, salt, sealed in contents.values_list(
-            "seq", "name", "salt", "sealed"
-        )
-    }
-    return {
-        seq: [
-            _text(team_id, seq, name, body["digest"], stored.get((seq, name)))
-            for name, body in bodies.items()
-        ]
-        for seq, bodies in named.items()
-    }
-
-
-def _text(
-    team_id: UUID, seq: int, name: str, digest: str, content: tuple[Any, Any] | None
-) -> BundleText:
-    salt, sealed = content or (None, None)
-    if salt is None or sealed is None:
-        return BundleText(seq, name, None, None)
-    text = unseal(bytes(sealed), context=content_context(team_id, digest))
-    return BundleText(seq, name, bytes(salt).hex(), text.decode())

@@ -9,6 +9,9 @@ from django import forms
 from django.http import QueryDict
 
 from apps.audit.browsing.search import GROUP, EntryFilter
+from apps.audit.models import ExportFormat
+from apps.console.forms.base import ConsoleForm
+from apps.core.data_classes import DATA_CLASSES
 
 OUTCOMES = {
     "success": "Success",
@@ -21,6 +24,21 @@ MAX_SEQ_DIGITS = 18
 """All of these fit every database's integers."""
 
 
+class ExportForm(ConsoleForm):
+    """How entries are exported."""
+
+    format = forms.ChoiceField(
+        choices=ExportFormat.choices,
+        help_text="JSON Lines keeps every entry byte for byte. CSV opens in a "
+        "spreadsheet; no cell of it is run as a formula.",
+    )
+    texts = forms.BooleanField(
+        required=False,
+        label="With prompts, answers and other texts",
+        help_text="They leave the encrypted store. Whoever has the file can read them.",
+    )
+
+
 class LedgerForm(forms.Form):
     """Which entries of the ledger."""
 
@@ -31,6 +49,13 @@ class LedgerForm(forms.Form):
     )
     outcome = forms.ChoiceField(
         choices=[("", "Any outcome"), *OUTCOMES.items()], required=False
+    )
+    data_class = forms.ChoiceField(
+        choices=[
+            ("", "Any or none"),
+            *((name, f"{name.capitalize()} or higher") for name in DATA_CLASSES),
+        ],
+        required=False,
     )
     since = forms.DateField(required=False)
     until = forms.DateField(required=False)
@@ -57,6 +82,7 @@ class LedgerForm(forms.Form):
             actor=data.get("actor", ""),
             subject_id=data.get("subject"),
             outcome=data.get("outcome", ""),
+            data_class=data.get("data_class") or None,
             since=_midnight(data.get("since")),
             until=_midnight(data.get("until"), days=1),
             text=data.get("q", ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -12,6 +13,7 @@ from apps.accounts.rights import CHECK_LEDGER, READ_LEDGER
 from apps.audit.browsing.chain_status import ChainStatus, chain_status
 from apps.audit.browsing.full_checks import full_check_request
 from apps.audit.browsing.search import EntryFilter, entries_find
+from apps.core.data_classes import DATA_CLASSES
 from apps.core.errors import Conflict
 from apps.rest.fields import Output, Time
 from apps.rest.pagination import PageQuery, page_before, seq_before
@@ -53,7 +55,7 @@ STATUS: dict[str, Any] = {
     "last_check": {
         "finished_at": "2026-11-21T04:00:00.000000Z",
         "took_ms": 812,
-        "asked_by": "",
+        "requested_by": "",
         "entries": 4700,
         "bodies": 2210,
         "erased": 0,
@@ -68,8 +70,8 @@ STATUS: dict[str, Any] = {
 # --- what comes in -------------------------------------------------------------------
 
 
-class LedgerQuery(PageQuery):
-    """Which entries, and which page of them."""
+class EntryFilterFields(serializers.Serializer[Any]):
+    """Which entries: those to which all of this applies."""
 
     action = serializers.CharField(
         required=False,
@@ -85,6 +87,11 @@ class LedgerQuery(PageQuery):
         required=False, help_text="Of the thing that the entries are about."
     )
     outcome = serializers.ChoiceField(choices=OUTCOMES, required=False)
+    data_class = serializers.ChoiceField(
+        choices=DATA_CLASSES,
+        required=False,
+        help_text="Of the prompt: this class or a higher one, where an entry has one.",
+    )
     since = serializers.DateTimeField(required=False)
     until = serializers.DateTimeField(required=False)
     query = serializers.CharField(
@@ -97,6 +104,25 @@ class LedgerQuery(PageQuery):
         choices=("rare",),
         required=False,
         help_text="rare: no entries that every run writes.",
+    )
+
+
+class LedgerQuery(EntryFilterFields, PageQuery):
+    """Which entries, and which page of them."""
+
+
+def wanted_of(asked: Mapping[str, Any]) -> EntryFilter:
+    """Return the filter that `EntryFilterFields` describe."""
+    return EntryFilter(
+        action=asked.get("action", ""),
+        actor=asked.get("actor", ""),
+        subject_id=asked.get("subject_id"),
+        outcome=asked.get("outcome", ""),
+        data_class=asked.get("data_class"),
+        since=asked.get("since"),
+        until=asked.get("until"),
+        text=asked.get("query", ""),
+        is_rare="only" in asked,
     )
 
 
@@ -160,7 +186,7 @@ class LastCheckOutput(Output):
 
     finished_at = Time()
     took_ms = serializers.IntegerField()
-    asked_by = serializers.CharField(help_text="Empty: it was due.")
+    requested_by = serializers.CharField(help_text="Empty: it was due.")
     entries = serializers.IntegerField(help_text="That are sound.")
     bodies = serializers.IntegerField()
     erased = serializers.IntegerField()
@@ -203,19 +229,9 @@ class Ledger(RestView):
         be short or empty and have a `next_cursor` all the same.
         """
         asked = self.read_page(LedgerQuery)
-        wanted = EntryFilter(
-            action=asked.get("action", ""),
-            actor=asked.get("actor", ""),
-            subject_id=asked.get("subject_id"),
-            outcome=asked.get("outcome", ""),
-            since=asked.get("since"),
-            until=asked.get("until"),
-            text=asked.get("query", ""),
-            is_rare="only" in asked,
-        )
         found = entries_find(
             self.principal.team_id,
-            wanted,
+            wanted_of(asked),
             limit=asked["limit"],
             before=seq_before(asked["cursor"]),
         )

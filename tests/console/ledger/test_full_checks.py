@@ -7,15 +7,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from apps.audit import verify
-from apps.audit.browsing import check_thread, full_checks
-from apps.audit.browsing.check_thread import FullCheckThread
-from apps.audit.browsing.full_checks import (
-    DEAD_AFTER,
-    full_check_claim,
-    full_check_steps,
-)
+from apps.audit import jobs, verify
+from apps.audit.browsing import full_checks
+from apps.audit.browsing.full_checks import full_check_take, full_checks_order_due
 from apps.audit.checkpoints.creation import checkpoints_create
+from apps.audit.jobs import DEAD_AFTER, JobThread
 from apps.audit.models import FullCheck
 from apps.audit.selectors import entry_list
 from tests.audit.examples import append, chain_of, draft, execute
@@ -28,17 +24,22 @@ PAGE, CHECK, STATUS = "/ledger/", "/ledger/check/", "/ledger/status/"
 @pytest.fixture
 def thread(transactional_db, monkeypatch):
     """The thread of a process; it looks when it is told to."""
-    monkeypatch.setattr(check_thread, "LOOK_S", 3600.0)
-    one = FullCheckThread()
+    monkeypatch.setattr(jobs, "LOOK_S", 3600.0)
+    one = open_thread()
     yield one
     one.close()
 
 
+def open_thread():
+    """Return the thread of a serving process."""
+    return JobThread("full-checks", full_check_take, full_checks_order_due)
+
+
 def claimed_steps():
     """Return the steps of the check that a process has taken."""
-    order = full_check_claim()
-    assert order is not None
-    return full_check_steps(order)
+    steps = full_check_take()
+    assert steps is not None
+    return steps
 
 
 def finished():
@@ -62,7 +63,7 @@ def test_chain_is_verified_on_demand_and_that_is_recorded(rita, changes, thread)
     page = text_of(rita.get(STATUS))
     assert 'data-state="idle"' in page
     assert "Intact</span>" in page
-    assert "asked for by <bdi>Rita</bdi>" in page
+    assert "requested by <bdi>Rita</bdi>" in page
     newest = entry_list(changes.team.id)[-1]
     assert (newest.action, newest.outcome) == ("audit.verified", "success")
     assert newest.actor.display == "Rita"
@@ -109,7 +110,7 @@ def test_fault_is_shown_recorded_and_logged(alice, changes, thread, caplog):
 
 def test_progress_is_shown_page_by_page(alice, cast, monkeypatch):
     monkeypatch.setattr(verify, "PAGE", 10)
-    monkeypatch.setattr(full_checks, "BEAT_S", 0.0)
+    monkeypatch.setattr(jobs, "BEAT_S", 0.0)
     append(cast.team.id, *[draft()] * 40)
     alice.post(CHECK)
     steps = claimed_steps()
@@ -188,10 +189,10 @@ def test_chains_are_verified_once_a_day_without_an_entry(cast, thread):
 
 
 def test_serving_process_does_what_is_asked_for(cast, alice, monkeypatch):
-    monkeypatch.setattr(check_thread, "LOOK_S", 0.01)
+    monkeypatch.setattr(jobs, "LOOK_S", 0.01)
     append(cast.team.id, draft())
     alice.post(CHECK)
-    one = FullCheckThread()
+    one = open_thread()
     assert eventually(lambda: row_of(cast.team).state == "done")
     one.close()
 

@@ -1,0 +1,1 @@
+"""Exports of the entries that a filter lets through: requested, made, downloaded."""
