@@ -87,7 +87,7 @@ def more_things(cast: Cast, things: dict[str, Any]) -> None:
         PriceFactory.create(worker=worker)
         ConductorFactory.create(team=team, credential=credential)
         ids = [str(worker.id), str(things["worker_id"])]
-        pool = {"name": f"pool-{number}", "worker_ids": ids, "fallback_id": ids[0]}
+        pool = {"name": f"more-{number}", "worker_ids": ids, "fallback_id": ids[0]}
         pool_create(team=team, values=pool, actor=ACTOR)
         make_run(cast, state="failed", error_code="worker_failed")
         make_review(cast)
