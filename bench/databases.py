@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
+from bench.servers import ROOT
 from tests.services import postgres, redis
 
 EMBEDDED, PRODUCTION = "SQLite", "PostgreSQL"
@@ -25,3 +31,15 @@ def database(
         env = {"DATABASE_URL": stack.enter_context(postgres(DURABLE)).url}
         env["REDIS_URL"] = stack.enter_context(redis()).url if with_redis else ""
         yield env
+
+
+def child_figures(env: Mapping[str, str], module: str, *arguments: str) -> Any:
+    """Run a module in a process of its own; return the JSON of its last line."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **env},
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    return json.loads(done.stdout.splitlines()[-1])

@@ -12,8 +12,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -21,9 +19,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from bench.databases import EMBEDDED, PRODUCTION, database
+from bench.databases import EMBEDDED, PRODUCTION, child_figures, database
 from bench.figures import keep, say
-from bench.servers import ROOT, folder
+from bench.servers import folder
 
 ENTRIES = 1_000_000
 TIMES = 30
@@ -86,7 +84,9 @@ def main() -> None:
         with folder() as path, database(name, path) as env:
             say(f"ledger pages on {name}: seeding {args.entries:,} entries")
             env |= {"CONDUCTOR_VAR_DIR": str(path), "LOG_LEVEL": "ERROR"}
-            figures[name] = _child(env, args.entries)
+            figures[name] = child_figures(
+                env, "bench.ledger_pages", "--seeded", "--entries", str(args.entries)
+            )
     if not args.only and args.entries == ENTRIES:
         found = {"entries": ENTRIES, "rounds": TIMES, "databases": figures}
         keep("ledger_pages", found)
@@ -98,20 +98,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", choices=[EMBEDDED, PRODUCTION])
     parser.add_argument("--seeded", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
-
-
-def _child(env: dict[str, str], entries: int) -> Any:
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "bench.ledger_pages"),
-            *("--seeded", "--entries", str(entries)),
-        ],
-        cwd=ROOT,
-        env={**os.environ, **env},
-        check=True,
-        stdout=subprocess.PIPE,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 # --- in the child --------------------------------------------------------------------

@@ -14,15 +14,14 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from datetime import UTC, datetime
 from typing import Any
 
-from bench.databases import EMBEDDED, PRODUCTION, database
+from bench.databases import EMBEDDED, PRODUCTION, child_figures, database
 from bench.figures import keep, say
-from bench.servers import ROOT, folder
+from bench.servers import folder
 
 RUNS = {EMBEDDED: 100_000, PRODUCTION: 1_000_000}
 MEMBERS, KEYS = 1_000, 500
@@ -74,7 +73,12 @@ def main() -> None:
         with folder() as path, database(name, path) as env:
             say(f"lists on {name}: seeding {runs:,} runs")
             env |= {"CONDUCTOR_VAR_DIR": str(path), "LOG_LEVEL": "ERROR"}
-            figures[name] = {"runs": runs, "addresses": _child(env, runs)}
+            figures[name] = {
+                "runs": runs,
+                "addresses": child_figures(
+                    env, "bench.lists", "--seeded", "--runs", str(runs)
+                ),
+            }
     if not (args.only or args.runs):
         keep("lists", {"databases": figures, "rounds": TIMES})
 
@@ -85,17 +89,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", choices=list(RUNS))
     parser.add_argument("--seeded", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
-
-
-def _child(env: dict[str, str], runs: int) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.lists", "--seeded", "--runs", str(runs)],
-        cwd=ROOT,
-        env={**os.environ, **env},
-        check=True,
-        stdout=subprocess.PIPE,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 # --- in the child --------------------------------------------------------------------

@@ -38,6 +38,7 @@ def main() -> None:
         _ledger(),
         _lists(),
         _ledger_pages(),
+        _ledger_exports(),
         _policy(),
         load(),
         background(),
@@ -232,6 +233,24 @@ def _ledger_pages() -> str:
         "Views are called in process; times include templates and queries. "
     )
     return section("Ledger pages", about, rows, targets, found)
+
+
+def _ledger_exports() -> str:
+    found = kept("ledger_exports")
+    if found is None:
+        return ""
+    rows = [["", "", "entries", "entries per s", "file", "memory added"]]
+    for seen in found["exports"]:
+        sizes = f"{seen['file_mib']:.0f} MiB", f"{seen['memory_added_mib']:.0f} MiB"
+        speed = f"{seen['entries']:,}", f"{seen['entries_per_s']:,.0f}"
+        rows.append([f"{seen['runs']:,} runs", seen["form"], *speed, *sizes])
+    most = max(seen["memory_added_mib"] for seen in found["exports"])
+    targets = [target("memory added at most, MiB", most, 64, at_most=True)]
+    about = (
+        "Whole ledgers with all texts, SQLite, each export in a process of its own: "
+        "the most memory it took, less what it had at the beginning. "
+    )
+    return section("Ledger exports", about, rows, targets, found)
 
 
 def _policy() -> str:
