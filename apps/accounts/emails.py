@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 
 from apps.accounts.digests import INVITATION_MAIL, digests_of
 from apps.accounts.models import Invitation, Role
-from apps.core.plain_text import plain
+from apps.core.plain_text import plain_line
 
 
 def invitation_mail_send(invitation: Invitation, *, token: str) -> None:
@@ -21,15 +21,15 @@ def invitation_mail_send(invitation: Invitation, *, token: str) -> None:
     inviter = invitation.invited_by
     proof = digests_of(token, purpose=INVITATION_MAIL)[0]
     context = {
-        "team": _one_line(invitation.team.name),
+        "team": plain_line(invitation.team.name),
         "role": Role(invitation.role).label,
-        "inviter": _one_line(inviter.get_full_name()) if inviter else "",
+        "inviter": plain_line(inviter.get_full_name()) if inviter else "",
         "email": invitation.email,
         "link": f"{settings.CONDUCTOR_URL}/invitations/{token}/?proof={proof}",
         "expires_at": invitation.expires_at,
     }
     mail = EmailMessage(
-        subject=_one_line(_render("subject", context)),
+        subject=plain_line(_render("subject", context)),
         body=_render("body", context),
         to=[invitation.email],
     )
@@ -43,7 +43,3 @@ def invitation_mail_send(invitation: Invitation, *, token: str) -> None:
 def _render(part: str, context: dict[str, object]) -> str:
     """Render a part of the invitation's mail."""
     return render_to_string(f"accounts/mail/invitation_{part}.txt", context)
-
-
-def _one_line(text: str) -> str:
-    return plain(" ".join(text.split()))

@@ -37,6 +37,11 @@ def plain(text: str) -> str:
     return "".join(c for c in text if not _is_disruptive(c))
 
 
+def plain_line(text: str) -> str:
+    """Return the text as one line of words, without disruptive characters."""
+    return plain(" ".join(text.split()))
+
+
 def _is_disruptive(character: str) -> bool:
     if character.isascii():
         return not character.isprintable()

@@ -55,6 +55,21 @@ def clean_text(value: Any, what: str, longest: int) -> str:
     return text
 
 
+def clean_lines(value: Any, what: str, longest: int) -> str:
+    """Return a text of any number of lines without space around it, maybe empty.
+
+    Errors call it a `what`.
+    """
+    if not isinstance(value, str):
+        raise ValueError(f"a {what} is text")
+    text = value.replace("\r\n", "\n").strip()
+    if len(text) > longest:
+        raise ValueError(f"a {what} has at most {longest:,} characters")
+    if not all(c.isprintable() or c in "\n\t" for c in text):
+        raise ValueError(f"a {what} holds no control characters")
+    return text
+
+
 def clean_switch(value: Any) -> bool:
     """Return yes or no."""
     if not isinstance(value, bool):

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from apps.accounts.models import Permission, User
 from apps.accounts.selectors import roles_with
-from apps.core.plain_text import plain
+from apps.core.plain_text import plain_line
 from apps.runs.models import ApprovalState, PlanApproval
 
 logger = logging.getLogger(__name__)
@@ -55,8 +55,8 @@ def _approvers(approval: PlanApproval) -> list[User]:
 
 def _mail(approval: PlanApproval, person: User) -> EmailMessage:
     context = {
-        "team": _one_line(approval.team.name),
-        "requester": _one_line(approval.run.actor_name),
+        "team": plain_line(approval.team.name),
+        "requester": plain_line(approval.run.actor_name),
         "link": f"{settings.CONDUCTOR_URL}/runs/{approval.run_id}/approval/",
         "expires_at": approval.expires_at,
     }
@@ -65,7 +65,3 @@ def _mail(approval: PlanApproval, person: User) -> EmailMessage:
         body=render_to_string("governance/mail/approval_body.txt", context),
         to=[person.email],
     )
-
-
-def _one_line(text: str) -> str:
-    return plain(" ".join(text.split()))

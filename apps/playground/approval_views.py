@@ -153,7 +153,7 @@ def _approval_page(
         "reason": request.POST.get("reason", ""),
         "is_own": is_own,
         "may_decide": _may_approve(request) and not is_own,
-        "has_voted": request.actor.display in pending.votes,
+        "has_voted": request.principal.user_id in pending.voter_ids,
     }
     return page(request, "playground/approval.html", context, status=status)
 

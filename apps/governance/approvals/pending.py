@@ -38,6 +38,8 @@ class PendingPlan:
     max_steps: int
     votes: tuple[str, ...]
     """Names of those who have approved the plan as it stands now."""
+    voter_ids: frozenset[uuid.UUID]
+    """Their ids."""
 
     @property
     def is_edited(self) -> bool:
@@ -101,6 +103,7 @@ def pending_plan(team_id: uuid.UUID, run_id: uuid.UUID) -> PendingPlan:
         _allowed_workers(approval.run, view, original),
         _max_steps(recorded[0].event, view),
         tuple(votes.order_by("id").values_list("name", flat=True)),
+        frozenset(votes.values_list("user_id", flat=True)),
     )
 
 

@@ -2,8 +2,7 @@
 
 An approval is bound to the digest of the plan that its approver saw. Whoever changes a
 plan approves it with that; approvals that others gave to the plan before do not count
-for the new one. The run takes note of a decision once, in the commit that accepts the
-plan.
+for the new one. The run acts on a decision once, in the commit that accepts the plan.
 """
 
 from __future__ import annotations
@@ -17,10 +16,8 @@ from django.utils import timezone
 
 from apps.accounts.principal import Principal
 from apps.accounts.rights import APPROVE_PLANS
-from apps.audit.services import entries_append
-from apps.audit.types import Batch, EntryDraft
 from apps.core.errors import Conflict, NotAllowed
-from apps.core.validation import clean_fields
+from apps.core.validation import clean_fields, clean_lines
 from apps.engine.plan import Plan
 from apps.engine.ports import ApprovalOutcome
 from apps.governance.approvals.edited_plans import (
@@ -30,6 +27,7 @@ from apps.governance.approvals.edited_plans import (
 )
 from apps.governance.approvals.pending import PendingPlan
 from apps.governance.models import REASON_LENGTH
+from apps.governance.run_entries import run_entry_append
 from apps.runs.models import ApprovalState, PlanApproval, PlanVote
 
 CHANGED = "the plan has been changed meanwhile; look at it again"
@@ -175,14 +173,10 @@ def _replace_plan(
 
 
 def _clean_reason(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
+    reason = clean_lines(value, "reason", REASON_LENGTH)
+    if not reason:
         raise ValueError("say why; the person who started the run will read it")
-    text = value.replace("\r\n", "\n").strip()
-    if len(text) > REASON_LENGTH:
-        raise ValueError(f"a reason has at most {REASON_LENGTH} characters")
-    if not all(c.isprintable() or c in "\n\t" for c in text):
-        raise ValueError("a reason holds no control characters")
-    return text
+    return reason
 
 
 def _record(
@@ -192,5 +186,5 @@ def _record(
     facts: Mapping[str, Any],
     texts: Mapping[str, str],
 ) -> None:
-    draft = EntryDraft(action, "run", approval.run_id, principal.actor, facts, texts)
-    entries_append(batch=Batch(approval.team_id, (draft,)))
+    place = approval.team_id, approval.run_id
+    run_entry_append(*place, action, principal.actor, facts, texts)

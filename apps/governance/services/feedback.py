@@ -5,17 +5,15 @@ A comment is a body of its ledger entry, so it is erased with the run's content.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
-from apps.audit.services import entries_append
-from apps.audit.types import Actor, Batch, EntryDraft
+from apps.audit.types import Actor
 from apps.core.errors import Conflict, NotFound
 from apps.core.scoping import TeamQuerySet
-from apps.core.validation import clean_choice, clean_fields
+from apps.core.validation import clean_choice, clean_fields, clean_lines
 from apps.governance.models import (
     COMMENT_LENGTH,
     Rating,
@@ -24,6 +22,7 @@ from apps.governance.models import (
 )
 from apps.governance.reviews.feeding import review_enqueue
 from apps.governance.reviews.reads import review_rules
+from apps.governance.run_entries import run_entry_append
 from apps.runs.models import Run, RunState
 
 
@@ -41,7 +40,7 @@ def feedback_give(
         {"rating": rating, "comment": comment},
         {
             "rating": lambda value: clean_choice(value, Rating.values, "rating"),
-            "comment": _clean_comment,
+            "comment": lambda value: clean_lines(value, "comment", COMMENT_LENGTH),
         },
     )
     if run.state == RunState.RUNNING:
@@ -59,7 +58,9 @@ def feedback_give(
     }
     texts = {"comment": cleaned["comment"]} if cleaned["comment"] else {}
     row.rating, row.actor_name = cleaned["rating"], actor.display[:200]
-    row.entry_seq = _record(run, "feedback.recorded", actor, facts, texts)
+    row.entry_seq = run_entry_append(
+        run.team_id, run.id, "feedback.recorded", actor, facts, texts
+    )
     row.save()
     if row.rating == Rating.DOWN and review_rules(run.team_id).thumbs_down:
         review_enqueue(run, ReviewReason.FEEDBACK, actor, timezone.now())
@@ -73,34 +74,11 @@ def feedback_withdraw(*, run: Run, actor: Actor) -> None:
     if row is None:
         raise NotFound("you have not rated this run")
     row.delete()
-    _record(run, "feedback.removed", actor, {"previous_rating": row.rating}, {})
+    facts = {"previous_rating": row.rating}
+    run_entry_append(run.team_id, run.id, "feedback.removed", actor, facts)
 
 
 def _rows(run: Run, actor: Actor) -> TeamQuerySet[RunFeedback]:
     """Return the actor's rating of a run, locked when it is read."""
     rows = RunFeedback.objects.for_team(run.team_id).select_for_update()
     return rows.filter(run_id=run.id, actor_type=actor.type, actor_id=actor.id)
-
-
-def _clean_comment(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("a comment is text")
-    text = value.replace("\r\n", "\n").strip()
-    if len(text) > COMMENT_LENGTH:
-        raise ValueError(f"a comment has at most {COMMENT_LENGTH:,} characters")
-    if not all(c.isprintable() or c in "\n\t" for c in text):
-        raise ValueError("a comment holds no control characters")
-    return text
-
-
-def _record(
-    run: Run,
-    action: str,
-    actor: Actor,
-    facts: Mapping[str, Any],
-    texts: Mapping[str, str],
-) -> int:
-    """Append the entry; return its place in the chain."""
-    draft = EntryDraft(action, "run", run.id, actor, facts, texts)
-    (seq,) = entries_append(batch=Batch(run.team_id, (draft,)))
-    return seq

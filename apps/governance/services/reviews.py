@@ -7,7 +7,6 @@ what they judged first.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,10 +17,8 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.principal import Principal
 from apps.accounts.rights import ASK_REVIEW, REVIEW_RUNS
-from apps.audit.services import entries_append
-from apps.audit.types import Batch, EntryDraft
 from apps.core.errors import Conflict, NotFound
-from apps.core.validation import clean_choice, clean_fields
+from apps.core.validation import clean_choice, clean_fields, clean_lines
 from apps.governance.reviews.feeding import review_enqueue
 from apps.governance.reviews.models import (
     Review,
@@ -33,6 +30,7 @@ from apps.governance.reviews.models import (
 )
 from apps.governance.reviews.reads import review_obstacle, review_rules
 from apps.governance.reviews.rules import Criterion, Score
+from apps.governance.run_entries import run_entry_append
 from apps.runs.models import Run
 
 RESERVED = timedelta(minutes=15)
@@ -232,7 +230,7 @@ def _cleaned(
         {
             "verdict": lambda value: clean_choice(value, Verdict.values, "verdict"),
             "scores": lambda value: _clean_scores(value, rubric),
-            "reason": _clean_needed if needs_reason else _clean_text,
+            "reason": _clean_needed if needs_reason else _clean_reason,
         },
     )
 
@@ -256,27 +254,20 @@ def _clean_scores(value: Any, rubric: Sequence[Criterion]) -> dict[str, Score]:
 
 
 def _clean_comment(value: Any) -> str:
-    text = _clean_text(value)
+    text = clean_lines(value, "comment", TEXT_LENGTH)
     if not text:
         raise ValueError("write a comment")
     return text
 
 
+def _clean_reason(value: Any) -> str:
+    return clean_lines(value, "reason", TEXT_LENGTH)
+
+
 def _clean_needed(value: Any) -> str:
-    text = _clean_text(value)
+    text = _clean_reason(value)
     if not text:
         raise ValueError("say why")
-    return text
-
-
-def _clean_text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("it is text")
-    text = value.replace("\r\n", "\n").strip()
-    if len(text) > TEXT_LENGTH:
-        raise ValueError(f"it has at most {TEXT_LENGTH:,} characters")
-    if not all(c.isprintable() or c in "\n\t" for c in text):
-        raise ValueError("it holds no control characters")
     return text
 
 
@@ -288,8 +279,6 @@ def _record(
     texts: Mapping[str, str] | None = None,
 ) -> int:
     """Append the entry to the record of the run; return its place in the chain."""
-    run_id: uuid.UUID = row.run_id
     told = {"review_id": str(row.id), **facts}
-    draft = EntryDraft(action, "run", run_id, principal.actor, told, texts or {})
-    (seq,) = entries_append(batch=Batch(row.team_id, (draft,)))
-    return seq
+    place = row.team_id, row.run_id
+    return run_entry_append(*place, action, principal.actor, told, texts)

@@ -113,7 +113,7 @@ class RunExecution:
         self._has_end_on_record = False
         self.is_waiting = False
         """People have to approve its plan; it uses nothing of this process."""
-        self.on_waiting: Callable[[bool], None] = _ignore
+        self.on_waiting: Callable[[bool], None] | None = None
         """Called when `is_waiting` changes."""
         self.drafts: dict[CallKey, list[str]] = {}
         """Text of the calls in flight, for those who come late."""
@@ -346,7 +346,8 @@ class RunExecution:
     def _wait(self, is_waiting: bool) -> None:
         if self.is_waiting != is_waiting:
             self.is_waiting = is_waiting
-            self.on_waiting(is_waiting)
+            if self.on_waiting is not None:
+                self.on_waiting(is_waiting)
 
     def _learn(self, event: ev.Event) -> None:
         name = self._prefill_watch.hear(event)
@@ -357,10 +358,6 @@ class RunExecution:
     def _tell(self, signal: Signal) -> None:
         for listener in tuple(self._listeners):
             listener(signal)
-
-
-def _ignore(is_waiting: bool) -> None:
-    """Do nothing: the run has not begun."""
 
 
 def opening_event(order: RunOrder, resolved: ResolvedModel) -> ev.RunCreated:
