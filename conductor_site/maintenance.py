@@ -14,10 +14,12 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connectio
 
 from apps.audit.exports.jobs import exports_expire
 from apps.batches.services import files_expire
+from apps.budgets.crossings import budget_crossings_record
 from apps.governance.services import retention_erase, reviews_feed
 from apps.pools.services import price_list_refresh
 from apps.runs.execution.executor import Executor
 from apps.runs.selectors import is_leader
+from apps.webhooks.sending import deliveries_forget
 
 logger = logging.getLogger(__name__)
 BEGIN_S = 60.0
@@ -41,10 +43,14 @@ JOBS: Jobs = (
     ("content past its retention period was not erased", retention_erase),
     ("expired files are not deleted", files_expire),
     ("expired exports are not deleted", exports_expire),
+    ("old deliveries of webhooks are not deleted", deliveries_forget),
     ("the price list is not refreshed", _refresh_prices),
 )
 """What the log says if one cannot be done, and what does it, step by step."""
-FREQUENT_JOBS: Jobs = (("runs were not queued for review", reviews_feed),)
+FREQUENT_JOBS: Jobs = (
+    ("runs were not queued for review", reviews_feed),
+    ("crossed budgets were not recorded", budget_crossings_record),
+)
 """Those that people wait for."""
 
 

@@ -108,6 +108,7 @@ INSTALLED_APPS = [
     "apps.core",
     "apps.audit",
     "apps.accounts",
+    "apps.webhooks",
     "apps.pools",
     "apps.budgets",
     "apps.runs",
@@ -362,6 +363,14 @@ decision: a team cannot reach into the site's own network."""
 MODEL_PORTS = read_list("MODEL_PORTS")
 """Ports that models may have inside of those networks; none listed: any but those that
 databases and other services are known to have."""
+WEBHOOK_NETWORKS = (
+    read_list("WEBHOOK_NETWORKS")
+    if IS_PRODUCTION or is_given("WEBHOOK_NETWORKS")
+    else ["127.0.0.0/8", "::1/128"]
+)
+"""Networks (CIDR) beside the public internet that webhooks may be sent to."""
+WEBHOOK_PORTS = read_list("WEBHOOK_PORTS")
+"""Ports that receivers may have inside of those networks; as MODEL_PORTS."""
 CONDUCTOR_MAX_QUEUE = read_int("CONDUCTOR_MAX_QUEUE", 0)
 """Requests that may wait at a conductor's vLLM; beyond, runs do without a plan of its.
 0: any number."""

@@ -159,6 +159,7 @@ class Permission(models.TextChoices):
     APPROVE_PLANS = "approve_plans", "Approve plans that the policy holds back"
     REVIEW_RUNS = "review_runs", "Review runs"
     STOP_RUNS = "stop_runs", "Stop all runs of the team"
+    MANAGE_WEBHOOKS = "manage_webhooks", "Send events and the ledger elsewhere"
     MANAGE_TEAM = (
         "manage_team",
         "Rename and delete the team, set its retention period",

@@ -49,6 +49,8 @@ MANAGE_REVIEWS = Right(Permission.MANAGE_POLICY)
 READ_REVIEW_SETTINGS = Right(Permission.READ_TEAM, (Scope.AUDIT_READ,))
 STOP_RUNS = Right(Permission.STOP_RUNS)
 MANAGE_TEAM = Right(Permission.MANAGE_TEAM)
+MANAGE_WEBHOOKS = Right(Permission.MANAGE_WEBHOOKS)
+"""People alone: a key that leaks must not send the ledger elsewhere."""
 READ_POLICY = Right(Permission.READ_TEAM, (Scope.AUDIT_READ,))
 MANAGE_POLICY = Right(Permission.MANAGE_POLICY)
 READ_RETENTION = Right(Permission.READ_TEAM, (Scope.AUDIT_READ,))

@@ -47,6 +47,7 @@ _MANAGING = {
     Permission.APPROVE_PLANS,
     Permission.REVIEW_RUNS,
     Permission.STOP_RUNS,
+    Permission.MANAGE_WEBHOOKS,
 }
 _PERMISSIONS: Mapping[str, Set[Permission]] = {
     Role.OWNER: set(Permission),

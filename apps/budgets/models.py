@@ -112,10 +112,13 @@ class Spend(models.Model):
     """Of runs that have ended: the sum of their recorded costs."""
     reserved_micros = models.PositiveBigIntegerField(default=0)
     """Of runs in progress: the sum of their reservations."""
+    crossed_percent = models.PositiveSmallIntegerField(default=0, db_default=0)
+    """The highest of `crossings.MARKS` that is on record."""
 
     objects = TeamQuerySet["Spend"].as_manager()
 
     class Meta:
+        indexes = [models.Index(fields=["starts_on"], name="spend_by_day")]
         constraints = [
             models.UniqueConstraint(
                 fields=["budget", "starts_on"], name="spend_is_unique_in_budget"

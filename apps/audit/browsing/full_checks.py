@@ -1,8 +1,8 @@
 """Verifies whole chains in the background: once a day, and on request.
 
 One row for each team (`FullCheck`) is both the job and its result. The result of a
-request is recorded in the chain; a check that was merely due leaves no entry, so that
-a chain at rest does not grow.
+request is recorded in the chain; a check that was merely due leaves an entry only if it
+finds faults, so that a chain at rest does not grow.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from apps.audit import chain
 from apps.audit.jobs import BROKE_OFF, Heartbeat, actor_facts, job_claim
 from apps.audit.models import ChainHead, FullCheck, JobState
 from apps.audit.services import VERIFIED, entries_append
-from apps.audit.types import Actor, Batch, EntryDraft
+from apps.audit.types import SERVICE, Actor, Batch, EntryDraft
 from apps.audit.verify import VerifyReport, verify_steps
 
 logger = logging.getLogger(__name__)
@@ -126,7 +126,7 @@ def _finish(order: FullCheck, report: dict[str, Any]) -> None:
             finished_at=now,
             report={**report, "requested_by": order.requested_by.get("display", "")},
         )
-        if stored and order.requested_by:
+        if stored and (order.requested_by or report.get("fault_count")):
             _record(order, report)
     if stored and report.get("faults"):
         first = report["faults"][0]
@@ -144,7 +144,7 @@ def _record(order: FullCheck, report: dict[str, Any]) -> None:
         VERIFIED,
         "team",
         order.team_id,
-        Actor(**order.requested_by),
+        Actor(**order.requested_by) if order.requested_by else SERVICE,
         report,
         outcome="success" if is_good else "failure",
     )

@@ -1,0 +1,135 @@
+"""The events that webhooks deliver, and what of an entry each one tells. Pure.
+
+An event is an entry of the ledger in the form of CloudEvents. It holds facts, never a
+text that is kept apart: no prompt, answer or reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Facts = Mapping[str, Any]
+PREFIX = "conductor."
+"""Of types in messages."""
+
+
+def _always(facts: Facts) -> bool:
+    return True
+
+
+def _is_policy_hit(facts: Facts) -> bool:
+    return facts.get("outcome") != "allowed"
+
+
+def _has_faults(facts: Facts) -> bool:
+    return facts.get("fault_count") != 0
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """A kind of event that a webhook can be subscribed to."""
+
+    name: str
+    label: str
+    actions: tuple[str, ...]
+    """Of the entries that are such events."""
+    fields: tuple[str, ...]
+    """Facts of the entry that the event tells."""
+    is_match: Callable[[Facts], bool] = _always
+    """Says whether an entry of these actions is one, by its facts."""
+
+
+ENDS = (
+    "code",
+    "reason",
+    "finish_reason",
+    "usage",
+    "cost_micros",
+    "has_unknown_cost",
+    "latency_ms",
+)
+TEST = EventType("webhook.test", "Test", ("webhook.tested",), ())
+"""Goes to the webhook that is tested, whatever it is subscribed to."""
+EVENT_TYPES = {
+    each.name: each
+    for each in (
+        EventType(
+            "run.ended",
+            "A run ended: completed, failed or cancelled",
+            ("run.completed", "run.failed", "run.cancelled"),
+            ENDS,
+        ),
+        EventType(
+            "approval.requested",
+            "A plan waits for approval",
+            ("approval.requested",),
+            (
+                "round",
+                "plan_digest",
+                "approvals_needed",
+                "expires_at",
+                "rules",
+                "estimated_cost_micros",
+                "workers",
+            ),
+        ),
+        EventType(
+            "approval.settled",
+            "A plan was approved or refused, or its approval expired",
+            ("approval.settled",),
+            ("round", "plan_digest", "outcome", "approvers", "is_edited"),
+        ),
+        EventType(
+            "policy.hit",
+            "A rule of the policy denied, held or restricted a run",
+            ("policy.decided",),
+            (
+                "round",
+                "step",
+                "outcome",
+                "versions",
+                "rules",
+                "refused_workers",
+                "limits",
+                "data_class",
+                "findings",
+            ),
+            _is_policy_hit,
+        ),
+        EventType(
+            "budget.crossed",
+            "80 % or all of a budget is spent",
+            ("budget.crossed",),
+            ("percent", "kind", "period", "starts_on", "limit_usd", "spent_usd"),
+        ),
+        EventType(
+            "ledger.verification_failed",
+            "The verification of the ledger found faults",
+            ("audit.verified",),
+            ("fault_count", "faults", "entries"),
+            _has_faults,
+        ),
+    )
+}
+"""By name."""
+BATCH = "ledger.entries"
+"""What deliveries of a stream are called."""
+
+
+def actions_of(names: list[str]) -> tuple[str, ...]:
+    """Return the actions of the entries that these types are about."""
+    known = (EVENT_TYPES[name] for name in names if name in EVENT_TYPES)
+    return tuple({action for each in known for action in each.actions})
+
+
+def events_in(names: list[str], action: str, facts: Facts) -> list[EventType]:
+    """Return which of these types an entry is an event of."""
+    known = (EVENT_TYPES[name] for name in names if name in EVENT_TYPES)
+    return [each for each in known if action in each.actions and each.is_match(facts)]
+
+
+def data_of(kind: EventType, facts: Facts) -> dict[str, Any]:
+    """Return what an event tells of the facts of its entry."""
+    return {name: facts[name] for name in kind.fields if name in facts}
