@@ -428,6 +428,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ReviewState": "apps.governance.models.ReviewState",
         "RunState": "apps.runs.models.RunState",
+        "WebhookKind": "apps.webhooks.models.WebhookKind",
         "HealthState": "apps.rest.resources.workers.HEALTH_STATES",
     },
     "SORT_OPERATIONS": False,

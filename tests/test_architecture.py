@@ -68,6 +68,11 @@ ALSO_OPEN = {
     "apps.runs.telemetry.tracing",  # its packages are looked for at start
     "apps.runs.records.round_view",  # rounds, steps and calls of a run
     "apps.runs.records.run_view",  # the read model of a run
+    "apps.webhooks.addresses",  # what may be told of an address
+    "apps.webhooks.delivery_thread",  # opened and closed by the process
+    "apps.webhooks.event_types",  # what webhooks can be subscribed to
+    "apps.webhooks.sending",  # old deliveries are deleted
+    "apps.budgets.crossings",  # a regular job
     "apps.gateway.app",
     "apps.gateway.batches.driver",  # opened and closed by the process
     "apps.web.request_context",  # what entries say of a request

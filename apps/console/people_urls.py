@@ -17,6 +17,7 @@ from apps.console.views import (
     suspension,
     team,
     usage,
+    webhooks,
 )
 
 urlpatterns = [
@@ -83,6 +84,37 @@ urlpatterns = [
         "policy/history/<int:version>/restore/",
         policy.policy_restore,
         name="policy_restore",
+    ),
+    path("webhooks/", webhooks.webhook_list_page, name="webhook_list"),
+    path("webhooks/new/", webhooks.webhook_new, name="webhook_new"),
+    path("webhooks/<uuid:webhook_id>/", webhooks.webhook_page, name="webhook"),
+    path(
+        "webhooks/<uuid:webhook_id>/edit/", webhooks.webhook_edit, name="webhook_edit"
+    ),
+    path(
+        "webhooks/<uuid:webhook_id>/switch/",
+        webhooks.webhook_switch,
+        name="webhook_switch",
+    ),
+    path(
+        "webhooks/<uuid:webhook_id>/secret/",
+        webhooks.webhook_rotate,
+        name="webhook_rotate",
+    ),
+    path(
+        "webhooks/<uuid:webhook_id>/test/",
+        webhooks.webhook_test_view,
+        name="webhook_test",
+    ),
+    path(
+        "webhooks/<uuid:webhook_id>/delete/",
+        webhooks.webhook_remove,
+        name="webhook_delete",
+    ),
+    path(
+        "webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/resend/",
+        webhooks.webhook_resend,
+        name="webhook_resend",
     ),
     path("ledger/", ledger.ledger_page, name="ledger"),
     path("ledger/status/", ledger.ledger_status, name="ledger_status"),

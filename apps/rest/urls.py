@@ -27,6 +27,7 @@ from apps.rest.resources import (
     suspension,
     team,
     usage,
+    webhooks,
     workers,
 )
 from apps.rest.views import NoSuchAddress
@@ -170,6 +171,28 @@ urlpatterns: list[URLPattern] = [
         "reviews/<uuid:review_id>/comments/",
         reviews.ReviewComments.as_view(),
         name="review_comments",
+    ),
+    path("webhooks/", webhooks.Webhooks.as_view(), name="webhooks"),
+    path("webhooks/<uuid:webhook_id>/", webhooks.OneWebhook.as_view(), name="webhook"),
+    path(
+        "webhooks/<uuid:webhook_id>/secret/",
+        webhooks.WebhookSecret.as_view(),
+        name="webhook_secret",
+    ),
+    path(
+        "webhooks/<uuid:webhook_id>/test/",
+        webhooks.WebhookTest.as_view(),
+        name="webhook_test",
+    ),
+    path(
+        "webhooks/<uuid:webhook_id>/deliveries/",
+        webhooks.WebhookDeliveries.as_view(),
+        name="webhook_deliveries",
+    ),
+    path(
+        "webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/resend/",
+        webhooks.WebhookResend.as_view(),
+        name="webhook_resend",
     ),
     path("retention/", retention.RetentionView.as_view(), name="retention"),
     path("holds/", retention.Holds.as_view(), name="holds"),

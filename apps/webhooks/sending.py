@@ -48,7 +48,7 @@ IS_GONE = "it answered 410 Gone"
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class DeliveryAttempt:
     """What came of sending a message once."""
 
     status: int | None
@@ -126,10 +126,10 @@ def _message(webhook: Webhook, delivery: WebhookDelivery) -> Post | str:
         return exc.message
 
 
-async def attempt(transport: HttpTransport, message: Post | str) -> Attempt:
+async def attempt(transport: HttpTransport, message: Post | str) -> DeliveryAttempt:
     """Send a message once."""
     if isinstance(message, str):
-        return Attempt(None, message, 0)
+        return DeliveryAttempt(None, message, 0)
     start = time.monotonic()
     status, error = None, ""
     try:
@@ -141,13 +141,13 @@ async def attempt(transport: HttpTransport, message: Post | str) -> Attempt:
     if status is not None and not 200 <= status < 300:
         hint = ", and redirects are not followed" if 300 <= status < 400 else ""
         error = f"answered {status}{hint}"
-    return Attempt(status, error, round(1000 * (time.monotonic() - start)))
+    return DeliveryAttempt(status, error, round(1000 * (time.monotonic() - start)))
 
 
 def attempts_store(
     webhook_id: uuid.UUID,
     claim_id: uuid.UUID,
-    seen: list[tuple[WebhookDelivery, Attempt]],
+    seen: list[tuple[WebhookDelivery, DeliveryAttempt]],
 ) -> None:
     """Store what came of some deliveries, if the webhook is still this process's."""
     with transaction.atomic():
@@ -172,7 +172,7 @@ def attempts_store(
 
 
 def _store(
-    row: Webhook, delivery: WebhookDelivery, one: Attempt, now: datetime
+    row: Webhook, delivery: WebhookDelivery, one: DeliveryAttempt, now: datetime
 ) -> bool:
     """Store an attempt; False: there will be no other one."""
     delivery.attempts += 1
@@ -202,7 +202,9 @@ def _wait_s(row: Webhook, delivery: WebhookDelivery, now: datetime) -> float | N
     return RETRIES_S[done - 1] if done <= len(RETRIES_S) else None
 
 
-def _disable_if_hopeless(row: Webhook, seen: list[Attempt], now: datetime) -> None:
+def _disable_if_hopeless(
+    row: Webhook, seen: list[DeliveryAttempt], now: datetime
+) -> None:
     since = row.failing_since
     if any(one.status == GONE for one in seen):
         reason = IS_GONE

@@ -214,4 +214,4 @@ def deliveries_lost(
 ) -> None:
     """Record which messages of a webhook are given up; `count` of events or entries."""
     facts = {"first_seq": first_seq, "last_seq": last_seq, "count": count}
-    _record(row, "webhook.given_up", actor, {"name": row.name, **facts})
+    _record(row, "webhook.dropped", actor, {"name": row.name, **facts})

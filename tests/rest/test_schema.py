@@ -79,7 +79,7 @@ def test_no_answer_in_the_document_holds_a_secret(document):
         if shape.get("properties", {}).keys() & {"secret", "digest", "sealed", "token"}
         and not name.endswith("Request")
     }
-    assert holders == {"IssuedKey"}
+    assert holders == {"IssuedKey", "WebhookSecret"}
 
 
 def test_the_document_and_its_pages_are_for_everybody(db):

@@ -26,6 +26,7 @@ from tests.factories import (
     WorkerFactory,
     issue_key,
 )
+from tests.webhooks.examples import make_webhook
 
 BASE_URL = "http://127.0.0.1:9/v1"
 """Nothing listens there."""
@@ -66,6 +67,7 @@ def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
         "run_id": make_run(cast),
         "review_id": make_review(cast),
         "export_id": make_export(cast.team.id),
+        **make_webhook(cast.team),
         "hold_id": hold_place(
             team=team, run_id=None, reason="Matter 7", actor=ACTOR
         ).id,

@@ -27,6 +27,7 @@ from apps.audit.models import Entry, FullCheck, JobState, LedgerExport
 from apps.governance.approvals.pending import pending_plan
 from apps.runs.models import PlanApproval
 from apps.simulator.app import create_app
+from apps.webhooks.models import Webhook, WebhookDelivery
 from tests.conftest import Cast, Site, add_worker
 from tests.factories import ACTOR, MembershipFactory, UserFactory, issue_key
 from tests.runs.asking import eventually
@@ -53,6 +54,7 @@ SUBJECTS = {
     "review",
     "run",
     "team",
+    "webhook",
     "worker",
 }
 BY_NO_REQUEST = {
@@ -66,8 +68,12 @@ BY_NO_REQUEST = {
     "policy.decided": "the engine",
     "run.completed": "the engine",
     "run.failed": "the engine",
+    "run.ended": "an event of webhooks, and no entry",
     "run.recorded": "a frame of websockets, and no entry",
     "run.resumed": "the engine",
+    "budget.crossed": "a job that looks at what runs have cost",
+    "webhook.disabled": "the delivery, as a job",
+    "webhook.dropped": "the delivery, as a job",
 }
 ACTION = re.compile(rf"({'|'.join(SUBJECTS)})\.(?!is_)[a-z_]+(ed|set|sent|left)")
 AGENT = "walk/1.0"
@@ -331,6 +337,27 @@ def export_the_ledger(walk: Walk, cast: Cast) -> None:
         walk.page(cast.alice, f"/ledger/exports/{export.id}/{action}/")
 
 
+def manage_webhooks(walk: Walk, cast: Cast) -> None:
+    """Add a webhook, test and change it, send its event again, delete it."""
+    walk.page(
+        cast.alice,
+        "/webhooks/new/",
+        name="Chat",
+        kind="events",
+        event_types="run.ended",
+        url="https://receiver.example/hooks",
+    )
+    webhook = Webhook.objects.for_team(cast.team.id).get()
+    place = f"/webhooks/{webhook.id}/"
+    walk.page(cast.alice, f"{place}test/")
+    deliveries = WebhookDelivery.objects.for_team(cast.team.id)
+    assert eventually(lambda: deliveries.exists())
+    walk.page(cast.alice, f"{place}deliveries/{deliveries.get().id}/resend/")
+    walk.page(cast.alice, f"{place}secret/")
+    walk.page(cast.alice, f"{place}switch/", enable="no")
+    walk.page(cast.alice, f"{place}delete/")
+
+
 def test_every_entry_that_a_request_causes_says_by_which(
     walk: Walk, site: Site, settings: Any
 ) -> None:
@@ -344,6 +371,7 @@ def test_every_entry_that_a_request_causes_says_by_which(
     stop_all(walk, cast)
     verify_the_ledger(walk, cast)
     export_the_ledger(walk, cast)
+    manage_webhooks(walk, cast)
     MembershipFactory.create(team=cast.other_team, user=cast.alice, role="owner")
     walk.page(cast.mallory, "/team/delete/", confirmation="others")
     teams = [*Team.objects.all(), cast.team, cast.other_team]

@@ -49,6 +49,7 @@ from tests.factories import (
 )
 from tests.playground import stories
 from tests.security.routes import Route
+from tests.webhooks.examples import make_webhook
 
 MARK = "marked-7f3a"
 """In every name and text of the team; no stranger's answer may hold it."""
@@ -156,6 +157,7 @@ def build_world() -> World:
         "place": _rule(team),
         "seq": SEQ,
         "export_id": make_export(team.id),
+        **make_webhook(team, f"webhook {MARK}"),
         "hold_id": hold_place(team=team, run_id=None, reason=MARK, actor=ACTOR).id,
     }
     return World(team, people, keys, arguments)

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from apps.audit.models import Entry
 from apps.audit.selectors import entry_list
+from apps.llm.http import Post
 from apps.webhooks import sending
 from apps.webhooks.delivery_thread import DeliveryThread, deliver
 from apps.webhooks.feeding import KEPT_FOR, deliveries_add
@@ -53,6 +54,19 @@ VECTOR = (
 def failed_run(team, **facts):
     one = draft("run.failed", data={**ENDED, **facts}, bodies={"answer": "canary"})
     append(team.id, one._replace(outcome="failure"))
+
+
+def claimed(webhook):
+    """Return the claim of a process that has taken a webhook."""
+    claim_id = webhook_claim(webhook.id)
+    assert claim_id is not None
+    return claim_id
+
+
+def wait_of(delivery):
+    """Return the time from the last attempt to the next one."""
+    assert delivery.attempted_at is not None
+    return delivery.next_attempt_at - delivery.attempted_at
 
 
 def signatures(secret, request):
@@ -186,8 +200,7 @@ def test_event_is_tried_again_with_the_same_id_and_blocks_no_other(
     assert sorted(states.values_list("state", flat=True)) == ["delivered", "waiting"]
     waiting = states.get(state="waiting")
     assert (waiting.status, waiting.error) == (500, "answered 500")
-    wait = waiting.next_attempt_at - waiting.attempted_at
-    assert timedelta(seconds=4) <= wait <= timedelta(seconds=6)
+    assert timedelta(seconds=4) <= wait_of(waiting) <= timedelta(seconds=6)
     make_due()
     deliver_all()
     assert len(receiver.requests) == 3
@@ -204,14 +217,14 @@ def test_attempts_end_after_three_days_and_that_is_recorded(make, cast, receiver
     for _ in range(len(RETRIES_S) + 1):
         deliver_all()
         row = WebhookDelivery.objects.for_team(cast.team.id).get()
-        waits.append((row.next_attempt_at - row.attempted_at).total_seconds())
+        waits.append(wait_of(row).total_seconds())
         make_due()
     deliver_all()
     row = WebhookDelivery.objects.for_team(cast.team.id).get()
     assert (row.state, row.attempts) == (DeliveryState.GIVEN_UP, len(RETRIES_S) + 1)
     assert 3 * 86_400 * 0.8 < sum(waits[:-1]) < 4 * 86_400
     newest = entry_list(cast.team.id)[-1]
-    assert newest.action == "webhook.given_up"
+    assert newest.action == "webhook.dropped"
     assert newest.data["count"] == 1
     assert newest.data["first_seq"] == row.first_seq
     assert len(receiver.requests) == row.attempts
@@ -313,7 +326,7 @@ def test_g1_process_killed_before_it_stored_the_answer_sends_again(
 ):
     webhook, _ = make("run.ended")
     failed_run(cast.team)
-    claim = webhook_claim(webhook.id)
+    claim = claimed(webhook)
     assert deliveries_add(webhook.id, claim)
     ((delivery, message),) = messages_due(webhook.id, claim)
     assert webhook_claim(webhook.id) is None
@@ -321,9 +334,10 @@ def test_g1_process_killed_before_it_stored_the_answer_sends_again(
     Webhook.objects.across_teams().update(claimed_until=timezone.now())
     deliver_all()
     (request,) = receiver.requests
+    assert isinstance(message, Post)
     assert request.id == dict(message.headers)["webhook-id"]
     # It was slow, not dead: what it stores now counts no more.
-    lost = sending.Attempt(None, "late", 1)
+    lost = sending.DeliveryAttempt(None, "late", 1)
     attempts_store(webhook.id, claim, [(delivery, lost)])
     row = WebhookDelivery.objects.for_team(cast.team.id).get()
     assert (row.state, row.attempts) == (DeliveryState.DELIVERED, 1)
@@ -333,7 +347,7 @@ def test_cursor_and_deliveries_move_together(make, cast, monkeypatch):
     webhook, _ = make("run.ended")
     failed_run(cast.team)
     before = row_of(webhook).cursor
-    claim = webhook_claim(webhook.id)
+    claim = claimed(webhook)
 
     def broken(rows):
         raise RuntimeError("killed")
@@ -354,7 +368,7 @@ def test_entries_older_than_seven_days_are_given_up_on_record(make, cast, receiv
     append(cast.team.id, draft("run.failed"))
     deliver_all()
     actions = [x["entry"]["action"] for one in receiver.requests for x in one.lines]
-    assert actions == ["run.failed", "webhook.given_up"]
+    assert actions == ["run.failed", "webhook.dropped"]
     gone = entry_list(cast.team.id)[-1].data
     assert (gone["first_seq"], gone["last_seq"]) == (start + 1, last)
     assert gone["count"] == last - start

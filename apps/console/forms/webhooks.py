@@ -1,0 +1,73 @@
+"""Where a webhook goes, what it sends, and what the receiver wants to see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from apps.console.forms.base import ConsoleForm
+from apps.webhooks.event_types import EVENT_TYPES
+from apps.webhooks.models import MAX_NAME, MAX_URL, Webhook, WebhookKind
+
+KEEPS = "Empty: the stored value stays, as long as the header keeps its name."
+
+
+class WebhookForm(ConsoleForm):
+    """A new webhook, or with `webhook` changes of one."""
+
+    name = forms.CharField(
+        max_length=MAX_NAME, help_text="What your team calls the receiver."
+    )
+    kind = forms.ChoiceField(
+        label="Sends",
+        choices=WebhookKind.choices,
+        initial=WebhookKind.EVENTS,
+        widget=forms.RadioSelect,
+        help_text="Entries of the ledger are sent in batches, in order: a stream for "
+        "a SIEM. They say who did what, and hold no prompts or answers.",
+    )
+    event_types = forms.MultipleChoiceField(
+        label="Events",
+        choices=[(each.name, each.label) for each in EVENT_TYPES.values()],
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+    )
+    url = forms.CharField(
+        label="URL",
+        max_length=MAX_URL,
+        widget=forms.URLInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
+        help_text="Begins with https://.",
+    )
+    header_name = forms.CharField(
+        label="Header",
+        max_length=100,
+        required=False,
+        widget=forms.TextInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
+        help_text="If the receiver wants one, such as Authorization.",
+    )
+    header_value = forms.CharField(
+        label="Value of the header",
+        max_length=4_000,
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text="Stored encrypted and never shown again.",
+    )
+
+    def __init__(self, *args: Any, webhook: Webhook | None = None, **kw: Any) -> None:
+        if webhook is not None:
+            names = ("name", "event_types", "url", "header_name")
+            kw["initial"] = {name: getattr(webhook, name) for name in names}
+        super().__init__(*args, **kw)
+        if webhook is None:
+            return
+        del self.fields["kind"]
+        if webhook.kind == WebhookKind.LEDGER:
+            del self.fields["event_types"]
+        if webhook.header_name:
+            self.fields["header_value"].help_text = KEEPS
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Return what the service takes."""
+        return dict(self.cleaned_data)
