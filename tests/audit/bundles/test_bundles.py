@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import io
 import json
-import subprocess
 import sys
 import types
 import uuid
@@ -20,6 +19,7 @@ from apps.audit.models import Entry
 from apps.audit.services import content_erase
 from apps.audit.signing import public_pem
 from apps.core.errors import Conflict, NotFound
+from tests.audit.bundles.alone import verify_alone
 from tests.audit.bundles.forging import (
     RUNS,
     Forgery,
@@ -41,21 +41,6 @@ SOURCE = Path(verifier.__file__).read_text()
 @pytest.fixture
 def team() -> uuid.UUID:
     return team_with_two_runs()
-
-
-def verify_alone(tmp_path: Path, content: bytes, *options: str) -> tuple[int, str]:
-    """Run the verifier of an export in an empty folder, without the product."""
-    (tmp_path / "verify.py").write_bytes(unzipped(content)["verify.py"])
-    (tmp_path / "run.zip").write_bytes(content)
-    done = subprocess.run(
-        [sys.executable, "-I", "verify.py", "run.zip", *options],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env={},
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
 
 
 def test_export_verifies_away_from_the_product(team, tmp_path):
