@@ -8,6 +8,7 @@ import json
 import sys
 import types
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,10 @@ from apps.audit.services import content_erase
 from apps.audit.signing import public_pem
 from apps.core.errors import Conflict, NotFound
 from tests.audit.bundles.alone import verify_alone
+from tests.audit.bundles.consistency_forging import (
+    ConsistencyForgery,
+    consistency_forgeries,
+)
 from tests.audit.bundles.forging import (
     RUNS,
     Forgery,
@@ -93,8 +98,14 @@ def test_report_is_inert(team):
 # --- what is refused -----------------------------------------------------------------
 
 
+def all_forgeries(team: uuid.UUID) -> Mapping[str, Forgery | ConsistencyForgery]:
+    """Return forgeries of exports and of proofs about checkpoints."""
+    proofs = {f"proof: {name}": each for name, each in consistency_forgeries().items()}
+    return {**forgeries(team, team_with_two_runs()), **proofs}
+
+
 def test_every_forgery_is_refused_and_named(team):
-    for name, forgery in forgeries(team, team_with_two_runs()).items():
+    for name, forgery in all_forgeries(team).items():
         assert forgery.words in forgery.refusal(), name
 
 
@@ -160,7 +171,7 @@ def mutants() -> list[tuple[str, types.ModuleType]]:
         removed = ast.unparse(found[number])
         found[number].args[0] = ast.Constant(True)
         made.append((removed, module_of(ast.unparse(ast.fix_missing_locations(tree)))))
-    for name in ("_is_signature", "is_in_tree", "_is_body"):
+    for name in ("_is_signature", "is_in_tree", "_is_body", "is_beginning"):
         module = module_of(SOURCE)
         setattr(module, name, lambda *_: True)
         made.append((name, module))
@@ -174,7 +185,7 @@ def module_of(source: str) -> types.ModuleType:
 
 
 def test_verifier_without_any_of_its_checks_accepts_a_forgery(team):
-    cases = forgeries(team, team_with_two_runs()).values()
+    cases = all_forgeries(team).values()
     found = mutants()
     assert len(found) > 15
     for removed, module in found:
