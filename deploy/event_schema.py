@@ -1,4 +1,6 @@
-"""Writes `docs/run-events.schema.json`: the facts and texts of each event of a run.
+"""Writes `run-events.schema.json`: the facts and texts of each event of a run.
+
+One copy is for readers of `docs`, one goes into every export of a run.
 
 `python -m deploy.event_schema`; a test fails while the file is outdated.
 """
@@ -14,7 +16,11 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from apps.engine.events import ALL_EVENTS, BODY, Event
 from apps.engine.usage import Usage
 
-FILE = Path(__file__).resolve().parents[1] / "docs" / "run-events.schema.json"
+ROOT = Path(__file__).resolve().parents[1]
+FILES = (
+    ROOT / "docs" / "run-events.schema.json",
+    ROOT / "apps" / "audit" / "bundles" / "files" / "run-events.schema.json",
+)
 PLAIN = {str: "string", int: "integer", bool: "boolean"}
 
 
@@ -90,4 +96,5 @@ def schema_text() -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(schema_text(), encoding="utf-8")
+    for file in FILES:
+        file.write_text(schema_text(), encoding="utf-8")

@@ -52,6 +52,8 @@ class FaultKind(StrEnum):
     """The signature of a checkpoint is not that of the key it names."""
     CHECKPOINT_KEY_UNKNOWN = "checkpoint_key_unknown"
     """A checkpoint names a key that is not ours, or gone."""
+    CHECKPOINT_MISSING = "checkpoint_missing"
+    """The database has no checkpoint where a genuine copy of one exists."""
     TREE_MISMATCH = "tree_mismatch"
     """A signed root, or a stored node of the tree, does not follow from the entries."""
     MAC_MISSING = "mac_missing"

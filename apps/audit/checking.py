@@ -134,6 +134,19 @@ class Tally:
             self.checkpoints += 1
 
 
+def unrecorded_erasures(
+    team_id: UUID, gone: Iterable[tuple[int, str, str]], mac_from: int
+) -> tuple[ChainFault, ...]:
+    """Return the faults of bodies that are gone and that no entry says were erased.
+
+    `gone`: seq, name and digest of each; `mac_from`: as the head has it.
+    """
+    tally = Tally(team_id, mac_from=mac_from)
+    tally.missing = {_Place(*place) for place in gone}
+    tally.settle()
+    return tally.faults
+
+
 def check_entries(tally: Tally, rows: Iterable[StoredEntry]) -> None:
     """Check the columns and bodies of entries whose places are sound."""
     bodies: list[_Body] = []

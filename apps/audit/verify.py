@@ -140,6 +140,9 @@ def verify_steps(
     for fault in tree.settle():
         tally.blame(fault)
     tally.hear(checkpoint_faults(team_id, _keys_or_own(keys)))
+    if not tally.fault_count:
+        for fault in tree.surplus():
+            tally.blame(fault)
     return _report(tally, walk.sound_end)
 
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.accounts.models import Permission
 from apps.accounts.rights import APPROVE_PLANS
 from apps.accounts.selectors import role_allows
+from apps.core import plan_layout
 from apps.core.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from apps.core.input_parts import values_read
 from apps.engine.plan import Plan, PlannedStep
@@ -26,7 +27,6 @@ from apps.governance.approvals.pending import (
     pending_plan,
 )
 from apps.governance.services import plan_approve, plan_refuse
-from apps.playground import graph
 from apps.runs.models import PlanApproval
 from apps.runs.selectors import access_run
 from apps.web.team_access import TeamRequest, page, team_view
@@ -39,8 +39,8 @@ UNREADABLE = "the plan could not be read; reload the page and try again"
 class PlanDrawing:
     """A plan with its drawing."""
 
-    steps: tuple[tuple[PlannedStep, graph.Node], ...]
-    layout: graph.Layout
+    steps: tuple[tuple[PlannedStep, plan_layout.Node], ...]
+    layout: plan_layout.Layout
 
 
 @require_GET
@@ -186,7 +186,7 @@ def _sent_plan(request: TeamRequest) -> dict[str, Any]:
 
 
 def _drawn(plan: Plan) -> PlanDrawing:
-    layout = graph.lay_out([step.access for step in plan.steps])
+    layout = plan_layout.lay_out([step.access for step in plan.steps])
     return PlanDrawing(tuple(zip(plan.steps, layout.nodes, strict=True)), layout)
 
 

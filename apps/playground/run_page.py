@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from apps.playground import graph, timeline
+from apps.core import plan_layout
+from apps.playground import timeline
 from apps.playground.question import Question, question_of
 from apps.runs.records.round_view import RoundView, StepView
 from apps.runs.records.run_view import RunView, fold
@@ -22,7 +23,7 @@ class DrawnStep:
     """A step with its place in the drawing."""
 
     step: StepView
-    node: graph.Node
+    node: plan_layout.Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class DrawnRound:
     """A round with its drawing."""
 
     round: RoundView
-    layout: graph.Layout
+    layout: plan_layout.Layout
     nodes: tuple[DrawnStep, ...]
 
     @property
@@ -87,7 +88,7 @@ def compose(
 
 
 def _drawn(round_: RoundView) -> DrawnRound:
-    layout = graph.lay_out([step.access for step in round_.steps])
+    layout = plan_layout.lay_out([step.access for step in round_.steps])
     pairs = zip(round_.steps, layout.nodes, strict=True)
     return DrawnRound(round_, layout, tuple(DrawnStep(s, n) for s, n in pairs))
 

@@ -203,7 +203,8 @@ def test_g12_whatever_is_cut_or_made_anew_before_the_last_copy_is_found(
     _, err = verify("--team", team_id, "--checkpoints", file)
     told = map(json.loads, lines)
     last = max(said["seq"] for said in told if said["team"] == str(team_id))
-    assert ("FAULT" in err) == (seq <= last)
+    assert ("FAULT" in err) == (seq <= last or is_thorough)
+    assert ("checkpoint_missing" in err) <= is_thorough
 
 
 def is_due(before: int, after: int) -> bool:

@@ -12,8 +12,8 @@ from playwright.async_api import Page, expect
 
 from apps.audit.models import Entry
 from apps.engine import events as ev
+from tests.audit.bundles.alone import verify_alone
 from tests.audit.bundles.forging import unzipped, zipped
-from tests.audit.bundles.test_bundles import verify_alone
 from tests.browser import runs
 from tests.browser.test_review import opens, press, queue_all
 from tests.governance.test_policies import in_force, tag

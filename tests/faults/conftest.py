@@ -13,7 +13,15 @@ from tests.faults.site import FaultySite, Servers, faulty_site, servers
 RUNS = int(os.environ.get("FAULT_RUNS", "0"))
 """Runs of the chaos; 0: the tests with real processes are left out."""
 SEED = int(os.environ.get("FAULT_SEED", "5"))
-PARTS = ("chaos", "processes", "servers", "standstill", "teeth", "waiting")
+PARTS = (
+    "chaos",
+    "processes",
+    "servers",
+    "standstill",
+    "suspension",
+    "teeth",
+    "waiting",
+)
 REAL = [f"test_{part}.py" for part in PARTS]
 collect_ignore = [] if RUNS else REAL
 

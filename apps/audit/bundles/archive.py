@@ -18,6 +18,7 @@ from django.template.loader import render_to_string
 
 from apps.audit.bundles import verifier
 from apps.audit.bundles.contents import BundleContents, BundleEntry
+from apps.audit.bundles.report_plans import report_plans
 from apps.audit.signed_lists import (
     digests_of,
     public_keys_file,
@@ -27,6 +28,7 @@ from apps.audit.signed_lists import (
 
 README = "README.md"
 SCHEMA = "schema.json"
+EVENTS = "run-events.schema.json"
 REPORT = "report.html"
 VERIFIER = "verify.py"
 FILES = Path(__file__).parent / "files"
@@ -39,6 +41,7 @@ def bundle_archive(contents: BundleContents, exported: datetime) -> bytes:
         README: (FILES / README).read_bytes(),
         SCHEMA: (FILES / SCHEMA).read_bytes(),
         VERIFIER: Path(verifier.__file__).read_bytes(),
+        EVENTS: (FILES / EVENTS).read_bytes(),
         verifier.PUBLIC_KEYS: public_keys_file(),
         verifier.CHECKPOINT: contents.checkpoint.note.encode(),
         verifier.ENTRIES: b"".join(e.canonical + b"\n" for e in contents.entries),
@@ -79,6 +82,7 @@ def _report(contents: BundleContents, time: str) -> bytes:
         "run_id": contents.run_id,
         "exported": time,
         "checkpoint": contents.checkpoint,
+        "plans": report_plans(contents.entries),
         "entries": [_shown(entry) for entry in contents.entries],
     }
     return render_to_string("audit/report.html", context).encode()

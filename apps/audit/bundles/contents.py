@@ -7,7 +7,7 @@ of the Merkle tree that its proof needs.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -15,13 +15,20 @@ from uuid import UUID
 import orjson
 
 from apps.audit.chain import GENESIS, untagged
+from apps.audit.checking import unrecorded_erasures
 from apps.audit.checkpoints.creation import checkpoints_create
 from apps.audit.checkpoints.format import SignedCheckpoint
 from apps.audit.merkle.proofs import inclusion_proof
 from apps.audit.merkle.stored_tree import StoredTree, TreeUnavailable, tree_extend
 from apps.audit.models import Checkpoint, Entry
 from apps.audit.opened_texts import OpenedText, texts_open
-from apps.audit.stored import StoredEntry, stored_entries, stored_links
+from apps.audit.stored import (
+    NO_NUMBER,
+    StoredEntry,
+    stored_entries,
+    stored_head,
+    stored_links,
+)
 from apps.core.errors import Conflict, NotFound
 
 PAGE = 500
@@ -67,21 +74,23 @@ def bundle_contents(team_id: UUID, run_id: UUID) -> BundleContents:
     """Read the entries of a run, sign the end of the chain if they need it, prove them.
 
     Raises: NotFound if the team has no entries about it; Conflict if the end of its
-    chain cannot be signed; SecretUnreadable if a text does not open.
+    chain cannot be signed, or an entry or a text is gone; SecretUnreadable if a text
+    does not open.
     """
     checkpoint = _covering(team_id, _last_seq(team_id, run_id))
     rows = list(_rows(team_id, run_id, checkpoint.seq))
     tree = _tree(team_id, checkpoint)
-    previous = stored_links(team_id, [row.seq - 1 for row in rows])
+    previous = _previous_hashes(team_id, rows)
     texts = texts_open(
         team_id, {r.seq: orjson.loads(r.canonical)["bodies"] for r in rows}
     )
+    _require_recorded_erasures(team_id, rows, texts)
     entries = tuple(
         BundleEntry(
             row.seq,
             row.canonical,
-            untagged(previous[row.seq - 1].hash) if row.seq > 1 else GENESIS,
-            tuple(inclusion_proof(row.seq - 1, tree.size, tree.hash_of)),
+            previous[row.seq],
+            _path(tree, row.seq),
             tuple(texts[row.seq]),
         )
         for row in rows
@@ -139,3 +148,42 @@ def _tree(team_id: UUID, checkpoint: SignedCheckpoint) -> StoredTree:
         "the entries of this team do not have the root that was signed; audit_verify "
         "says where"
     )
+
+
+def _previous_hashes(team_id: UUID, rows: Sequence[StoredEntry]) -> dict[int, bytes]:
+    """Return by seq the hash of the entry before it. Raises: Conflict."""
+    links = stored_links(team_id, [row.seq - 1 for row in rows])
+    hashes = {1: GENESIS}
+    for seq in (row.seq for row in rows if row.seq > 1):
+        try:
+            hashes[seq] = untagged(links[seq - 1].hash)
+        except (KeyError, ValueError) as exc:
+            raise Conflict(f"nothing sound comes before entry {seq}") from exc
+    return hashes
+
+
+def _require_recorded_erasures(
+    team_id: UUID,
+    rows: Iterable[StoredEntry],
+    texts: Mapping[int, Iterable[OpenedText]],
+) -> None:
+    """Check that each text that is gone was erased by the site. Raises: Conflict."""
+    gone = {(t.seq, t.name) for each in texts.values() for t in each if t.text is None}
+    places = [
+        (row.seq, name, body["digest"])
+        for row in rows
+        for name, body in orjson.loads(row.canonical)["bodies"].items()
+        if (row.seq, name) in gone
+    ]
+    head = stored_head(team_id)
+    mac_from = head.mac_from if head else NO_NUMBER
+    for fault in unrecorded_erasures(team_id, places, mac_from):
+        raise Conflict(f"entry {fault.seq}: {fault.detail}; audit_verify says more")
+
+
+def _path(tree: StoredTree, seq: int) -> tuple[bytes, ...]:
+    """Return the inclusion proof of an entry. Raises: Conflict if it has none."""
+    try:
+        return tuple(inclusion_proof(seq - 1, tree.size, tree.hash_of))
+    except TreeUnavailable as exc:
+        raise Conflict(f"entry {seq} cannot be proven: {exc}") from exc

@@ -7,6 +7,7 @@ in the database.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -18,7 +19,8 @@ from django.db import connection
 
 from apps.audit.chain import ChainFault, FaultKind
 from apps.audit.checkpoints.format import SignedCheckpoint, read_line
-from apps.audit.models import Entry
+from apps.audit.merkle.prefix_roots import PrefixRoots
+from apps.audit.models import Checkpoint, Entry
 from apps.audit.signing import PublicKeys
 from apps.audit.sql_dialects import dialect_of
 
@@ -35,6 +37,15 @@ class _SignedPlace(NamedTuple):
     """None: there is no entry."""
     source: str
 
+    def root_fault(self, derived: bytes | None) -> ChainFault | None:
+        """Say whether the root of the entries is not the signed one; None: unknown."""
+        text = derived and b64encode(derived).decode()
+        if not text or not self.checkpoint.root or self.checkpoint.root == text:
+            return None
+        detail = f"derived root {text!r}, signed {self.checkpoint.root!r}"
+        detail += f" in {self.source} of {self._told}"
+        return ChainFault(self.checkpoint.seq, FaultKind.TREE_MISMATCH, detail)
+
     def fault(self, last_seq: int | None) -> ChainFault | None:
         """Say what of the chain is wrong; `last_seq`: of its last entry, if known."""
         if self.entry_hash is None:
@@ -44,6 +55,12 @@ class _SignedPlace(NamedTuple):
             detail += f" in {self.source} of {self._told}"
             return ChainFault(self.checkpoint.seq, FaultKind.REWRITTEN, detail)
         return None
+
+    @property
+    def dropped(self) -> ChainFault:
+        """Return the fault of a checkpoint that is gone from the database."""
+        detail = f"the database has no checkpoint here; {self.source} of {self._told}"
+        return ChainFault(self.checkpoint.seq, FaultKind.CHECKPOINT_MISSING, detail)
 
     def _missing(self, last_seq: int) -> ChainFault:
         seq = self.checkpoint.seq
@@ -154,6 +171,7 @@ class Copies:
     """Copies that prove nothing, by file and line, with the reason."""
     others: int = 0
     """Lines that are no checkpoints."""
+    _roots: dict[UUID, PrefixRoots] = field(default_factory=dict)
 
     def read(self, name: str, lines: Iterable[str]) -> None:
         """Compare the checkpoints of a file; other lines of a log are passed over."""
@@ -189,14 +207,26 @@ class Copies:
                 yield _SignedPlace(checkpoint, None, f"line {number} of {name}")
 
     def _compare(self, team_id: UUID, places: list[_SignedPlace]) -> None:
+        places.sort(key=lambda witness: witness.checkpoint.seq)
         seqs = [witness.checkpoint.seq for witness in places]
         rows = Entry.objects.for_team(team_id).filter(seq__in=seqs)
         hashes = dict(rows.values_list("seq", "hash"))
+        checkpoints = Checkpoint.objects.for_team(team_id).filter(seq__in=seqs)
+        present = set(checkpoints.values_list("seq", flat=True))
         last_seq = None if hashes.keys() >= set(seqs) else _last_seq(team_id)
-        for bare in places:
-            witness = bare._replace(entry_hash=hashes.get(bare.checkpoint.seq))
+        for seq, bare in zip(seqs, places, strict=True):
+            witness = bare._replace(entry_hash=hashes.get(seq))
             self.counts[team_id] += 1
             fault = witness.fault(last_seq)
+            if fault is None and bare.checkpoint.root:
+                fault = witness.root_fault(self._root(team_id, seq))
+            if fault is None and seq not in present:
+                fault = witness.dropped
             known = self.faults.get(team_id)
             if fault and (known is None or fault.seq < known.seq):
                 self.faults[team_id] = fault
+
+    def _root(self, team_id: UUID, size: int) -> bytes | None:
+        """Return the root over the first entries of a chain as they are stored."""
+        roots = self._roots.setdefault(team_id, PrefixRoots(team_id))
+        return roots.root(size)

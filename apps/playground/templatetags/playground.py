@@ -14,8 +14,9 @@ from django.template.loader import render_to_string
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from apps.core import plan_layout
 from apps.engine.usage import Cost
-from apps.playground import graph, model_text, numbering
+from apps.playground import model_text, numbering
 from apps.playground.message_view import shown_calls
 from apps.runs.records.round_view import CONTINUATION, REPAIR, RIVAL
 from apps.web import formats
@@ -191,7 +192,9 @@ def beginning(text: str) -> SafeString:
 def mini_graph(plan: Sequence[dict[str, Any]] | None) -> dict[str, Any]:
     """Return a thumbnail of a plan: `[{"worker": …, "access": …, "state": …}, …]`."""
     steps = plan or []
-    layout = graph.lay_out([step.get("access", ()) for step in steps], graph.MINI)
+    layout = plan_layout.lay_out(
+        [step.get("access", ()) for step in steps], plan_layout.MINI
+    )
     states = [str(step.get("state", "")) for step in steps]
     return {
         "layout": layout,

@@ -45,7 +45,7 @@ WEBHOOK: dict[str, Any] = {
     "delivered_at": "2026-11-23T15:53:18.000000Z",
     "created_at": "2026-11-23T15:53:16.000000Z",
 }
-NEW: dict[str, Any] = {**WEBHOOK, "secret": "whsec_…"}
+NEW: dict[str, Any] = {**WEBHOOK, "secret": "whsec_…"}  # nosec B105
 DELIVERY: dict[str, Any] = {
     "id": "0199c0de-0000-7000-8000-000000000042",
     "event_type": "policy.hit",

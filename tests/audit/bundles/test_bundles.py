@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import io
 import json
-import subprocess
 import sys
 import types
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,11 @@ from apps.audit.models import Entry
 from apps.audit.services import content_erase
 from apps.audit.signing import public_pem
 from apps.core.errors import Conflict, NotFound
+from tests.audit.bundles.alone import verify_alone
+from tests.audit.bundles.consistency_forging import (
+    ConsistencyForgery,
+    consistency_forgeries,
+)
 from tests.audit.bundles.forging import (
     RUNS,
     Forgery,
@@ -41,21 +46,6 @@ SOURCE = Path(verifier.__file__).read_text()
 @pytest.fixture
 def team() -> uuid.UUID:
     return team_with_two_runs()
-
-
-def verify_alone(tmp_path: Path, content: bytes, *options: str) -> tuple[int, str]:
-    """Run the verifier of an export in an empty folder, without the product."""
-    (tmp_path / "verify.py").write_bytes(unzipped(content)["verify.py"])
-    (tmp_path / "run.zip").write_bytes(content)
-    done = subprocess.run(
-        [sys.executable, "-I", "verify.py", "run.zip", *options],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env={},
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
 
 
 def test_export_verifies_away_from_the_product(team, tmp_path):
@@ -108,8 +98,14 @@ def test_report_is_inert(team):
 # --- what is refused -----------------------------------------------------------------
 
 
+def all_forgeries(team: uuid.UUID) -> Mapping[str, Forgery | ConsistencyForgery]:
+    """Return forgeries of exports and of proofs about checkpoints."""
+    proofs = {f"proof: {name}": each for name, each in consistency_forgeries().items()}
+    return {**forgeries(team, team_with_two_runs()), **proofs}
+
+
 def test_every_forgery_is_refused_and_named(team):
-    for name, forgery in forgeries(team, team_with_two_runs()).items():
+    for name, forgery in all_forgeries(team).items():
         assert forgery.words in forgery.refusal(), name
 
 
@@ -175,7 +171,7 @@ def mutants() -> list[tuple[str, types.ModuleType]]:
         removed = ast.unparse(found[number])
         found[number].args[0] = ast.Constant(True)
         made.append((removed, module_of(ast.unparse(ast.fix_missing_locations(tree)))))
-    for name in ("_is_signature", "is_in_tree", "_is_body"):
+    for name in ("_is_signature", "is_in_tree", "_is_body", "is_beginning"):
         module = module_of(SOURCE)
         setattr(module, name, lambda *_: True)
         made.append((name, module))
@@ -189,7 +185,7 @@ def module_of(source: str) -> types.ModuleType:
 
 
 def test_verifier_without_any_of_its_checks_accepts_a_forgery(team):
-    cases = forgeries(team, team_with_two_runs()).values()
+    cases = all_forgeries(team).values()
     found = mutants()
     assert len(found) > 15
     for removed, module in found:

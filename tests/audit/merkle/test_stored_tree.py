@@ -15,7 +15,7 @@ from apps.audit import chain
 from apps.audit.checkpoints import creation
 from apps.audit.checkpoints.creation import checkpoints_create
 from apps.audit.checkpoints.notes import read_note
-from apps.audit.merkle import hashing, stored_tree
+from apps.audit.merkle import hashing, prefix_roots, stored_tree
 from apps.audit.merkle.proofs import (
     consistency_proof,
     inclusion_proof,
@@ -96,6 +96,17 @@ def test_extension_is_resumed_where_it_stopped(small_steps):
         assert nodes(team_id) <= 3 * calls
     assert calls > 5
     assert StoredTree(team_id, 70).root() == naive.root(leaves(team_id))
+
+
+def test_roots_of_the_first_entries_need_no_nodes(monkeypatch):
+    monkeypatch.setattr(prefix_roots, "PAGE", 4)
+    team_id = chain_of(9)
+    roots, data = prefix_roots.PrefixRoots(team_id), leaves(team_id)
+    for size in (3, 8, 9, 2):
+        assert roots.root(size) == naive.root(data[:size])
+    execute("DELETE FROM audit_entry WHERE seq = 5")
+    assert prefix_roots.PrefixRoots(team_id).root(9) is None
+    assert nodes(team_id) == 0
 
 
 def test_missing_entry_has_no_tree(small_steps):
@@ -211,6 +222,8 @@ def test_nodes_say_where_a_chain_was_rewritten(small_steps):
     team_id = chain_of(9)
     checkpoints_create()
     rewrite(team_id, 3)
+    assert place(team_id) == (4, "tree_mismatch")
+    TreeNode.objects.for_team(team_id).filter(level=2, index=0).delete()
     assert place(team_id) == (4, "tree_mismatch")
     TreeNode.objects.for_team(team_id).delete()
     assert place(team_id) == (9, "rewritten")

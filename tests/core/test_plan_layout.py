@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.playground.graph import FULL, MINI, depths, lay_out
+from apps.core.plan_layout import FULL, MINI, depths, lay_out
 
 DIAMOND = ((), (0,), (0,), (1, 2))
 CHAIN = ((), (0,), (0, 1), (0, 1, 2))
