@@ -51,6 +51,7 @@ SUBJECTS = {
     "retention",
     "review",
     "run",
+    "site_policy",
     "team",
     "worker",
 }
@@ -174,6 +175,9 @@ def change_the_team(walk: Walk, cast: Cast) -> None:
         effect="deny",
         version="0",
     )
+    operator = UserFactory.create(is_staff=True, is_superuser=True)
+    rules = '{"rules": [{"name": "R", "mode": "off", "effect": {"kind": "deny"}}]}'
+    walk.page(operator, "/admin/policy/", policy=rules, version="0")
     walk.page(cast.alice, "/retention/edit/", days="400")
     walk.page(cast.alice, "/holds/new/", reason="Matter 7")
     (hold,) = walk.rest("GET", "holds/")["data"]
