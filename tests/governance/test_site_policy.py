@@ -263,6 +263,7 @@ def test_every_member_reads_the_site_policy(cast: Cast) -> None:
         assert (found["version"], found["rules"]) == (1, [NO_FALCON])
         page = member(person).client.get("/policy/").content.decode()
         assert "Rules of the site" in page
+        assert "so every run is allowed" not in page
         assert "If the prompt contains “Project Falcon”: deny it." in page
     assert keyed(cast.team, Scope.AUDIT_READ).get("policy/site/").status_code == 200
     fault(keyed(cast.team, Scope.RUN).get("policy/site/"), 403)
