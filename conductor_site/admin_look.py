@@ -105,6 +105,10 @@ ADMIN_LOOK: dict[str, Any] = {
                         **_link("Stop runs", "stop_circle", "site_suspensions"),
                         "permission": _is_superuser,
                     },
+                    {
+                        **_link("Site policy", "policy", "site_policy"),
+                        "permission": _is_superuser,
+                    },
                     _link("Settings", "tune", "site_settings"),
                 ],
             },

@@ -14,6 +14,7 @@ from django.db import connections
 from apps.accounts.guesses import guesses
 from apps.accounts.models import Membership, Role, Team, User
 from apps.core.redis_outage import redis_outage
+from apps.governance.selectors import policies_forget
 from apps.pools.prices.catalog_cache import price_book_forget
 from apps.simulator.app import create_app
 from conductor_site.redis_backends import caches, channel_layers
@@ -70,6 +71,12 @@ def _no_guess_is_remembered() -> None:
 def _no_price_list_is_remembered() -> None:
     """Look prices up in the list that this test's settings and database have."""
     price_book_forget()
+
+
+@pytest.fixture(autouse=True)
+def _no_site_policy_is_remembered() -> None:
+    """Read the rules for all teams from the database of this test."""
+    policies_forget(None)
 
 
 @pytest.fixture(scope="session")

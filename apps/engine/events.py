@@ -62,7 +62,7 @@ class PolicyDecided:
     outcome: str
     """allowed, restricted, approval (people must approve the plan) or denied."""
     versions: dict[str, int]
-    """The version of each policy that was checked, by its name: `team`."""
+    """The version of each policy that was checked, by its name: `site`, `team`."""
     rules: tuple[str, ...]
     """Names of the rules that applied, in order, with their policy: `team: EU only`."""
     shadow_rules: tuple[str, ...]

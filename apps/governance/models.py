@@ -41,6 +41,7 @@ __all__ = [
     "ReviewSettings",
     "ReviewState",
     "RunFeedback",
+    "SitePolicyVersion",
     "Verdict",
 ]
 
@@ -123,6 +124,24 @@ class PolicyVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.team_id} version {self.version}"
+
+
+class SitePolicyVersion(models.Model):
+    """The rules that bind all teams at one version; the newest is in force."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    version = models.PositiveIntegerField(unique=True)
+    document = models.JSONField()
+    """A `policies.rules.SitePolicyDocument`, without what is not given."""
+    created_at = models.DateTimeField(auto_now_add=True)
+    actor_name = models.CharField(max_length=200)
+    """As the ledger names them."""
+
+    class Meta:
+        ordering = ("-version",)
+
+    def __str__(self) -> str:
+        return f"site policy version {self.version}"
 
 
 class Rating(models.TextChoices):

@@ -11,14 +11,20 @@ from django.utils import timezone
 from apps.audit.selectors import entry_list, entry_recorded_at
 from apps.core.errors import NotFound
 from apps.core.ttl_cache import TtlCache
-from apps.governance.models import LegalHold, PolicyVersion, Retention, RunFeedback
+from apps.governance.models import (
+    LegalHold,
+    PolicyVersion,
+    Retention,
+    RunFeedback,
+    SitePolicyVersion,
+)
 from apps.governance.policies.rules import PolicyDocument
 from apps.governance.types import Feedback, Held, PolicyInForce, RetentionStatus
 
 FEEDBACK_SHOWN = 50
 """Ratings of one run that are read."""
-_policies: TtlCache[uuid.UUID, PolicyInForce] = TtlCache()
-"""The policies in force, by team."""
+_policies: TtlCache[uuid.UUID | None, PolicyInForce] = TtlCache()
+"""The policies in force, by team; None is the site's."""
 
 
 def site_days() -> int | None:
@@ -94,29 +100,47 @@ def policy_newest(team_id: uuid.UUID) -> PolicyVersion | None:
     return policy_versions(team_id).first()
 
 
-def policy_peek(team_id: uuid.UUID) -> PolicyInForce | None:
+def site_policy_versions() -> QuerySet[SitePolicyVersion]:
+    """Return the versions of the site's policy, newest first."""
+    return SitePolicyVersion.objects.all()
+
+
+def site_policy_newest() -> SitePolicyVersion | None:
+    """Return the version in force. None: the site never had a rule."""
+    return site_policy_versions().first()
+
+
+def policy_peek(team_id: uuid.UUID | None) -> PolicyInForce | None:
     """Return a recently read policy, without touching the database.
 
-    For the event loop: never blocks. None says nothing; ask `policy_in_force`.
+    `team_id` None: that of the site. For the event loop: never blocks. None says
+    nothing; ask `policy_in_force`.
     """
     return _policies.get(team_id)
 
 
-def policy_in_force(team_id: uuid.UUID) -> PolicyInForce:
-    """Return a team's policy, at most `CACHE_SECONDS` old. Blocks."""
+def policy_in_force(team_id: uuid.UUID | None) -> PolicyInForce:
+    """Return a policy, at most `CACHE_SECONDS` old. Blocks. None: that of the site."""
     found = _policies.get(team_id)
     if found is not None:
         return found
     generation = _policies.generation
-    newest = policy_newest(team_id)
+    newest = site_policy_newest() if team_id is None else policy_newest(team_id)
     version, values = (newest.version, newest.document) if newest else (0, {})
-    policy = PolicyInForce(version, PolicyDocument.model_validate(values))
+    document = PolicyDocument.model_validate(values)
+    policy = PolicyInForce("team" if team_id else "site", version, document)
     _policies.put(team_id, policy, generation=generation)
     return policy
 
 
-def policies_forget(team_id: uuid.UUID) -> None:
-    """Forget what this process remembers of a team's policy, after a change."""
+def policies_in_force(team_id: uuid.UUID) -> tuple[PolicyInForce, ...]:
+    """Return the policies that bind a team and have rules: the site's comes first."""
+    both = policy_in_force(None), policy_in_force(team_id)
+    return tuple(policy for policy in both if policy.document.rules)
+
+
+def policies_forget(team_id: uuid.UUID | None) -> None:
+    """Forget what this process remembers of a policy, after a change."""
     _policies.drop(lambda key, _: key == team_id)
 
 

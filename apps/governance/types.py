@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from apps.governance.policies.rules import PolicyDocument
@@ -56,10 +57,12 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class PolicyInForce:
-    """The newest version of a team's policy."""
+    """The newest version of a policy."""
 
+    name: Literal["site", "team"]
+    """Whose it is, as events name it."""
     version: int
-    """0: the team never had a rule."""
+    """0: there never was a rule."""
     document: PolicyDocument
 
 

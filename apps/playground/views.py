@@ -31,7 +31,7 @@ from apps.governance.reviews.reads import review_of_run
 from apps.governance.selectors import (
     feedback_list,
     holds_of_run,
-    policy_in_force,
+    policies_in_force,
 )
 from apps.playground.choices import (
     DirectChoice,
@@ -401,8 +401,9 @@ def _workers(request: TeamRequest, body: RunBody | None) -> list[DirectChoice]:
 
 def _data_classes(request: TeamRequest) -> tuple[str, ...]:
     """Return the data classes to choose from; none if no rule depends on them."""
-    document = policy_in_force(request.team.id).document
-    return DATA_CLASSES if document.needs_classes else ()
+    policies = policies_in_force(request.team.id)
+    has_use = any(policy.document.needs_classes for policy in policies)
+    return DATA_CLASSES if has_use else ()
 
 
 def _is_simulated(pools: list[PoolChoice]) -> bool:

@@ -103,6 +103,7 @@ urlpatterns: list[URLPattern] = [
     path("budgets/", budgets.Budgets.as_view(), name="budgets"),
     path("budgets/<uuid:budget_id>/", budgets.OneBudget.as_view(), name="budget"),
     path("policy/", policy.PolicyView.as_view(), name="policy"),
+    path("policy/site/", policy.SitePolicyView.as_view(), name="site_policy"),
     path("policy/trial/", policy.PolicyTrialView.as_view(), name="policy_trial"),
     path("policy/versions/", policy.PolicyVersions.as_view(), name="policy_versions"),
     path(

@@ -5,6 +5,7 @@ from django.urls import path
 
 from apps.web import account_pages
 from apps.web import admin_ledger as site_ledger
+from apps.web import admin_policy as site_policies
 from apps.web import admin_settings as site_settings
 from apps.web import admin_status as site_operations
 from apps.web import admin_suspensions as site_suspensions
@@ -23,6 +24,11 @@ urlpatterns = [
         "admin/stop/",
         operator_only(site_suspensions.site_suspensions),
         name="site_suspensions",
+    ),
+    path(
+        "admin/policy/",
+        operator_only(site_policies.site_policy),
+        name="site_policy",
     ),
     path(
         "admin/settings/",

@@ -46,6 +46,7 @@ READ_ONLY = LISTS[1:]
 OWN_PAGES = [
     "site_operations",
     "site_suspensions",
+    "site_policy",
     "site_settings",
     "site_ledger",
     "admin:index",

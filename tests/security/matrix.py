@@ -31,7 +31,7 @@ def managed(permission: P, read: P | None = None) -> Access:
     return Access(read or permission, permission)
 
 
-SUPERUSERS_ONLY = ("site_operations", "site_suspensions")
+SUPERUSERS_ONLY = ("site_operations", "site_policy", "site_suspensions")
 """Pages below `admin/` that are not for everybody who may open the admin."""
 
 MATRIX = {
@@ -183,6 +183,7 @@ MATRIX = {
     "rest:budget": managed(P.MANAGE_BUDGETS, P.READ_TEAM),
     "rest:usage": TEAM,
     "rest:policy": managed(P.MANAGE_POLICY, P.READ_TEAM),
+    "rest:site_policy": TEAM,
     "rest:policy_trial": Access(write=P.MANAGE_POLICY),
     "rest:policy_versions": TEAM,
     "rest:policy_version": TEAM,

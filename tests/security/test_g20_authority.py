@@ -37,6 +37,7 @@ KEPT = (
     "accounts.ApiKey",
     "budgets.Budget",
     "governance.PolicyVersion",
+    "governance.SitePolicyVersion",
     "governance.LegalHold",
     "governance.Retention",
     "pools.Pool",

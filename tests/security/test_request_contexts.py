@@ -53,6 +53,7 @@ SUBJECTS = {
     "retention",
     "review",
     "run",
+    "site_policy",
     "team",
     "webhook",
     "worker",
@@ -181,6 +182,9 @@ def change_the_team(walk: Walk, cast: Cast) -> None:
         effect="deny",
         version="0",
     )
+    operator = UserFactory.create(is_staff=True, is_superuser=True)
+    rules = '{"rules": [{"name": "R", "mode": "off", "effect": {"kind": "deny"}}]}'
+    walk.page(operator, "/admin/policy/", policy=rules, version="0")
     walk.page(cast.alice, "/retention/edit/", days="400")
     walk.page(cast.alice, "/holds/new/", reason="Matter 7")
     (hold,) = walk.rest("GET", "holds/")["data"]

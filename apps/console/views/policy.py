@@ -29,7 +29,7 @@ from apps.console.layout import (
 )
 from apps.core.errors import Conflict, NotFound
 from apps.core.input_parts import values_read
-from apps.governance.models import PolicyVersion
+from apps.governance.models import PolicyVersion, SitePolicyVersion
 from apps.governance.policies.examples import EXAMPLES
 from apps.governance.policies.rules import PolicyDocument, Rule
 from apps.governance.policies.sentences import sentence
@@ -38,6 +38,7 @@ from apps.governance.selectors import (
     access_policy_version,
     policy_newest,
     policy_versions,
+    site_policy_newest,
 )
 from apps.governance.services import policy_replace
 from apps.pools.selectors import worker_list
@@ -76,12 +77,16 @@ def policy_page(request: TeamRequest) -> HttpResponseBase:
     """Show the rules that every run of the team must pass."""
     newest = policy_newest(request.team.id)
     workers = list(worker_list(request.team.id))
+    site_newest = site_policy_newest()
+    site_rules = _rules(site_newest)
     context = {
         "rows": _rows(request, _rules(newest), [worker.tags for worker in workers]),
         "newest": newest,
         "has_more_examples": bool(_more_examples(_rules(newest))),
         "version": newest.version if newest else 0,
         "worker_count": len(workers),
+        "site_policy": site_newest,
+        "site_rules": [(rule, sentence(rule, {})) for rule in site_rules],
     }
     return console_page(request, "console/policy.html", context, tab=TAB)
 
@@ -275,7 +280,7 @@ def _change(request: TeamRequest, rules: Sequence[Rule], done: str) -> HttpRespo
     )
 
 
-def _rules(row: PolicyVersion | None) -> list[Rule]:
+def _rules(row: PolicyVersion | SitePolicyVersion | None) -> list[Rule]:
     values = row.document if row else {}
     return list(PolicyDocument.model_validate(values).rules)
 

@@ -183,9 +183,9 @@ def _take_away(rule: Rule, facts: RunFacts, outcome: PolicyOutcome) -> None:
         case "only_workers" | "no_workers":
             outcome.refused_workers |= _refused(effect, facts)
         case "no_conductor":
-            _lower(outcome.limits, WITHOUT_CONDUCTOR)
+            lower_limits(outcome.limits, WITHOUT_CONDUCTOR)
         case "limit":
-            _lower(outcome.limits, effect.limits())
+            lower_limits(outcome.limits, effect.limits())
         case "redact":
             outcome.redacts |= set(effect.kinds or KINDS)
             outcome.restores = outcome.restores and effect.restore
@@ -211,7 +211,8 @@ def _refused(effect: Effect, facts: RunFacts) -> set[str]:
     }
 
 
-def _lower(limits: dict[str, int], given: Mapping[str, int]) -> None:
+def lower_limits(limits: dict[str, int], given: Mapping[str, int]) -> None:
+    """Lower `limits` to those that are given; the lower of two counts."""
     for name, most in given.items():
         limits[name] = min(most, limits.get(name, most))
 

@@ -1,7 +1,7 @@
-"""The gate of each run: checks it against the policy of its team, on the event loop.
+"""The gate of each run: checks it against the policies that bind its team.
 
-The policy is read anew at each check (at most `CACHE_SECONDS` old), so a run that is
-under way meets a rule that was added meanwhile before its next call.
+On the event loop. Policies are read anew at each check (at most `CACHE_SECONDS` old),
+so a run that is under way meets a rule that was added meanwhile before its next call.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from apps.engine.plan import Plan
 from apps.engine.ports import ApprovalOutcome, Gate, Task
 from apps.engine.replay import plan_on_record
 from apps.governance.approvals.waiting import ApprovalWaits
+from apps.governance.policies.combination import evaluate_all
 from apps.governance.policies.evaluation import (
     PlanFacts,
     PolicyOutcome,
     RunFacts,
-    evaluate,
 )
-from apps.governance.policies.rules import PolicyDocument
 from apps.governance.selectors import policy_in_force, policy_peek
 from apps.governance.sensitive_data.classification import Classification, classify
 from apps.governance.sensitive_data.redaction import Redactor
@@ -38,8 +37,7 @@ from apps.runs.planning.cost_estimates import plan_price
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import RunOrder
 
-POLICY = "team"
-"""The policy's name in events."""
+Policies = tuple[PolicyInForce, ...]
 API_KEY_ROLE = "api_key"
 SHORT_PROMPT = 5_000
 """Characters that are searched for sensitive data within some milliseconds."""
@@ -50,16 +48,22 @@ class PolicyGates:
     """Makes gates, and reads policies without blocking the loop."""
 
     def __init__(self) -> None:
-        self._reads: SingleFlight[uuid.UUID, PolicyInForce] = SingleFlight(_read)
+        self._reads: SingleFlight[uuid.UUID | None, PolicyInForce]
+        self._reads = SingleFlight(_read)
         self.waits = ApprovalWaits()
 
     def gate(self, run_id: uuid.UUID, order: RunOrder, resolved: ResolvedModel) -> Gate:
         """Return the gate of one run."""
         return PolicyGate(run_id, order, resolved, self)
 
-    async def load(self, team_id: uuid.UUID) -> PolicyInForce:
-        """Return a team's policy, at most `CACHE_SECONDS` old."""
-        return policy_peek(team_id) or await self._reads.get(team_id)
+    async def load(self, team_id: uuid.UUID) -> Policies:
+        """Return the policies that bind a team, each at most `CACHE_SECONDS` old.
+
+        The site's comes first. A policy without rules is left out.
+        """
+        site = policy_peek(None) or await self._reads.get(None)
+        team = policy_peek(team_id) or await self._reads.get(team_id)
+        return tuple(policy for policy in (site, team) if policy.document.rules)
 
 
 class PolicyGate:
@@ -85,28 +89,28 @@ class PolicyGate:
         """Digest of the plan that people have approved."""
 
     async def check_run(self) -> PolicyDecided | None:
-        """Decide on the run; None if the team has no rules."""
-        policy = await self._gates.load(self._order.team_id)
-        if not policy.document.rules:
+        """Decide on the run; None if neither site nor team has rules."""
+        policies = await self._gates.load(self._order.team_id)
+        if not policies:
             return None
-        return await self._decide(policy, "run", None)
+        return await self._decide(policies, "run", None)
 
     async def check_plan(self, number: int, plan: Plan) -> PolicyDecided | None:
-        """Decide on a plan; None if the team has no rules."""
-        policy = await self._gates.load(self._order.team_id)
-        if not policy.document.rules:
+        """Decide on a plan; None if neither site nor team has rules."""
+        policies = await self._gates.load(self._order.team_id)
+        if not policies:
             return None
-        return await self._decide(policy, "plan", plan, round=number)
+        return await self._decide(policies, "plan", plan, round=number)
 
     async def check_step(
         self, number: int, plan: Plan, index: int
     ) -> PolicyDecided | None:
         """Decide on a step; None if nothing differs from the decision before."""
-        policy = await self._gates.load(self._order.team_id)
-        if not policy.document.rules:
+        policies = await self._gates.load(self._order.team_id)
+        if not policies:
             return None
         last = self._last
-        decision = await self._decide(policy, "step", plan, round=number, step=index)
+        decision = await self._decide(policies, "step", plan, round=number, step=index)
         return None if self._last == last else decision
 
     def redact(self, task: Task, kinds: tuple[str, ...]) -> Task:
@@ -130,34 +134,37 @@ class PolicyGate:
 
     async def _decide(
         self,
-        policy: PolicyInForce,
+        policies: Policies,
         stage: str,
         plan: Plan | None,
         *,
         round: int | None = None,
         step: int | None = None,
     ) -> PolicyDecided:
-        facts = await self._facts(policy.document)
+        facts = await self._facts(policies)
         planned = None if plan is None else self._plan_facts(plan)
         now = timezone.now()
-        outcome = evaluate(policy.document, facts, planned, now, is_approved=True)
-        values = self._last = _values(outcome, policy, facts)
+        outcome = evaluate_all(policies, facts, planned, now, is_approved=True)
+        values = self._last = _values(outcome, policies, facts)
         is_new = stage == "plan" and plan is not None and plan.digest != self._approved
-        if is_new and planned is not None and policy.document.holds_plans:
-            outcome = evaluate(policy.document, facts, planned, now)
-            values = _values(outcome, policy, facts)
+        holds_plans = any(policy.document.holds_plans for policy in policies)
+        if is_new and planned is not None and holds_plans:
+            outcome = evaluate_all(policies, facts, planned, now)
+            values = _values(outcome, policies, facts)
             if outcome.approvals_needed and not outcome.is_denied:
                 values |= _approval(outcome, planned, now, self._order)
         return PolicyDecided(stage, round, step, **values)
 
-    async def _facts(self, document: PolicyDocument) -> RunFacts:
+    async def _facts(self, policies: Policies) -> RunFacts:
         """Return the facts of the run; the role only if a rule needs it."""
         if self._known is None:
             self._known = self._facts_without_role()
-        if document.needs_classes and self._known.classification is None:
+        documents = [policy.document for policy in policies]
+        needs_classes = any(each.needs_classes for each in documents)
+        if needs_classes and self._known.classification is None:
             found = await self._classify()
             self._known = replace(self._known, classification=found)
-        if not self._known.role and any(r.conditions.roles for r in document.rules):
+        if not self._known.role and any(each.needs_roles for each in documents):
             self._known = replace(self._known, role=await self._read_role())
         return self._known
 
@@ -199,7 +206,7 @@ class PolicyGate:
         return self._plan[1]
 
 
-async def _read(team_id: uuid.UUID) -> PolicyInForce:
+async def _read(team_id: uuid.UUID | None) -> PolicyInForce:
     read: PolicyInForce = await database_sync_to_async(policy_in_force)(team_id)
     return read
 
@@ -227,13 +234,12 @@ def _approval(
 
 
 def _values(
-    outcome: PolicyOutcome, policy: PolicyInForce, facts: RunFacts
+    outcome: PolicyOutcome, policies: Policies, facts: RunFacts
 ) -> dict[str, Any]:
     """Return a decision without its place."""
     found = facts.classification
     redacts = outcome.redacts & found.findings.keys() if found else set()
     is_restricted = bool(outcome.refused_workers or outcome.limits or redacts)
-    reason = "; ".join(outcome.reasons)
     return {
         "outcome": (
             "denied"
@@ -242,14 +248,14 @@ def _values(
             if is_restricted
             else "allowed"
         ),
-        "versions": {POLICY: policy.version},
-        "rules": tuple(f"{POLICY}: {name}" for name in outcome.rules),
-        "shadow_rules": tuple(f"{POLICY}: {name}" for name in outcome.shadow_rules),
+        "versions": {policy.name: policy.version for policy in policies},
+        "rules": tuple(outcome.rules),
+        "shadow_rules": tuple(outcome.shadow_rules),
         "refused_workers": tuple(sorted(outcome.refused_workers)),
         "limits": outcome.limits,
         "data_class": found.data_class if found else "",
         "findings": dict(found.findings) if found else None,
         "redacts": tuple(sorted(redacts)),
         "restores": bool(redacts) and outcome.restores,
-        "reason": reason and f"{reason} (team policy, version {policy.version})",
+        "reason": "; ".join(outcome.reasons),
     }

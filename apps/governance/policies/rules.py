@@ -6,6 +6,7 @@ A rule without conditions always applies. Pure: knows no database.
 
 from __future__ import annotations
 
+import json
 import re
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Self
@@ -17,11 +18,13 @@ from pydantic import (
     BeforeValidator,
     Field,
     StringConstraints,
+    field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from apps.core.data_classes import DataClassName
+from apps.core.errors import InvalidInput
 from apps.core.input_parts import InputPart, one_line
 from apps.governance.sensitive_data.detection import KINDS, Kind
 
@@ -30,6 +33,8 @@ MAX_APPROVAL_HOURS = 30 * 24
 MAX_ITEMS = 100
 """Of one list of a rule."""
 MICROS = 1_000_000
+MAX_CHARACTERS = 1_000_000
+"""Of a policy as JSON."""
 
 RoleName = Literal["owner", "admin", "member", "api_key"]
 """Roles that start runs; `api_key` for runs of programs."""
@@ -273,6 +278,55 @@ class PolicyDocument(InputPart):
         """Say whether a rule may hold a plan until people have approved it."""
         return any(rule.effect.kind == "require_approval" for rule in self.rules)
 
+    @property
+    def needs_roles(self) -> bool:
+        """Say whether a rule depends on the role of the person who starts the run."""
+        return any(rule.conditions.roles for rule in self.rules)
+
     def values(self) -> dict[str, Any]:
         """Return the document as JSON values, without what is not given."""
         return self.model_dump(mode="json", exclude_defaults=True)
+
+
+class SitePolicyDocument(PolicyDocument):
+    """The rules that bind all teams. All can read them, so none names a person."""
+
+    @field_validator("rules")
+    @classmethod
+    def _name_nobody(cls, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        for rule in rules:
+            if rule.conditions.member_ids or rule.conditions.key_ids:
+                raise PydanticCustomError(
+                    "site",
+                    "{name} names members or API keys of a team; a rule for all teams "
+                    "can name roles",
+                    {"name": repr(rule.name)},
+                )
+        return rules
+
+
+def rules_parse(text: str) -> dict[str, Any]:
+    """Return the values of a policy from JSON, for `values_read`. Raises: InvalidInput.
+
+    A name that is there twice is refused: two readers would see two policies.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidInput(f"a policy has {MAX_CHARACTERS:,} characters at most")
+    try:
+        values = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+    except (ValueError, RecursionError) as exc:
+        raise InvalidInput(f"the policy is not valid JSON: {exc}") from exc
+    if not isinstance(values, dict):
+        raise InvalidInput('the policy must be a JSON object, like {"rules": []}')
+    return values
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object has a name twice")
+    return found
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is not a number of JSON")

@@ -4,7 +4,7 @@ from apps.governance.retention_job import retention_erase
 from apps.governance.reviews.feeding import reviews_feed
 from apps.governance.services.approvals import plan_approve, plan_refuse
 from apps.governance.services.feedback import feedback_give, feedback_withdraw
-from apps.governance.services.policies import policy_replace
+from apps.governance.services.policies import policy_replace, site_policy_replace
 from apps.governance.services.retention import (
     GRACE,
     hold_place,
@@ -45,5 +45,6 @@ __all__ = [
     "review_reserve",
     "review_settings_replace",
     "reviews_feed",
+    "site_policy_replace",
     "team_delete_check",
 ]

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from apps.accounts.rights import MANAGE_POLICY, READ_POLICY
 from apps.core.input_parts import values_read
-from apps.governance.models import PolicyVersion
+from apps.governance.models import PolicyVersion, SitePolicyVersion
 from apps.governance.policies.rules import PolicyDocument
 from apps.governance.policies.trial import (
     MAX_TRIED_RUNS,
@@ -22,6 +22,7 @@ from apps.governance.selectors import (
     access_policy_version,
     policy_newest,
     policy_versions,
+    site_policy_newest,
 )
 from apps.governance.services import policy_replace
 from apps.rest.fields import Input, Output, Time, Whole
@@ -67,6 +68,12 @@ NEVER: dict[str, Any] = {
     "updated_by": None,
     "rules": [],
 }
+SITE_EXAMPLE: dict[str, Any] = {
+    "version": 2,
+    "updated_at": "2026-11-21T15:53:16.000000Z",
+    "rules": RULES[1:2],
+}
+SITE_NEVER: dict[str, Any] = {"version": 0, "updated_at": None, "rules": []}
 TRIAL: dict[str, Any] = {
     "tried": 200,
     "denied": 1,
@@ -103,6 +110,14 @@ class PolicyOutput(Output):
     version = serializers.IntegerField(help_text="0: there never was a rule.")
     updated_at = Time(allow_null=True)
     updated_by = serializers.CharField(allow_null=True)
+    rules = serializers.ListField(child=serializers.DictField(), help_text=RULES_HELP)
+
+
+class SitePolicyOutput(Output):
+    """The rules that bind all teams."""
+
+    version = serializers.IntegerField(help_text="0: there never was a rule.")
+    updated_at = Time(allow_null=True)
     rules = serializers.ListField(child=serializers.DictField(), help_text=RULES_HELP)
 
 
@@ -197,6 +212,28 @@ class PolicyView(RestView):
         return response
 
 
+class SitePolicyView(RestView):
+    """The rules that bind all teams."""
+
+    tag = TAG
+    rights = {"GET": READ_POLICY}
+
+    @operation(
+        "site_policy_get",
+        "Read the site policy",
+        answer=SitePolicyOutput,
+        example=SITE_EXAMPLE,
+    )
+    def get(self, request: Request) -> Response:
+        """Return the rules that the operator has set for all teams.
+
+        They are checked in addition to the team's own, which cannot lift them.
+        """
+        row = site_policy_newest()
+        told = _site_told(row) if row else SITE_NEVER
+        return Response(SitePolicyOutput(told).data)
+
+
 class PolicyTrialView(RestView):
     """Rules tried on recorded runs."""
 
@@ -270,5 +307,13 @@ def _told(row: PolicyVersion) -> dict[str, Any]:
         "version": row.version,
         "updated_at": row.created_at,
         "updated_by": row.actor_name,
+        "rules": row.document.get("rules", []),
+    }
+
+
+def _site_told(row: SitePolicyVersion) -> dict[str, Any]:
+    return {
+        "version": row.version,
+        "updated_at": row.created_at,
         "rules": row.document.get("rules", []),
     }

@@ -1,0 +1,24 @@
+"""`manage.py site_policy_show`: print the rules that bind all teams."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from apps.governance.selectors import site_policy_newest
+
+
+class Command(BaseCommand):
+    """Prints the site policy in the form that `site_policy_set` reads."""
+
+    help = "Print the rules that bind all teams, as JSON. The version goes to stderr."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print the rules."""
+        row = site_policy_newest()
+        rules = row.document.get("rules", []) if row else []
+        self.stdout.write(json.dumps({"rules": rules}, ensure_ascii=False, indent=2))
+        whose = f"{row.version}, {row.actor_name}" if row else "0"
+        self.stderr.write(f"site policy, version {whose}")

@@ -1,0 +1,79 @@
+"""The operator's page of the site policy: the rules that bind all teams."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from apps.accounts.models import User
+from apps.accounts.principal import user_actor
+from apps.core.errors import ConductorError
+from apps.governance.models import SitePolicyVersion
+from apps.governance.policies.rules import PolicyDocument, rules_parse
+from apps.governance.policies.sentences import sentence
+from apps.governance.selectors import site_policy_versions
+from apps.governance.services import site_policy_replace
+from apps.web.request_context import context_of
+
+VERSIONS_SHOWN = 20
+
+
+@require_http_methods(["GET", "POST"])
+def site_policy(request: HttpRequest) -> HttpResponse:
+    """Show the rules in words and as JSON; put others in force."""
+    if not request.user.is_superuser:
+        raise PermissionDenied
+    if request.method == "POST":
+        text, version = request.POST.get("policy", ""), request.POST.get("version", "")
+        try:
+            _change(request, text, version)
+        except ConductorError as error:
+            messages.error(request, error.message[:1].upper() + error.message[1:])
+            return _page(request, text, version, error.http_status)
+        messages.success(request, "The site policy is saved.")
+        return redirect("site_policy")
+    return _page(request)
+
+
+def _change(request: HttpRequest, text: str, version: str) -> None:
+    """Put the rules of a form in force. Raises: ConductorError."""
+    site_policy_replace(
+        values=rules_parse(text),
+        actor=user_actor(cast(User, request.user), context_of(request)),
+        expected_version=int(version) if version.isdecimal() else -1,
+    )
+
+
+def _page(
+    request: HttpRequest, text: str = "", version: str = "", status: int = 200
+) -> HttpResponse:
+    """Render the page; with `text`, what was sent and is refused stays in the form."""
+    rows = list(site_policy_versions()[:VERSIONS_SHOWN])
+    newest = rows[0] if rows else None
+    context = {
+        **admin.site.each_context(request),
+        "title": "Site policy",
+        "newest": newest,
+        "sentences": _sentences(newest),
+        "earlier": [(row, _sentences(row), _as_json(row)) for row in rows[1:]],
+        "text": text or _as_json(newest),
+        "version": version or (newest.version if newest else 0),
+    }
+    return render(request, "admin/site_policy.html", context, status=status)
+
+
+def _as_json(row: SitePolicyVersion | None) -> str:
+    rules: list[Any] = row.document.get("rules", []) if row else []
+    return json.dumps({"rules": rules}, ensure_ascii=False, indent=2)
+
+
+def _sentences(row: SitePolicyVersion | None) -> list[tuple[str, str, str]]:
+    """Return the name, mode and sentence of each rule."""
+    document = PolicyDocument.model_validate(row.document if row else {})
+    return [(rule.name, rule.mode, sentence(rule, {})) for rule in document.rules]
