@@ -30,6 +30,8 @@ def policy() -> PolicyDocument:
         {"cost_over_usd": "9"},
         {"hours": NIGHT},
         {"plan_tags": ["us"]},
+        {"expression": "tier == 'ultra' && plan.workers.exists(w, 'us' in tags[w])"},
+        {"expression": "prompt_characters > 1000000 || source == 'playground'"},
     ]
     effects: list[dict[str, Any]] = [
         {"kind": "deny"},

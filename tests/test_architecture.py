@@ -52,12 +52,14 @@ ALSO_OPEN = {
     "apps.governance.approvals.edited_plans",  # plans as people send them
     "apps.governance.approvals.pending",  # reads of plans that wait
     "apps.governance.policies.examples",  # rules to begin with
+    "apps.governance.policies.expressions",  # what expressions of rules see
     "apps.governance.policies.rules",  # what rules are made of
     "apps.governance.sensitive_data.detection",  # kinds of sensitive data
     "apps.governance.reviews.reads",  # reads of the review queue
     "apps.governance.reviews.rules",  # which runs are reviewed, the rubric
     "apps.governance.policies.sentences",  # rules in words
     "apps.governance.policies.trial",  # a read with a report of its own
+    "apps.governance.sensitive_data.own_patterns",  # what patterns are made of
     "apps.runs.planning.cost_estimates",  # what a plan may cost
     "apps.runs.execution.executor",  # opened and closed by the process
     "apps.runs.admission",  # the way in for runs of every interface

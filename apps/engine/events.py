@@ -37,6 +37,11 @@ class RunCreated:
     """The limits in force; times in milliseconds."""
     params: Json = ""
     """What the caller asked for beside the prompt, as a JSON object."""
+    redacted: dict[str, int] | None = None
+    """Sensitive data that placeholders replaced before anything was recorded: how many
+    of each kind. None: the prompt is as it was sent."""
+    redacted_class: str = ""
+    """The data class of the prompt before that. Empty: nothing was replaced."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,16 @@ class VectorSink:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordRedaction:
+    """What placeholders replaced in a prompt before anything was recorded."""
+
+    data_class: str
+    """Of the prompt as it was."""
+    findings: Mapping[str, int]
+    """How many of each kind of sensitive data."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunOrder:
     """Everything needed to start a run, already authenticated."""
 
@@ -96,6 +106,8 @@ class RunOrder:
     parameters; without effect on the run."""
     vectors: VectorSink | None = None
     """Where the vectors go. None: the run answers a conversation."""
+    redaction: RecordRedaction | None = None
+    """None: the prompt is as the caller sent it."""
     idempotency_key: str = ""
     """Must stand for this run when it gets on record. Empty: nothing must."""
 

@@ -69,8 +69,8 @@ def _page(
 
 
 def _as_json(row: SitePolicyVersion | None) -> str:
-    rules: list[Any] = row.document.get("rules", []) if row else []
-    return json.dumps({"rules": rules}, ensure_ascii=False, indent=2)
+    values: dict[str, Any] = {"rules": [], **(row.document if row else {})}
+    return json.dumps(values, ensure_ascii=False, indent=2)
 
 
 def _sentences(row: SitePolicyVersion | None) -> list[tuple[str, str, str]]:

@@ -52,6 +52,7 @@ from tests.security.routes import Route
 from tests.webhooks.examples import make_webhook
 
 MARK = "marked-7f3a"
+PATTERN = "own_kind"
 """In every name and text of the team; no stranger's answer may hold it."""
 VERSION = 2
 """Of pool and policy. A stranger who makes a policy of their own has version 1."""
@@ -155,6 +156,7 @@ def build_world() -> World:
         "key_id": keys["own"].row.id,
         "budget_id": _budget(team, keys["own"].row).id,
         "place": _rule(team),
+        "name": PATTERN,
         "seq": SEQ,
         "export_id": make_export(team.id),
         **make_webhook(team, f"webhook {MARK}"),
@@ -221,7 +223,9 @@ def _rule(team: Team) -> int:
     rule = {"name": MARK, "mode": "off", "effect": {"kind": "deny"}}
     for number in range(VERSION):
         rules = [{**rule, "name": f"{MARK} {number}"}]
-        policy_replace(team=team, values={"rules": rules}, actor=ACTOR)
+        patterns = [{"name": PATTERN, "pattern": MARK}]
+        values = {"rules": rules, "patterns": patterns}
+        policy_replace(team=team, values=values, actor=ACTOR)
     return 0
 
 

@@ -13,6 +13,7 @@ from apps.console.forms import numbers
 from apps.console.forms.base import ConsoleForm
 from apps.core.errors import InvalidFields, InvalidInput
 from apps.core.input_parts import values_read
+from apps.governance.policies.expressions import MAX_EXPRESSION, OF_PLAN, SAMPLE
 from apps.governance.policies.rules import MAX_APPROVAL_HOURS, Rule
 from apps.governance.policies.sentences import DAY_NAMES, KINDS_IN_WORDS
 
@@ -48,8 +49,13 @@ CLASSES = {
 KINDS_SHOWN: dict[str, str] = {
     kind: f"{words[:1].upper()}{words[1:]}" for kind, words in KINDS_IN_WORDS.items()
 }
+VALUES = {
+    "restored": "are put back into the answer",
+    "recorded": "stay on record; the answer has the placeholders",
+    "off_record": "are kept nowhere; record and answer have the placeholders",
+}
 LISTS = ("roles", "member_ids", "key_ids", "tiers", "sources", "contains")
-PLAIN = ("steps_over", "cost_over_usd", "data_class")
+PLAIN = ("steps_over", "cost_over_usd", "data_class", "expression")
 LIMITS = ("max_steps", "max_rounds", "max_calls", "max_tokens", "max_cost_usd")
 PATH_FIELDS = {"begin": "hours_begin", "end": "hours_end", "time_zone": "time_zone"}
 """Fields of the form by the last name in the path of a fault."""
@@ -137,6 +143,23 @@ class RuleForm(ConsoleForm):
     plan_tags = _one_line(
         "The plan uses a worker tagged", "Separate tags by commas; any of them.", "us"
     )
+    expression = forms.CharField(
+        label="Expression",
+        required=False,
+        max_length=MAX_EXPRESSION,
+        help_text="In CEL; true or false. It may use "
+        f"{', '.join(name for name in SAMPLE if name != OF_PLAN)}, and "
+        f"{', '.join(f'{OF_PLAN}.{name}' for name in SAMPLE[OF_PLAN])}.",
+        widget=forms.Textarea(
+            attrs={
+                "rows": 2,
+                "spellcheck": "false",
+                "class": "input input--code",
+                "placeholder": "counts.iban > 3 || plan.workers.exists(w, 'us' in "
+                "tags[w])",
+            }
+        ),
+    )
     effect = forms.ChoiceField(
         label="Then",
         choices=list(EFFECTS.items()),
@@ -145,10 +168,13 @@ class RuleForm(ConsoleForm):
     )
     tags = _one_line("Tags", "Separate tags by commas; any of them.", "eu, on-premises")
     kinds = _several("Replaced by placeholders", KINDS_SHOWN)
-    no_restore = forms.BooleanField(
-        label="Leave the placeholders in the answer",
+    kept = forms.ChoiceField(
+        label="The values",
+        choices=list(VALUES.items()),
+        initial="restored",
         required=False,
-        help_text="Otherwise the values are put back. Either way no model sees them.",
+        widget=forms.RadioSelect,
+        help_text="No model sees them, whatever you choose.",
     )
     max_steps = _count("Steps a plan")
     max_rounds = _count("Rounds")
@@ -179,6 +205,7 @@ class RuleForm(ConsoleForm):
         *,
         members: Iterable[tuple[UUID, str]],
         keys: Iterable[tuple[UUID, str]],
+        own_kinds: Sequence[str],
         known_tags: Sequence[str],
         initial: dict[str, Any],
     ) -> None:
@@ -186,13 +213,16 @@ class RuleForm(ConsoleForm):
         super().__init__(data, initial=initial)
         self._offer("member_ids", members)
         self._offer("key_ids", keys)
+        kinds = {**KINDS_SHOWN, **{name: f"“{name}”" for name in own_kinds}}
+        for name in ("contains", "kinds"):
+            self._offer(name, kinds.items())
         if known_tags:
             note = f"Tags of your workers: {', '.join(known_tags)}."
             for name in ("tags", "plan_tags"):
                 field = self.fields[name]
                 field.help_text = f"{field.help_text} {note}"
 
-    def _offer(self, name: str, choices: Iterable[tuple[UUID, str]]) -> None:
+    def _offer(self, name: str, choices: Iterable[tuple[UUID | str, str]]) -> None:
         field = self.fields[name]
         assert isinstance(field, forms.MultipleChoiceField)
         field.choices = [(str(each), label) for each, label in choices]
@@ -250,7 +280,8 @@ class RuleForm(ConsoleForm):
             effect["tags"] = _split(data["tags"], ",")
         if data["effect"] == "redact":
             effect["kinds"] = data["kinds"]
-            effect["restore"] = not data["no_restore"]
+            effect["restore"] = data["kept"] in ("", "restored")
+            effect["off_record"] = data["kept"] == "off_record"
         if data["effect"] == "require_approval":
             effect |= {
                 "approvers": int(data["approvers"]),
@@ -269,6 +300,7 @@ def rule_initial(rule: Rule) -> dict[str, Any]:
     return {
         **conditions,
         "data_class": conditions["data_class"] or "",
+        "expression": conditions["expression"] or "",
         "name": rule.name,
         "mode": rule.mode,
         "words": "\n".join(conditions["words"]),
@@ -279,9 +311,13 @@ def rule_initial(rule: Rule) -> dict[str, Any]:
         "time_zone": hours.get("time_zone", ""),
         "effect": effect.pop("kind"),
         "tags": ", ".join(effect.pop("tags", ())),
-        "no_restore": not effect.pop("restore", True),
+        "kept": _values_word(effect.pop("restore", True), effect.pop("off_record", 0)),
         **effect,
     }
+
+
+def _values_word(is_restored: bool, is_off_record: bool) -> str:
+    return "restored" if is_restored else "off_record" if is_off_record else "recorded"
 
 
 def _split(text: str, by: str) -> list[str]:
@@ -292,6 +328,9 @@ def _by_field(faults: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """Name each fault by its field of the form instead of its path."""
     named: dict[str, list[str]] = {}
     for path, messages in faults.items():
+        if path == "values":  # of the policy as a whole
+            named.setdefault("", []).extend(messages)
+            continue
         names = [n for n in re.split(r"[.\[\]]+", path) if n and not n.isdigit()]
         last = names[-1] if names else ""
         field = PATH_FIELDS.get(last, "effect" if last == "limit" else last)

@@ -40,6 +40,7 @@ from apps.governance.selectors import (
     policy_versions,
     site_policy_newest,
 )
+from apps.governance.sensitive_data.own_patterns import OwnPattern
 from apps.governance.services import policy_replace
 from apps.pools.selectors import worker_list
 from apps.web.team_access import TeamRequest, team_view
@@ -69,6 +70,7 @@ class VersionRow:
     row: PolicyVersion
     sentences: tuple[tuple[str, str], ...]
     """Name and sentence of each rule."""
+    patterns: tuple[OwnPattern, ...]
 
 
 @require_GET
@@ -82,6 +84,7 @@ def policy_page(request: TeamRequest) -> HttpResponseBase:
     context = {
         "rows": _rows(request, _rules(newest), [worker.tags for worker in workers]),
         "newest": newest,
+        "patterns": document_of(newest).patterns,
         "has_more_examples": bool(_more_examples(_rules(newest))),
         "version": newest.version if newest else 0,
         "worker_count": len(workers),
@@ -137,12 +140,12 @@ def policy_examples(request: TeamRequest) -> HttpResponseBase:
     more = _more_examples(rules)
     if not more:
         raise Conflict("the policy has all example rules already")
-    present = PolicyDocument(rules=tuple(rules)).values().get("rules", [])
+    values = policy_values(newest)
     return change_and_tell(
         request,
         lambda: policy_replace(
             team=request.team,
-            values={"rules": [*present, *more]},
+            values={**values, "rules": [*values["rules"], *more]},
             actor=request.actor,
             expected_version=newest.version if newest else 0,
         ),
@@ -165,7 +168,9 @@ def policy_history(request: TeamRequest) -> HttpResponseBase:
     rows = policy_versions(request.team.id)[:VERSIONS_SHOWN]
     versions = [
         VersionRow(
-            row, tuple((rule.name, sentence(rule, names)) for rule in _rules(row))
+            row,
+            tuple((rule.name, sentence(rule, names)) for rule in _rules(row)),
+            document_of(row).patterns,
         )
         for row in rows
     ]
@@ -202,10 +207,11 @@ def _rule_page(request: TeamRequest, place: int | None) -> HttpResponseBase:
     form = _form(request, initial)
     trial = None
     if form.is_valid() and "try" in request.POST:
-        values = {"rules": _with_rule(rules, place, form.values)}
-        document = values_read(PolicyDocument, values)
-        trial = policy_trial(request.team.id, document, limit=TRIED_RUNS)
-    elif form.is_valid() and _save(request, form, rules, place):
+        values = _with_rule(newest, place, form.values)
+        document = try_change(form, lambda: values_read(PolicyDocument, values))
+        if document is not None:
+            trial = policy_trial(request.team.id, document, limit=TRIED_RUNS)
+    elif form.is_valid() and _save(request, form, newest, place):
         messages.success(request, f"Rule “{form.cleaned_data['name']}” is saved.")
         return redirect("console:policy")
     context = {
@@ -219,14 +225,17 @@ def _rule_page(request: TeamRequest, place: int | None) -> HttpResponseBase:
 
 
 def _save(
-    request: TeamRequest, form: RuleForm, rules: Sequence[Rule], place: int | None
+    request: TeamRequest,
+    form: RuleForm,
+    newest: PolicyVersion | None,
+    place: int | None,
 ) -> PolicyVersion | None:
-    values = _with_rule(rules, place, form.values)
+    values = _with_rule(newest, place, form.values)
     return try_change(
         form,
         lambda: policy_replace(
             team=request.team,
-            values={"rules": values},
+            values=values,
             actor=request.actor,
             expected_version=form.cleaned_data["version"],
         ),
@@ -234,23 +243,36 @@ def _save(
 
 
 def _with_rule(
-    rules: Sequence[Rule], place: int | None, rule: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """Return the rules with one more, or another one at `place`."""
-    values = [each.model_dump(mode="json") for each in rules]
-    at = len(values) if place is None else place
-    values[at : at + 1] = [rule]
+    newest: PolicyVersion | None, place: int | None, rule: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the policy's values with one more rule, or another one at `place`."""
+    values = policy_values(newest)
+    rules = values["rules"]
+    at = len(rules) if place is None else place
+    rules[at : at + 1] = [rule]
     return values
+
+
+def policy_values(row: PolicyVersion | None) -> dict[str, Any]:
+    """Return the JSON values of a policy, with all that is not given."""
+    return document_of(row).model_dump(mode="json")
+
+
+def document_of(row: PolicyVersion | SitePolicyVersion | None) -> PolicyDocument:
+    """Return the policy of a version; one without rules if there is none."""
+    return PolicyDocument.model_validate(row.document if row else {})
 
 
 def _form(request: TeamRequest, initial: dict[str, Any]) -> RuleForm:
     team_id = request.team.id
     tags = {tag for worker in worker_list(team_id) for tag in worker.tags}
     members, keys = _people(request), _keys(request)
+    document = document_of(policy_newest(team_id))
     return RuleForm(
         posted(request),
         members=members.items(),
         keys=keys.items(),
+        own_kinds=[each.name for each in document.patterns],
         known_tags=sorted(tags),
         initial=initial,
     )
@@ -266,7 +288,8 @@ def _rules_to_change(request: TeamRequest, place: int) -> list[Rule]:
 
 def _change(request: TeamRequest, rules: Sequence[Rule], done: str) -> HttpResponseBase:
     version = request.POST.get("version", "")
-    values = {"rules": [rule.model_dump(mode="json") for rule in rules]}
+    values = policy_values(policy_newest(request.team.id))
+    values["rules"] = [rule.model_dump(mode="json") for rule in rules]
     return change_and_tell(
         request,
         lambda: policy_replace(
@@ -281,8 +304,7 @@ def _change(request: TeamRequest, rules: Sequence[Rule], done: str) -> HttpRespo
 
 
 def _rules(row: PolicyVersion | SitePolicyVersion | None) -> list[Rule]:
-    values = row.document if row else {}
-    return list(PolicyDocument.model_validate(values).rules)
+    return list(document_of(row).rules)
 
 
 def _at(rules: Sequence[Rule], place: int) -> Rule:

@@ -62,4 +62,5 @@ def _add(total: PolicyOutcome, found: PolicyOutcome) -> None:
     hours = [h for h in (total.approval_hours, found.approval_hours) if h]
     total.approval_hours = min(hours, default=0)
     total.redacts |= found.redacts
+    total.off_record |= found.off_record
     total.restores = total.restores and found.restores

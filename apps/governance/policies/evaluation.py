@@ -14,9 +14,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from functools import cached_property
+from typing import Any
 from zoneinfo import ZoneInfo
 
+import cel
+
 from apps.core.data_classes import is_at_least
+from apps.governance.policies.expressions import (
+    OF_PLAN,
+    ExpressionFault,
+    expression_holds,
+)
 from apps.governance.policies.rules import (
     DAYS,
     MICROS,
@@ -53,6 +61,8 @@ class RunFacts:
     """The prompt and the messages it came with."""
     worker_tags: Mapping[str, frozenset[str]]
     """Of every worker of the pool, by name."""
+    kinds: tuple[str, ...] = KINDS
+    """Kinds of sensitive data that the prompt was searched for."""
     classification: Classification | None = None
     """None: nobody has looked, as no rule depends on it."""
 
@@ -72,6 +82,39 @@ class RunFacts:
             self._found[words] = found
         return self._found[words]
 
+    @cached_property
+    def _contexts(self) -> dict[PlanFacts | None, cel.Context]:
+        return {}
+
+    def context(self, plan: PlanFacts | None) -> cel.Context:
+        """Return what expressions see: `expressions.SAMPLE` names it all.
+
+        What is not known is left out, so an expression that needs it cannot be checked.
+        """
+        if plan not in self._contexts:
+            self._contexts[plan] = cel.Context(self._variables(plan))
+        return self._contexts[plan]
+
+    def _variables(self, plan: PlanFacts | None) -> dict[str, Any]:
+        known: dict[str, Any] = {
+            "member_id": str(self.member_id or ""),
+            "key_id": str(self.key_id or ""),
+            "tier": self.tier,
+            "source": self.source,
+            "prompt_characters": sum(len(text) for text in self.texts),
+            "tags": {name: sorted(tags) for name, tags in self.worker_tags.items()},
+        }
+        if self.role:
+            known["role"] = self.role
+        if self.classification is not None:
+            findings = self.classification.findings
+            known["data_class"] = self.classification.data_class
+            known["findings"] = list(findings)
+            known["counts"] = dict.fromkeys(self.kinds, 0) | dict(findings)
+        if plan is not None:
+            known[OF_PLAN] = plan.variables(self.worker_tags)
+        return known
+
 
 @dataclass(frozen=True)
 class PlanFacts:
@@ -81,6 +124,22 @@ class PlanFacts:
     """Of each step."""
     cost_micros: int | None
     """Estimated. None: the price of a worker is unknown."""
+    access: tuple[tuple[int, ...], ...] = ()
+    """Of each step: the steps whose results it sees, by their places."""
+
+    def variables(self, tags: Mapping[str, frozenset[str]]) -> dict[str, Any]:
+        """Return what expressions see of it; `tags` are of the workers, by name."""
+        known: dict[str, Any] = {
+            "steps": len(self.workers),
+            "workers": list(self.workers),
+            "access": [list(places) for places in self.access],
+            "tags": sorted(
+                {tag for name in self.workers for tag in tags.get(name, ())}
+            ),
+        }
+        if self.cost_micros is not None:
+            known["cost_usd"] = self.cost_micros / MICROS
+        return known
 
 
 @dataclass
@@ -101,6 +160,8 @@ class PolicyOutcome:
     """How long they may take; the shortest of all rules. 0: nobody must."""
     redacts: set[str] = field(default_factory=set)
     """Kinds of sensitive data that no model may see."""
+    off_record: set[str] = field(default_factory=set)
+    """Those of them that the record may not have either."""
     restores: bool = True
     """False: a rule says that what is redacted is not put back into the answer."""
 
@@ -127,7 +188,7 @@ def evaluate(
         try:
             is_met = _holds(rule.conditions, facts, plan, now)
         except Exception as exc:  # the boundary: a rule in doubt denies
-            if not isinstance(exc, CannotBeChecked):
+            if not isinstance(exc, CannotBeChecked | ExpressionFault):
                 logger.exception("a policy rule could not be checked")
             _deny_in_doubt(rule, exc, outcome)
             continue
@@ -139,7 +200,7 @@ def evaluate(
         outcome.rules.append(rule.name)
         if rule.effect.kind == "allow":
             break
-        _take_away(rule, facts, outcome)
+        _take_away(rule, document, facts, outcome)
     return outcome
 
 
@@ -169,13 +230,16 @@ def _deny_in_doubt(rule: Rule, exc: Exception, outcome: PolicyOutcome) -> None:
     if rule.mode == "shadow":
         outcome.shadow_rules.append(rule.name)
         return
-    why = str(exc) if isinstance(exc, CannotBeChecked) else type(exc).__name__
+    is_known = isinstance(exc, CannotBeChecked | ExpressionFault)
+    why = str(exc) if is_known else type(exc).__name__
     outcome.rules.append(rule.name)
     outcome.is_denied = True
     outcome.reasons.append(f"Rule {rule.name!r} could not be checked ({why})")
 
 
-def _take_away(rule: Rule, facts: RunFacts, outcome: PolicyOutcome) -> None:
+def _take_away(
+    rule: Rule, document: PolicyDocument, facts: RunFacts, outcome: PolicyOutcome
+) -> None:
     effect = rule.effect
     match effect.kind:
         case "deny":
@@ -187,7 +251,9 @@ def _take_away(rule: Rule, facts: RunFacts, outcome: PolicyOutcome) -> None:
         case "limit":
             lower_limits(outcome.limits, effect.limits())
         case "redact":
-            outcome.redacts |= set(effect.kinds or KINDS)
+            kinds = set(effect.kinds or document.kinds)
+            outcome.redacts |= kinds
+            outcome.off_record |= kinds if effect.off_record else set()
             outcome.restores = outcome.restores and effect.restore
         case "require_approval":
             needed, hours = outcome.approvals_needed, outcome.approval_hours
@@ -232,6 +298,10 @@ def _holds(
         and (not wanted.words or facts.has_word(wanted.words))
         and _holds_data(wanted, facts)
         and (plan is None or _fits_plan(wanted, facts, plan))
+        and (
+            wanted.expression is None
+            or expression_holds(wanted.expression, facts.context(plan))
+        )
     )
 
 

@@ -6,7 +6,6 @@ so a run that is under way meets a rule that was added meanwhile before its next
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,8 +14,6 @@ from typing import Any
 from channels.db import database_sync_to_async
 from django.utils import timezone
 
-from apps.accounts.selectors import role_of
-from apps.core.data_classes import DataClassName, data_class_read
 from apps.core.single_flight import SingleFlight
 from apps.engine.events import ApprovalRequested, PolicyDecided
 from apps.engine.plan import Plan
@@ -29,18 +26,15 @@ from apps.governance.policies.evaluation import (
     PolicyOutcome,
     RunFacts,
 )
+from apps.governance.policies.off_record import order_redacted
+from apps.governance.policies.run_facts import Policies, RunFactsReader, patterns_of
 from apps.governance.selectors import policy_in_force, policy_peek
-from apps.governance.sensitive_data.classification import Classification, classify
 from apps.governance.sensitive_data.redaction import Redactor
 from apps.governance.types import PolicyInForce
 from apps.runs.planning.cost_estimates import plan_price
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import RunOrder
 
-Policies = tuple[PolicyInForce, ...]
-API_KEY_ROLE = "api_key"
-SHORT_PROMPT = 5_000
-"""Characters that are searched for sensitive data within some milliseconds."""
 NEVER = "the plan needs an approval, and the request does not wait for one"
 
 
@@ -51,6 +45,14 @@ class PolicyGates:
         self._reads: SingleFlight[uuid.UUID | None, PolicyInForce]
         self._reads = SingleFlight(_read)
         self.waits = ApprovalWaits()
+
+    async def admit(self, order: RunOrder, resolved: ResolvedModel) -> RunOrder:
+        """Return a run's order without what its policies keep off the record."""
+        policies = await self.load(order.team_id)
+        if not any(policy.document.keeps_off_record for policy in policies):
+            return order
+        facts = await RunFactsReader(order, resolved).read(policies)
+        return await order_redacted(order, policies, facts)
 
     def gate(self, run_id: uuid.UUID, order: RunOrder, resolved: ResolvedModel) -> Gate:
         """Return the gate of one run."""
@@ -80,7 +82,7 @@ class PolicyGate:
         self._order = order
         self._resolved = resolved
         self._gates = gates
-        self._known: RunFacts | None = None
+        self._facts = RunFactsReader(order, resolved)
         self._plan: tuple[Plan, PlanFacts] | None = None
         self._last: Any = None
         """The newest decision, without its place and without approvals."""
@@ -141,7 +143,8 @@ class PolicyGate:
         round: int | None = None,
         step: int | None = None,
     ) -> PolicyDecided:
-        facts = await self._facts(policies)
+        facts = await self._facts.read(policies)
+        self._redactor.patterns = patterns_of(policies)
         planned = None if plan is None else self._plan_facts(plan)
         now = timezone.now()
         outcome = evaluate_all(policies, facts, planned, now, is_approved=True)
@@ -155,46 +158,6 @@ class PolicyGate:
                 values |= _approval(outcome, planned, now, self._order)
         return PolicyDecided(stage, round, step, **values)
 
-    async def _facts(self, policies: Policies) -> RunFacts:
-        """Return the facts of the run; the role only if a rule needs it."""
-        if self._known is None:
-            self._known = self._facts_without_role()
-        documents = [policy.document for policy in policies]
-        needs_classes = any(each.needs_classes for each in documents)
-        if needs_classes and self._known.classification is None:
-            found = await self._classify()
-            self._known = replace(self._known, classification=found)
-        if not self._known.role and any(each.needs_roles for each in documents):
-            self._known = replace(self._known, role=await self._read_role())
-        return self._known
-
-    def _facts_without_role(self) -> RunFacts:
-        order = self._order
-        return RunFacts(
-            role="",
-            member_id=order.user_id,
-            key_id=order.api_key_id,
-            tier=self._resolved.tier,
-            source=order.source,
-            texts=(order.prompt,),
-            worker_tags={w.name: w.tags for w in self._resolved.pool.workers},
-        )
-
-    async def _classify(self) -> Classification:
-        """Look for sensitive data in the prompt, a long one beside the event loop."""
-        prompt = self._order.prompt
-        stated = stated_classes(self._order)
-        if len(prompt) <= SHORT_PROMPT:
-            return classify((prompt,), stated)
-        return await asyncio.to_thread(classify, (prompt,), stated)
-
-    async def _read_role(self) -> str:
-        order = self._order
-        if order.api_key_id is not None or order.user_id is None:
-            return API_KEY_ROLE
-        role: str = await database_sync_to_async(role_of)(order.team_id, order.user_id)
-        return role
-
     def _plan_facts(self, plan: Plan) -> PlanFacts:
         if self._plan is None or self._plan[0] is not plan:
             order = self._order
@@ -202,19 +165,14 @@ class PolicyGate:
                 plan, order.prompt, order.params, self._resolved.pool, order.messages
             )
             workers = tuple(step.worker for step in plan.steps)
-            self._plan = plan, PlanFacts(workers, cost)
+            access = tuple(step.access for step in plan.steps)
+            self._plan = plan, PlanFacts(workers, cost, access)
         return self._plan[1]
 
 
 async def _read(team_id: uuid.UUID | None) -> PolicyInForce:
     read: PolicyInForce = await database_sync_to_async(policy_in_force)(team_id)
     return read
-
-
-def stated_classes(order: RunOrder) -> tuple[DataClassName, ...]:
-    """Return the data classes that were stated for a run."""
-    stated = (order.restrictions.data_class, order.key_data_class)
-    return tuple(data_class_read(name, param="data_class") for name in stated if name)
 
 
 def _approval(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
@@ -26,9 +27,18 @@ from pydantic_core import PydanticCustomError
 from apps.core.data_classes import DataClassName
 from apps.core.errors import InvalidInput
 from apps.core.input_parts import InputPart, one_line
-from apps.governance.sensitive_data.detection import KINDS, Kind
+from apps.governance.policies.expressions import (
+    MAX_EXPRESSION,
+    OF_PLAN,
+    expression_checked,
+    expression_tried,
+    variables_of,
+)
+from apps.governance.sensitive_data.detection import KINDS
+from apps.governance.sensitive_data.own_patterns import OwnPattern
 
 MAX_RULES = 100
+MAX_PATTERNS = 50
 MAX_APPROVAL_HOURS = 30 * 24
 MAX_ITEMS = 100
 """Of one list of a rule."""
@@ -78,6 +88,13 @@ ShortText = Annotated[
 ]
 Texts = Annotated[tuple[ShortText, ...], Field(max_length=MAX_ITEMS)]
 Ids = Annotated[tuple[UUID, ...], Field(max_length=MAX_ITEMS)]
+Kinds = Annotated[tuple[ShortText, ...], Field(max_length=MAX_PATTERNS + len(KINDS))]
+"""Kinds of sensitive data: built-in ones, or names of the policy's own patterns."""
+Expression = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_EXPRESSION),
+    AfterValidator(expression_checked),
+]
 Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
 Tags = Annotated[Texts, AfterValidator(_some)]
 Clock = Annotated[str, AfterValidator(_is_clock)]
@@ -111,7 +128,7 @@ class Conditions(InputPart):
     """Whole words or phrases of the prompt, without regard to case."""
     data_class: DataClassName | None = None
     """Holds for a prompt of this data class or a higher one."""
-    contains: Annotated[tuple[Kind, ...], Field(max_length=len(KINDS))] = ()
+    contains: Kinds = ()
     """Holds for a prompt in which sensitive data of one of these kinds is found."""
     hours: Hours | None = None
     steps_over: Count | None = None
@@ -120,6 +137,13 @@ class Conditions(InputPart):
     """Holds for a plan that uses a worker with one of these tags."""
     cost_over_usd: Amount | None = None
     """Holds for a plan whose estimated cost is higher, in US dollars."""
+    expression: Expression | None = None
+    """Holds if it is true; in CEL, of the variables of `expressions.SAMPLE`."""
+
+    @property
+    def variables(self) -> Collection[str]:
+        """Return the names of what the expression depends on."""
+        return () if self.expression is None else variables_of(self.expression)
 
     @property
     def needs_plan(self) -> bool:
@@ -128,6 +152,15 @@ class Conditions(InputPart):
             self.steps_over is not None
             or self.plan_tags
             or self.cost_over_usd is not None
+            or OF_PLAN in self.variables
+        )
+
+    @property
+    def needs_classes(self) -> bool:
+        """Say whether they depend on sensitive data in the prompt."""
+        of_class = {"data_class", "findings", "counts"}
+        return bool(
+            self.data_class or self.contains or of_class.intersection(self.variables)
         )
 
 
@@ -206,10 +239,22 @@ class Redact(InputPart):
     """No model sees sensitive data of these kinds; placeholders take its place."""
 
     kind: Literal["redact"]
-    kinds: Annotated[tuple[Kind, ...], Field(max_length=len(KINDS))] = ()
+    kinds: Kinds = ()
     """Empty: all kinds."""
     restore: bool = True
     """Put the values back into the answer."""
+    off_record: bool = False
+    """The record of the run has placeholders too, so the values are kept nowhere."""
+
+    @model_validator(mode="after")
+    def _restores_what_is_kept(self) -> Self:
+        if self.off_record and self.restore:
+            raise PydanticCustomError(
+                "restore",
+                "values that are not on record cannot be put back into the answer: "
+                "`off_record` needs `restore` to be false",
+            )
+        return self
 
 
 Effect = Annotated[
@@ -238,11 +283,36 @@ class Rule(InputPart):
     conditions: Conditions = Conditions()
     effect: Effect
 
+    @model_validator(mode="after")
+    def _knows_before_it_records(self) -> Self:
+        if self.is_off_record and self.conditions.needs_plan:
+            raise PydanticCustomError(
+                "off_record",
+                "a rule that keeps values off the record is checked before there is a "
+                "plan, so its conditions cannot be about the plan",
+            )
+        return self
+
     @property
     def needs_plan(self) -> bool:
         """Say whether there must be a plan before the rule can apply."""
         is_of_plan = self.effect.kind == "require_approval"
         return is_of_plan or self.conditions.needs_plan
+
+    @property
+    def is_off_record(self) -> bool:
+        """Say whether it keeps sensitive data off the record."""
+        return self.effect.kind == "redact" and self.effect.off_record
+
+    @property
+    def kinds(self) -> Collection[str]:
+        """Return the kinds of sensitive data that it names."""
+        return (*self.conditions.contains, *self.kinds_redacted)
+
+    @property
+    def kinds_redacted(self) -> Collection[str]:
+        """Return the kinds that it names for redaction. Empty: all, or none."""
+        return self.effect.kinds if self.effect.kind == "redact" else ()
 
 
 def _unique_names(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
@@ -256,22 +326,64 @@ def _unique_names(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     return rules
 
 
+def _unique_patterns(patterns: tuple[OwnPattern, ...]) -> tuple[OwnPattern, ...]:
+    names = [pattern.name for pattern in patterns]
+    for name in names:
+        if names.count(name) > 1:
+            raise PydanticCustomError(
+                "unique", "two patterns are named {name}", {"name": repr(name)}
+            )
+    return patterns
+
+
 class PolicyDocument(InputPart):
     """The rules of a policy, in the order in which they are checked."""
 
     rules: Annotated[
         tuple[Rule, ...], Field(max_length=MAX_RULES), AfterValidator(_unique_names)
     ] = ()
+    patterns: Annotated[
+        tuple[OwnPattern, ...],
+        Field(max_length=MAX_PATTERNS),
+        AfterValidator(_unique_patterns),
+    ] = ()
+    """The policy's own kinds of sensitive data."""
+
+    @model_validator(mode="after")
+    def _knows_its_kinds(self) -> Self:
+        for rule in self.rules:
+            unknown = [kind for kind in rule.kinds if kind not in self.kinds]
+            if unknown:
+                raise PydanticCustomError(
+                    "kind",
+                    "rule {rule} names the kind {kind}; there are {known}",
+                    {
+                        "rule": repr(rule.name),
+                        "kind": repr(unknown[0]),
+                        "known": ", ".join(self.kinds),
+                    },
+                )
+            if rule.conditions.expression is not None:
+                expression_tried(rule.name, rule.conditions.expression, self.kinds)
+        return self
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Return all kinds of sensitive data that it knows."""
+        return (*KINDS, *(pattern.name for pattern in self.patterns))
 
     @property
     def needs_classes(self) -> bool:
         """Say whether a rule depends on what the prompt holds."""
         return any(
-            rule.conditions.data_class
-            or rule.conditions.contains
-            or rule.effect.kind == "redact"
+            rule.conditions.needs_classes or rule.effect.kind == "redact"
             for rule in self.rules
         )
+
+    @property
+    def keeps_off_record(self) -> bool:
+        """Say whether a rule keeps sensitive data off the record."""
+        return any(rule.is_off_record for rule in self.rules if rule.mode == "enforce")
 
     @property
     def holds_plans(self) -> bool:
@@ -281,7 +393,10 @@ class PolicyDocument(InputPart):
     @property
     def needs_roles(self) -> bool:
         """Say whether a rule depends on the role of the person who starts the run."""
-        return any(rule.conditions.roles for rule in self.rules)
+        return any(
+            rule.conditions.roles or "role" in rule.conditions.variables
+            for rule in self.rules
+        )
 
     def values(self) -> dict[str, Any]:
         """Return the document as JSON values, without what is not given."""
@@ -295,7 +410,8 @@ class SitePolicyDocument(PolicyDocument):
     @classmethod
     def _name_nobody(cls, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
         for rule in rules:
-            if rule.conditions.member_ids or rule.conditions.key_ids:
+            named = {"member_id", "key_id"}.intersection(rule.conditions.variables)
+            if rule.conditions.member_ids or rule.conditions.key_ids or named:
                 raise PydanticCustomError(
                     "site",
                     "{name} names members or API keys of a team; a rule for all teams "

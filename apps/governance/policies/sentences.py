@@ -18,7 +18,6 @@ from apps.governance.policies.rules import (
     RequireApproval,
     Rule,
 )
-from apps.governance.sensitive_data.detection import Kind
 
 ROLES = {
     "owner": "an owner",
@@ -36,7 +35,7 @@ DAY_NAMES = {
     "sat": "Saturday",
     "sun": "Sunday",
 }
-KINDS_IN_WORDS: Mapping[Kind, str] = {
+KINDS_IN_WORDS: Mapping[str, str] = {
     "secret": "passwords and keys",  # nosec B105
     "card": "card numbers",
     "iban": "IBANs",
@@ -87,12 +86,14 @@ def _request(given: Conditions) -> list[str]:
         higher = "" if is_highest else " or higher"
         parts.append(f"the data class is {given.data_class}{higher}")
     if given.contains:
-        kinds = _or([KINDS_IN_WORDS[kind] for kind in given.contains])
+        kinds = _or([kind_words(kind) for kind in given.contains])
         parts.append(f"the prompt holds {kinds}")
     if given.words:
         parts.append(f"the prompt contains {_or(_quoted(given.words))}")
     if given.hours is not None:
         parts.append(_hours(given.hours))
+    if given.expression is not None:
+        parts.append(f"this holds: {given.expression}")
     return parts
 
 
@@ -131,9 +132,16 @@ def effect_words(effect: Effect) -> str:
 
 
 def _redaction(effect: Redact) -> str:
-    what = _and([KINDS_IN_WORDS[kind] for kind in effect.kinds])
-    back = "" if effect.restore else ", also in the answer"
-    return f"show models placeholders for {what or 'all sensitive data'}{back}"
+    what = _and([kind_words(kind) for kind in effect.kinds])
+    shown = f"show models placeholders for {what or 'all sensitive data'}"
+    if effect.off_record:
+        return f"{shown}, and keep the values nowhere"
+    return shown if effect.restore else f"{shown}, also in the answer"
+
+
+def kind_words(kind: str) -> str:
+    """Return a kind of sensitive data in words; own patterns by their names."""
+    return KINDS_IN_WORDS.get(kind, f"“{kind}”")
 
 
 def _approval(effect: RequireApproval) -> str:

@@ -22,8 +22,12 @@ from apps.governance.policies.evaluation import (
     RunFacts,
     evaluate,
 )
-from apps.governance.policies.gate import API_KEY_ROLE, stated_classes
 from apps.governance.policies.rules import PolicyDocument
+from apps.governance.policies.run_facts import (
+    API_KEY_ROLE,
+    stated_classes,
+    with_redacted,
+)
 from apps.governance.sensitive_data.classification import Classification, classify
 from apps.pools.selectors import pool_snapshot
 from apps.runs.models import Run
@@ -87,7 +91,7 @@ def _enforced(document: PolicyDocument) -> PolicyDocument:
         rule.model_copy(update={"mode": "enforce"}) if rule.mode == "shadow" else rule
         for rule in document.rules
     )
-    return PolicyDocument(rules=tuple(rules))
+    return document.model_copy(update={"rules": tuple(rules)})
 
 
 class _Resolver:
@@ -131,6 +135,7 @@ def _tried(
         texts=(created.prompt,),
         worker_tags={w.name: w.tags for w in resolved.pool.workers},
         classification=_classified(run, created, document),
+        kinds=document.kinds,
     )
     outcome, reason = _outcome(run, events, document, facts, resolved, created.prompt)
     return TriedRun(run.id, run.title, run.created_at, outcome, reason)
@@ -141,7 +146,9 @@ def _classified(
 ) -> Classification | None:
     if not document.needs_classes:
         return None
-    return classify((created.prompt,), stated_classes(order_of(run, created)))
+    order = order_of(run, created)
+    found = classify((created.prompt,), stated_classes(order), document.patterns)
+    return with_redacted(found, order)
 
 
 def _outcome(
@@ -176,7 +183,7 @@ def _facts_of(
     pairs = zip(event.workers, event.access, strict=True)
     steps = tuple(PlannedStep("", worker, access) for worker, access in pairs)
     cost = plan_price(Plan(steps), prompt, CallParams(), resolved.pool)
-    return PlanFacts(event.workers, cost)
+    return PlanFacts(event.workers, cost, event.access)
 
 
 def _redacts(found: PolicyOutcome, facts: RunFacts) -> bool:

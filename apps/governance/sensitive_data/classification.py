@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from apps.core.data_classes import (
@@ -11,7 +11,8 @@ from apps.core.data_classes import (
     DataClassName,
     highest,
 )
-from apps.governance.sensitive_data.detection import CLASS_OF, Kind, findings_in
+from apps.governance.sensitive_data.detection import CLASS_OF, KINDS, findings_in
+from apps.governance.sensitive_data.own_patterns import OwnPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +20,25 @@ class Classification:
     """The class of some texts, and what was found in them."""
 
     data_class: DataClassName
-    findings: Mapping[Kind, int]
+    findings: Mapping[str, int]
     """How many of each kind; kinds that were not found are left out."""
 
 
 def classify(
-    texts: Iterable[str], stated: Iterable[DataClassName] = ()
+    texts: Iterable[str],
+    stated: Iterable[DataClassName] = (),
+    patterns: Sequence[OwnPattern] = (),
 ) -> Classification:
-    """Return the class of texts. `stated` is what the key, caller or person says."""
-    counts: Counter[Kind] = Counter()
+    """Return the class of texts. `stated` is what the key, caller or person says.
+
+    Two `patterns` of the same name count together, in the higher of their classes.
+    """
+    counts: Counter[str] = Counter()
     for text in texts:
         counts.update(each.kind for each in findings_in(text))
+        for pattern in patterns:
+            counts.update(each.kind for each in pattern.findings(text))
     said = tuple(stated) or (DEFAULT_CLASS,)
-    data_class = highest((*said, *(CLASS_OF[kind] for kind in counts)))
-    return Classification(data_class, dict(counts))
+    found = [CLASS_OF[kind] for kind in KINDS if kind in counts]
+    found += [pattern.data_class for pattern in patterns if pattern.name in counts]
+    return Classification(highest((*said, *found)), dict(counts))

@@ -57,7 +57,8 @@ MIN_ENTROPY = 3.0
 class Finding:
     """Sensitive data at a place of a text."""
 
-    kind: Kind
+    kind: str
+    """One of `KINDS`, or the name of a policy's own pattern."""
     start: int
     end: int
     """Not included."""

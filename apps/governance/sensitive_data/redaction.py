@@ -7,15 +7,17 @@ of the texts, so a run that is resumed gets the same placeholders again. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from apps.engine.ports import Message, Messages
-from apps.governance.sensitive_data.detection import KINDS, Kind, findings_in
+from apps.governance.sensitive_data.detection import Finding, findings_in
+from apps.governance.sensitive_data.own_patterns import OwnPattern
 
-_PLACEHOLDER = re.compile(rf"\[(?:{'|'.join(kind.upper() for kind in KINDS)})_\d+\]")
+_PLACEHOLDER = re.compile(r"\[[A-Z][A-Z0-9_]{0,29}_\d{1,9}\]", re.ASCII)
 
 
 class Redactor:
@@ -24,20 +26,34 @@ class Redactor:
     def __init__(self, texts: Iterable[str]) -> None:
         """Leave out placeholders that the prompt of the run holds by itself."""
         self._reserved = {p for text in texts for p in _PLACEHOLDER.findall(text)}
-        self._placeholders: dict[tuple[Kind, str], str] = {}
+        self.patterns: Sequence[OwnPattern] = ()
+        """Kinds that are found beside those that are built in."""
+        self._placeholders: dict[tuple[str, str], str] = {}
         self._values: dict[str, str] = {}
 
     def redact(self, text: str, kinds: Collection[str]) -> str:
         """Return a text with placeholders in place of what is found of `kinds`."""
         parts: list[str] = []
         end = 0
-        for found in findings_in(text):
-            if found.kind not in kinds:
-                continue
+        for found in self._found(text, kinds):
             value = text[found.start : found.end]
             parts += [text[end : found.start], self._placeholder(found.kind, value)]
             end = found.end
         return "".join((*parts, text[end:]))
+
+    def _found(self, text: str, kinds: Collection[str]) -> list[Finding]:
+        """Return what to replace: findings that overlap become one, of the first."""
+        own = [each for pattern in self.patterns for each in pattern.findings(text)]
+        found = [each for each in (*findings_in(text), *own) if each.kind in kinds]
+        found.sort(key=lambda each: each.start)  # built-in kinds first, at one place
+        merged: list[Finding] = []
+        for each in found:
+            if merged and each.start < merged[-1].end:
+                end = max(merged[-1].end, each.end)
+                merged[-1] = replace(merged[-1], end=end)
+            else:
+                merged.append(each)
+        return merged
 
     def redact_messages(self, messages: Messages, kinds: Collection[str]) -> Messages:
         """Return a conversation with placeholders in all its texts, images as is."""
@@ -55,7 +71,7 @@ class Redactor:
 
         return _PLACEHOLDER.sub(value, text)
 
-    def _placeholder(self, kind: Kind, value: str) -> str:
+    def _placeholder(self, kind: str, value: str) -> str:
         known = self._placeholders.get((kind, value))
         if known is not None:
             return known

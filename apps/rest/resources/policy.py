@@ -56,24 +56,35 @@ RULES: list[dict[str, Any]] = [
         "effect": {"kind": "deny"},
     },
 ]
+PATTERNS: list[dict[str, Any]] = [
+    {"name": "customer_number", "pattern": r"\bK-\d{6}\b", "data_class": "confidential"}
+]
 EXAMPLE: dict[str, Any] = {
     "version": 3,
     "updated_at": "2026-11-21T15:53:16.000000Z",
     "updated_by": "Alice",
     "rules": RULES,
+    "patterns": PATTERNS,
 }
 NEVER: dict[str, Any] = {
     "version": 0,
     "updated_at": None,
     "updated_by": None,
     "rules": [],
+    "patterns": [],
 }
 SITE_EXAMPLE: dict[str, Any] = {
     "version": 2,
     "updated_at": "2026-11-21T15:53:16.000000Z",
     "rules": RULES[1:2],
+    "patterns": [],
 }
-SITE_NEVER: dict[str, Any] = {"version": 0, "updated_at": None, "rules": []}
+SITE_NEVER: dict[str, Any] = {
+    "version": 0,
+    "updated_at": None,
+    "rules": [],
+    "patterns": [],
+}
 TRIAL: dict[str, Any] = {
     "tried": 200,
     "denied": 1,
@@ -93,8 +104,12 @@ TRIAL: dict[str, Any] = {
 RULES_HELP = (
     "In the order in which they are checked. Each has a `name`, `conditions` that must "
     "all hold, an `effect` (`kind` is allow, deny, only_workers, no_workers, "
-    "no_conductor, limit or require_approval) and a `mode` (enforce, shadow or off). "
-    "See docs/governance.md."
+    "no_conductor, limit, redact or require_approval) and a `mode` (enforce, shadow or "
+    "off). See docs/governance.md."
+)
+PATTERNS_HELP = (
+    "The policy's own kinds of sensitive data: each has a `name`, a `pattern` of RE2 "
+    "and a `data_class`. Rules name them in `contains` and `kinds`."
 )
 
 
@@ -102,6 +117,9 @@ class PolicyInput(Input):
     """All rules of the policy."""
 
     rules = serializers.ListField(child=serializers.DictField(), help_text=RULES_HELP)
+    patterns = serializers.ListField(
+        child=serializers.DictField(), required=False, help_text=PATTERNS_HELP
+    )
 
 
 class PolicyOutput(Output):
@@ -111,6 +129,9 @@ class PolicyOutput(Output):
     updated_at = Time(allow_null=True)
     updated_by = serializers.CharField(allow_null=True)
     rules = serializers.ListField(child=serializers.DictField(), help_text=RULES_HELP)
+    patterns = serializers.ListField(
+        child=serializers.DictField(), help_text=PATTERNS_HELP
+    )
 
 
 class SitePolicyOutput(Output):
@@ -119,12 +140,18 @@ class SitePolicyOutput(Output):
     version = serializers.IntegerField(help_text="0: there never was a rule.")
     updated_at = Time(allow_null=True)
     rules = serializers.ListField(child=serializers.DictField(), help_text=RULES_HELP)
+    patterns = serializers.ListField(
+        child=serializers.DictField(), help_text=PATTERNS_HELP
+    )
 
 
 class PolicyTrialInput(Input):
     """Rules to try."""
 
     rules = serializers.ListField(child=serializers.DictField(), help_text=RULES_HELP)
+    patterns = serializers.ListField(
+        child=serializers.DictField(), required=False, help_text=PATTERNS_HELP
+    )
     runs = Whole(
         min_value=1,
         max_value=MAX_TRIED_RUNS,
@@ -188,7 +215,7 @@ class PolicyView(RestView):
         answer=PolicyOutput,
         parameters=[IF_MATCH, ETAG],
         errors=(412, 428),
-        sent={"rules": RULES},
+        sent={"rules": RULES, "patterns": PATTERNS},
         example=EXAMPLE,
     )
     def put(self, request: Request) -> Response:
@@ -245,7 +272,7 @@ class PolicyTrialView(RestView):
         "Try rules on recorded runs",
         body=PolicyTrialInput,
         answer=PolicyTrialOutput,
-        sent={"rules": RULES, "runs": 200},
+        sent={"rules": RULES, "patterns": PATTERNS, "runs": 200},
         example=TRIAL,
     )
     def post(self, request: Request) -> Response:
@@ -308,6 +335,7 @@ def _told(row: PolicyVersion) -> dict[str, Any]:
         "updated_at": row.created_at,
         "updated_by": row.actor_name,
         "rules": row.document.get("rules", []),
+        "patterns": row.document.get("patterns", []),
     }
 
 
@@ -316,4 +344,5 @@ def _site_told(row: SitePolicyVersion) -> dict[str, Any]:
         "version": row.version,
         "updated_at": row.created_at,
         "rules": row.document.get("rules", []),
+        "patterns": row.document.get("patterns", []),
     }

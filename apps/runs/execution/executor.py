@@ -61,6 +61,10 @@ forgets idempotency keys of yesterday."""
 class Gates(Protocol):
     """What `settings.RUN_GATES` names: makes the gate of each run."""
 
+    async def admit(self, order: RunOrder, resolved: ResolvedModel) -> RunOrder:
+        """Return an order as it may be recorded; what may not be is gone from it."""
+        ...
+
     def gate(self, run_id: uuid.UUID, order: RunOrder, resolved: ResolvedModel) -> Gate:
         """Return the gate of one run. Does not block."""
         ...
@@ -123,6 +127,7 @@ class Executor:
         """
         self._refuse_when_full(order.team_id)
         order, resolved = await self._resolver.check(order)
+        order = await self._gates.admit(order, resolved)
         cost_cap = await self._budget_gate.allow(order, resolved)
         # Others may have begun meanwhile, or the process may have begun to close.
         self._refuse_when_full(order.team_id)
@@ -139,6 +144,7 @@ class Executor:
         self._refuse_when_closing()
         self.suspensions.require(order.team_id)
         order, resolved = await self._resolver.check(order)
+        order = await self._gates.admit(order, resolved)
         cost_cap = await self._budget_gate.allow(order, resolved)
         unowned = Ownership(None, 0)
         run_id = run_id or new_id()

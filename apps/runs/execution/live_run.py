@@ -371,6 +371,8 @@ def opening_event(order: RunOrder, resolved: ResolvedModel) -> ev.RunCreated:
         is_streamed=order.is_streamed,
         limits=_limits_on_record(resolved.limits),
         params=params_on_record(order, delivery_of(order, resolved)),
+        redacted=None if order.redaction is None else dict(order.redaction.findings),
+        redacted_class="" if order.redaction is None else order.redaction.data_class,
     )
 
 

@@ -18,7 +18,13 @@ from apps.engine.ports import CallParams
 from apps.runs.models import Run
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.planning.restrictions import is_restricted
-from apps.runs.types import UNRESTRICTED, Delivery, RunOrder, RunRestrictions
+from apps.runs.types import (
+    UNRESTRICTED,
+    Delivery,
+    RecordRedaction,
+    RunOrder,
+    RunRestrictions,
+)
 
 
 def delivery_of(order: RunOrder, resolved: ResolvedModel) -> Delivery:
@@ -83,7 +89,14 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
         continues=given.get("continues", ""),
         delivery=given.get("delivery"),
         echo=given.get("echo", {}),
+        redaction=_redaction_of(created),
     )
+
+
+def _redaction_of(created: ev.RunCreated) -> RecordRedaction | None:
+    if created.redacted is None:
+        return None
+    return RecordRedaction(created.redacted_class, created.redacted)
 
 
 def _call_params(given: Mapping[str, Any]) -> CallParams:

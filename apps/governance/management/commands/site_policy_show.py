@@ -18,7 +18,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the rules."""
         row = site_policy_newest()
-        rules = row.document.get("rules", []) if row else []
-        self.stdout.write(json.dumps({"rules": rules}, ensure_ascii=False, indent=2))
+        values = {"rules": [], **(row.document if row else {})}
+        self.stdout.write(json.dumps(values, ensure_ascii=False, indent=2))
         whose = f"{row.version}, {row.actor_name}" if row else "0"
         self.stderr.write(f"site policy, version {whose}")

@@ -1,0 +1,78 @@
+"""Keeps sensitive data off the record: placeholders replace it before a run begins.
+
+Whatever a run is made of is recorded, so what the record may not have must be gone from
+its order first. No process has the values afterwards, this one neither.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from django.utils import timezone
+
+from apps.governance.policies.combination import evaluate_all
+from apps.governance.policies.evaluation import RunFacts
+from apps.governance.policies.run_facts import SHORT_PROMPT, Policies, patterns_of
+from apps.governance.sensitive_data.redaction import Redactor
+from apps.runs.types import RecordRedaction, RunOrder
+
+
+async def order_redacted(
+    order: RunOrder, policies: Policies, facts: RunFacts
+) -> RunOrder:
+    """Return an order without what the policies keep off the record.
+
+    A run that is denied gets on record too. As a rule in doubt denies, all kinds that
+    any rule keeps off the record are then replaced.
+    """
+    outcome = evaluate_all(policies, facts, None, timezone.now())
+    kinds = outcome.off_record | (_all_kinds(policies) if outcome.is_denied else set())
+    if not kinds:
+        return order
+    redactor = Redactor((order.prompt,))
+    redactor.patterns = patterns_of(policies)
+    if len(order.prompt) <= SHORT_PROMPT:
+        return _redacted(order, facts, redactor, kinds)
+    return await asyncio.to_thread(_redacted, order, facts, redactor, kinds)
+
+
+def _all_kinds(policies: Policies) -> set[str]:
+    return {
+        kind
+        for policy in policies
+        for rule in policy.document.rules
+        if rule.is_off_record and rule.mode == "enforce"
+        for kind in rule.kinds_redacted or policy.document.kinds
+    }
+
+
+def _redacted(
+    order: RunOrder, facts: RunFacts, redactor: Redactor, kinds: Collection[str]
+) -> RunOrder:
+    found = facts.classification
+    assert found is not None  # a rule that redacts needs it
+    replaced = {name: n for name, n in found.findings.items() if name in kinds}
+    return replace(
+        order,
+        prompt=redactor.redact(order.prompt, kinds),
+        messages=redactor.redact_messages(order.messages, kinds),
+        echo=_values_redacted(order.echo, redactor, kinds),
+        redaction=RecordRedaction(found.data_class, replaced) if replaced else None,
+    )
+
+
+def _values_redacted(value: Any, redactor: Redactor, kinds: Collection[str]) -> Any:
+    """Return JSON values with placeholders in all their texts."""
+    if isinstance(value, str):
+        return redactor.redact(value, kinds)
+    if isinstance(value, Mapping):
+        return {
+            name: _values_redacted(each, redactor, kinds)
+            for name, each in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_values_redacted(each, redactor, kinds) for each in value]
+    return value

@@ -1,0 +1,96 @@
+"""Reads the facts of a run that its policies depend on, each at the first need."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from channels.db import database_sync_to_async
+
+from apps.accounts.selectors import role_of
+from apps.core.data_classes import DataClassName, data_class_read
+from apps.governance.policies.evaluation import RunFacts
+from apps.governance.sensitive_data.classification import Classification, classify
+from apps.governance.sensitive_data.detection import KINDS
+from apps.governance.sensitive_data.own_patterns import OwnPattern
+from apps.governance.types import PolicyInForce
+from apps.runs.planning.model_resolver import ResolvedModel
+from apps.runs.types import RunOrder
+
+Policies = tuple[PolicyInForce, ...]
+API_KEY_ROLE = "api_key"
+SHORT_PROMPT = 5_000
+"""Characters that are searched for sensitive data within some milliseconds."""
+
+
+class RunFactsReader:
+    """The facts of one run. For the event loop: never blocks it."""
+
+    def __init__(self, order: RunOrder, resolved: ResolvedModel) -> None:
+        self._order = order
+        self._patterns: tuple[OwnPattern, ...] = ()
+        self._known = RunFacts(
+            role="",
+            member_id=order.user_id,
+            key_id=order.api_key_id,
+            tier=resolved.tier,
+            source=order.source,
+            texts=(order.prompt,),
+            worker_tags={w.name: w.tags for w in resolved.pool.workers},
+        )
+
+    async def read(self, policies: Policies) -> RunFacts:
+        """Return the facts; role and data class only if a rule needs them."""
+        documents = [policy.document for policy in policies]
+        patterns = patterns_of(policies)
+        is_new = self._known.classification is None or patterns != self._patterns
+        if is_new and any(each.needs_classes for each in documents):
+            names = dict.fromkeys(pattern.name for pattern in patterns)
+            self._known = replace(
+                self._known,
+                classification=await self._classify(patterns),
+                kinds=(*KINDS, *names),
+            )
+            self._patterns = patterns
+        if not self._known.role and any(each.needs_roles for each in documents):
+            self._known = replace(self._known, role=await self._read_role())
+        return self._known
+
+    async def _classify(self, patterns: Sequence[OwnPattern]) -> Classification:
+        """Look for sensitive data in the prompt, a long one beside the event loop."""
+        order = self._order
+        given = (order.prompt,), stated_classes(order), patterns
+        if len(order.prompt) <= SHORT_PROMPT:
+            found = classify(*given)
+        else:
+            found = await asyncio.to_thread(classify, *given)
+        return with_redacted(found, order)
+
+    async def _read_role(self) -> str:
+        order = self._order
+        if order.api_key_id is not None or order.user_id is None:
+            return API_KEY_ROLE
+        role: str = await database_sync_to_async(role_of)(order.team_id, order.user_id)
+        return role
+
+
+def patterns_of(policies: Policies) -> tuple[OwnPattern, ...]:
+    """Return the kinds of sensitive data that the policies define themselves."""
+    return tuple(each for policy in policies for each in policy.document.patterns)
+
+
+def stated_classes(order: RunOrder) -> tuple[DataClassName, ...]:
+    """Return the data classes that were stated for a run, or found before it began."""
+    found = "" if order.redaction is None else order.redaction.data_class
+    stated = (order.restrictions.data_class, order.key_data_class, found)
+    return tuple(data_class_read(name, param="data_class") for name in stated if name)
+
+
+def with_redacted(found: Classification, order: RunOrder) -> Classification:
+    """Add what was found in a prompt before placeholders replaced it on record."""
+    if order.redaction is None:
+        return found
+    counts = Counter(order.redaction.findings) + Counter(found.findings)
+    return replace(found, findings=dict(counts))
