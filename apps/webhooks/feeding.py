@@ -21,7 +21,6 @@ from apps.webhooks.models import (
     DeliveryState,
     Webhook,
     WebhookDelivery,
-    WebhookKind,
 )
 from apps.webhooks.services import deliveries_lost
 
@@ -45,11 +44,11 @@ def deliveries_add(webhook_id: uuid.UUID, claim_id: uuid.UUID) -> bool:
     through = heads.values_list("seq", flat=True).first() or 0
     if row.cursor >= through:
         return False
-    if row.kind == WebhookKind.LEDGER and _has_waiting(row):
+    if row.is_stream and _has_waiting(row):
         return False  # one batch after the other
     _skip_old(row, through)
     begin = row.cursor
-    made = _batch(row) if row.kind == WebhookKind.LEDGER else _events(row, through)
+    made = _batch(row) if row.is_stream else _events(row, through)
     WebhookDelivery.objects.bulk_create(made)
     row.save(update_fields=["cursor"])
     return row.cursor > begin

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 from django.conf import settings
@@ -12,14 +14,20 @@ from apps.audit.models import Entry
 from apps.core.errors import ConductorError
 from apps.llm.http import HeaderPairs, Post
 from apps.llm.http_common import USER_AGENT
+from apps.llm.tls_messages import TlsMessage
 from apps.llm.types import Timeouts
+from apps.webhooks.addresses import SYSLOG_PORT
 from apps.webhooks.event_types import EVENT_TYPES, PREFIX, TEST, data_of
 from apps.webhooks.models import Webhook, WebhookDelivery, WebhookKind
 from apps.webhooks.signing import signature_header, value_open
+from apps.webhooks.syslog import syslog_frame
 
 TIMES = Timeouts(connect_s=5, first_byte_s=15, idle_s=15, total_s=20)
 """Of one attempt."""
 MESSAGE_ID = "msg_"
+
+
+Message = Post | TlsMessage
 
 
 class EntriesMissing(ConductorError):
@@ -28,9 +36,20 @@ class EntriesMissing(ConductorError):
     code = "ledger_incomplete"
 
 
-def message_post(webhook: Webhook, delivery: WebhookDelivery) -> Post:
-    """Return the request of a delivery. Raises: EntriesMissing, SecretUnreadable."""
+def message_of(webhook: Webhook, delivery: WebhookDelivery) -> Message:
+    """Return what is sent of a delivery. Raises: EntriesMissing, SecretUnreadable."""
     entries = _entries(delivery)
+    if webhook.kind == WebhookKind.SYSLOG:
+        parts = urlsplit(webhook.url)
+        body = b"".join(syslog_frame(entry, _line(entry)) for entry in entries)
+        place = parts.hostname or "", parts.port or SYSLOG_PORT
+        return TlsMessage(webhook.name, *place, body, TIMES.total_s)
+    return _post(webhook, delivery, entries)
+
+
+def _post(
+    webhook: Webhook, delivery: WebhookDelivery, entries: Sequence[Entry]
+) -> Post:
     is_batch = webhook.kind == WebhookKind.LEDGER
     body = b"".join(map(_line, entries)) if is_batch else _event(delivery, entries[0])
     kind = "application/x-ndjson" if is_batch else "application/cloudevents+json"

@@ -23,6 +23,12 @@ class WebhookKind(models.TextChoices):
     """One request for each event of the chosen types."""
     LEDGER = "ledger", "Every ledger entry"
     """Entries in batches, in the order of the chain: a stream for a SIEM."""
+    SYSLOG = "syslog", "Every ledger entry, as syslog over TLS"
+    """The same stream in the form of RFC 5424."""
+
+
+STREAMS = (WebhookKind.LEDGER, WebhookKind.SYSLOG)
+"""Kinds that deliver every entry in order."""
 
 
 class Webhook(models.Model):
@@ -37,7 +43,7 @@ class Webhook(models.Model):
     event_types = models.JSONField(default=list)
     """Names of `event_types.EVENT_TYPES`; empty for one of the ledger."""
     secret = models.BinaryField()
-    """What messages are signed with, sealed."""
+    """What messages are signed with, sealed. Empty for syslog, which signs nothing."""
     previous_secret = models.BinaryField(null=True)
     """Signs as well until `previous_until`, so that receivers can change over."""
     previous_until = models.DateTimeField(null=True)
@@ -71,6 +77,11 @@ class Webhook(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_stream(self) -> bool:
+        """Say whether it delivers every entry, one batch after the other."""
+        return self.kind in STREAMS
 
 
 class DeliveryState(models.TextChoices):

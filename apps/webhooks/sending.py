@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 import uuid
@@ -18,16 +19,13 @@ from apps.audit.types import SERVICE
 from apps.core.errors import ConductorError
 from apps.core.ids import new_id
 from apps.llm.errors import LlmError
-from apps.llm.http import HttpTransport, Post
+from apps.llm.http import HttpTransport
+from apps.llm.tls_messages import TlsMessage, tls_send
+from apps.webhooks.addresses import receiver_addresses
 from apps.webhooks.emails import disabled_mail_send
 from apps.webhooks.feeding import KEPT_FOR
-from apps.webhooks.messages import message_post
-from apps.webhooks.models import (
-    DeliveryState,
-    Webhook,
-    WebhookDelivery,
-    WebhookKind,
-)
+from apps.webhooks.messages import Message, message_of
+from apps.webhooks.models import STREAMS, DeliveryState, Webhook, WebhookDelivery
 from apps.webhooks.services import deliveries_lost, webhook_disable
 
 CLAIMED_FOR = timedelta(seconds=60)
@@ -75,9 +73,7 @@ def webhooks_due() -> list[uuid.UUID]:
         Q(claimed_until=None) | Q(claimed_until__lt=now), is_enabled=True
     )
     # A stream whose batch waits for its next attempt adds no other one.
-    behind = Q(cursor__lt=Subquery(heads)) & ~(
-        Q(kind=WebhookKind.LEDGER) & Exists(waiting)
-    )
+    behind = Q(cursor__lt=Subquery(heads)) & ~(Q(kind__in=STREAMS) & Exists(waiting))
     return list(rows.filter(behind | Exists(due)).values_list("id", flat=True))
 
 
@@ -98,7 +94,7 @@ def webhook_release(webhook_id: uuid.UUID, claim_id: uuid.UUID) -> None:
 
 def messages_due(
     webhook_id: uuid.UUID, claim_id: uuid.UUID
-) -> list[tuple[WebhookDelivery, Post | str]]:
+) -> list[tuple[WebhookDelivery, Message | str]]:
     """Return what is to be sent now, oldest first, and go on holding the webhook.
 
     Instead of a message: why it cannot be made.
@@ -119,23 +115,26 @@ def messages_due(
     return [(each, _message(webhook, each)) for each in found]
 
 
-def _message(webhook: Webhook, delivery: WebhookDelivery) -> Post | str:
+def _message(webhook: Webhook, delivery: WebhookDelivery) -> Message | str:
     try:
-        return message_post(webhook, delivery)
+        return message_of(webhook, delivery)
     except ConductorError as exc:
         return exc.message
 
 
-async def attempt(transport: HttpTransport, message: Post | str) -> DeliveryAttempt:
+async def attempt(transport: HttpTransport, message: Message | str) -> DeliveryAttempt:
     """Send a message once."""
     if isinstance(message, str):
         return DeliveryAttempt(None, message, 0)
     start = time.monotonic()
     status, error = None, ""
     try:
-        async with await transport.post(message) as reply:
-            status = reply.status
-            await reply.drain(DRAIN_S)
+        if isinstance(message, TlsMessage):
+            await asyncio.to_thread(tls_send, message, receiver_addresses())
+        else:
+            async with await transport.post(message) as reply:
+                status = reply.status
+                await reply.drain(DRAIN_S)
     except LlmError as exc:
         error = exc.message.removeprefix(f"{message.name!r}: ")
     if status is not None and not 200 <= status < 300:
@@ -197,7 +196,7 @@ def _wait_s(row: Webhook, delivery: WebhookDelivery, now: datetime) -> float | N
     if now - delivery.created_at >= KEPT_FOR:
         return None
     done = delivery.attempts
-    if row.kind == WebhookKind.LEDGER:
+    if row.is_stream:
         return min(RETRIES_S[0] << min(done - 1, 10), LONGEST_S)
     return RETRIES_S[done - 1] if done <= len(RETRIES_S) else None
 

@@ -15,7 +15,7 @@ from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import Conflict, InvalidFields, NotFound
 from apps.core.input_parts import values_read
-from apps.webhooks.addresses import origin_of
+from apps.webhooks.addresses import SYSLOG_PORT, SYSLOG_SCHEME, origin_of
 from apps.webhooks.inputs import WebhookChange, WebhookInput
 from apps.webhooks.models import (
     DeliveryState,
@@ -32,6 +32,9 @@ OVERLAP = timedelta(hours=24)
 """A replaced secret signs as well for so long."""
 TAKEN = "is taken already"
 NO_TYPES = "choose at least one type of event"
+SYSLOG_URL = f"must be like {SYSLOG_SCHEME}://host:{SYSLOG_PORT}"
+HTTPS_URL = "must begin with https://"
+NO_HEADERS = "syslog has no headers; leave it empty"
 HEADER_NEEDS_BOTH = "a header needs a name and a value"
 
 
@@ -39,7 +42,7 @@ HEADER_NEEDS_BOTH = "a header needs a name and a value"
 def webhook_create(
     *, team: Team, values: Mapping[str, Any], actor: Actor
 ) -> tuple[Webhook, str]:
-    """Add a webhook; return it and its secret, which nothing shows again.
+    """Add a webhook; return it and its secret, which nothing shows again. Syslog: none.
 
     It delivers what is recorded from now on. Raises: InvalidFields; Conflict if the
     team has as many as it may have.
@@ -56,8 +59,8 @@ def webhook_create(
         event_types=given.event_types,
         cursor=heads.values_list("seq", flat=True).first() or 0,
     )
-    secret = secret_new()
-    row.secret = value_seal(row, secret)
+    secret = "" if row.kind == WebhookKind.SYSLOG else secret_new()
+    row.secret = value_seal(row, secret) if secret else b""
     _set_header(row, given.header_name, given.header_value.get_secret_value())
     _check(row)
     row.save(force_insert=True)
@@ -119,9 +122,11 @@ def webhook_delete(*, webhook: Webhook, actor: Actor) -> None:
 def secret_rotate(*, webhook: Webhook, actor: Actor) -> tuple[Webhook, str]:
     """Replace the secret; return the new one. For a day the old one signs as well.
 
-    Raises: NotFound.
+    Raises: NotFound; Conflict for syslog, which has none.
     """
     row = _locked(webhook)
+    if row.kind == WebhookKind.SYSLOG:
+        raise Conflict("messages of syslog are not signed, so there is no secret")
     secret = secret_new()
     row.previous_secret = row.secret
     row.previous_until = timezone.now() + OVERLAP
@@ -147,7 +152,7 @@ def delivery_resend(*, delivery: WebhookDelivery, actor: Actor) -> None:
     Raises: Conflict for a batch of the ledger, which is sent in order.
     """
     row = _locked(delivery.webhook)
-    if row.kind == WebhookKind.LEDGER:
+    if row.is_stream:
         raise Conflict("entries of the ledger are sent in order, and again until taken")
     if not row.is_enabled:
         raise Conflict("this webhook is disabled; enable it first")
@@ -179,8 +184,13 @@ def _check(row: Webhook) -> None:
         faults["name"] = [TAKEN]
     if row.kind == WebhookKind.EVENTS and not row.event_types:
         faults["event_types"] = [NO_TYPES]
-    if row.kind == WebhookKind.LEDGER:
+    if row.is_stream:
         row.event_types = []
+    is_syslog = row.kind == WebhookKind.SYSLOG
+    if is_syslog != row.url.startswith(f"{SYSLOG_SCHEME}://"):
+        faults["url"] = [SYSLOG_URL if is_syslog else HTTPS_URL]
+    if is_syslog and row.header_name:
+        faults["header_name"] = [NO_HEADERS]
     if faults:
         raise InvalidFields(faults)
 

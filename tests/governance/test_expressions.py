@@ -117,7 +117,7 @@ def test_documents_know_what_their_expressions_need() -> None:
     assert document("plan.steps > 1").rules[0].needs_plan
     plain = document("tier == 'mini'")
     assert not (plain.needs_classes or plain.needs_roles or plain.rules[0].needs_plan)
-    words = "If this holds: tier == 'mini': deny it."
+    words = "If “tier == 'mini'” is true: deny it."
     assert sentence(plain.rules[0], {}) == words
 
 
@@ -238,6 +238,6 @@ def test_the_form_takes_an_expression_and_shows_its_faults(cast: Cast) -> None:
     values["expression"] = "counts.iban > 1"
     assert client.post("/policy/rules/new/", values).status_code == 302
     page = client.get("/policy/").content.decode()
-    assert "If this holds: counts.iban &gt; 1: deny it." in page
+    assert "If “counts.iban &gt; 1” is true: deny it." in page
     page = client.get("/policy/rules/0/").content.decode()
     assert "counts.iban &gt; 1</textarea>" in page

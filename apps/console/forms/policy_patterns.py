@@ -50,7 +50,7 @@ class PatternForm(ConsoleForm):
         help_text="A prompt in which it is found has this class, or a higher one.",
     )
     sample = forms.CharField(
-        label="Try it on a text",
+        label="A text",
         required=False,
         max_length=MAX_SAMPLE,
         help_text="Not saved, and not recorded.",

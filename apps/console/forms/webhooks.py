@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 
 from apps.console.forms.base import ConsoleForm
+from apps.webhooks.addresses import SYSLOG_SCHEME
 from apps.webhooks.event_types import EVENT_TYPES
 from apps.webhooks.models import MAX_NAME, MAX_URL, Webhook, WebhookKind
 
@@ -37,7 +38,7 @@ class WebhookForm(ConsoleForm):
         label="URL",
         max_length=MAX_URL,
         widget=forms.URLInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
-        help_text="Begins with https://.",
+        help_text=f"Begins with https://, or for syslog with {SYSLOG_SCHEME}://.",
     )
     header_name = forms.CharField(
         label="Header",
@@ -62,8 +63,10 @@ class WebhookForm(ConsoleForm):
         if webhook is None:
             return
         del self.fields["kind"]
-        if webhook.kind == WebhookKind.LEDGER:
+        if webhook.is_stream:
             del self.fields["event_types"]
+        if webhook.kind == WebhookKind.SYSLOG:
+            del self.fields["header_name"], self.fields["header_value"]
         if webhook.header_name:
             self.fields["header_value"].help_text = KEEPS
 

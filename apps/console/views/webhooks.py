@@ -69,7 +69,7 @@ def webhook_list_page(request: TeamRequest) -> HttpResponseBase:
 @require_http_methods(["GET", "POST"])
 @team_view
 def webhook_new(request: TeamRequest) -> HttpResponseBase:
-    """Add a webhook, and show its secret once."""
+    """Add a webhook, and show its secret once; syslog has none."""
     require(request, Permission.MANAGE_WEBHOOKS)
     form = WebhookForm(posted(request))
     if form.is_bound and form.is_valid():
@@ -79,8 +79,11 @@ def webhook_new(request: TeamRequest) -> HttpResponseBase:
                 team=request.team, values=form.values, actor=request.actor
             ),
         )
-        if made is not None:
+        if made is not None and made[1]:
             return _secret_page(request, *made)
+        if made is not None:
+            messages.success(request, f"The webhook {made[0].name} is added.")
+            return redirect("console:webhook", made[0].id)
     context = {"form": form, "back": reverse("console:webhook_list")}
     status = 422 if form.is_bound else 200
     return console_page(

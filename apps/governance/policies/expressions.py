@@ -107,7 +107,8 @@ def _first_line(exc: Exception) -> str:
     if isinstance(exc, KeyError):
         return f"there is no {exc}"
     lines = str(exc).splitlines() or [type(exc).__name__]
-    return lines[0].rpartition("ERROR: <input>:")[2][:200]
+    words = lines[0].rpartition("ERROR: <input>:")[2]
+    return words.partition(" expecting {")[0][:200]
 
 
 def _refused(why: str) -> PydanticCustomError:

@@ -93,7 +93,7 @@ def _request(given: Conditions) -> list[str]:
     if given.hours is not None:
         parts.append(_hours(given.hours))
     if given.expression is not None:
-        parts.append(f"this holds: {given.expression}")
+        parts.append(f"“{given.expression}” is true")
     return parts
 
 

@@ -69,7 +69,8 @@ class WebhookChangeInput(Input):
     url = TextField(
         required=False,
         max_length=2000,
-        help_text="https; http inside of the operator's WEBHOOK_NETWORKS.",
+        help_text="https; http inside of the operator's WEBHOOK_NETWORKS; for the kind "
+        "`syslog` syslog+tls://host:6514.",
     )
     event_types = serializers.ListField(
         child=Word(choices=tuple(EVENT_TYPES)),
@@ -124,7 +125,7 @@ class WebhookOutput(Output):
 class WebhookSecretOutput(WebhookOutput):
     """A webhook with the secret that nothing shows again."""
 
-    secret = serializers.CharField()
+    secret = serializers.CharField(help_text="Empty for the kind `syslog`.")
 
 
 class WebhookDeliveryOutput(Output):
@@ -244,10 +245,11 @@ class WebhookSecret(WebhookView):
         "webhook_rotate",
         "Replace the secret of a webhook",
         answer=WebhookSecretOutput,
+        errors=(409,),
         example=NEW,
     )
     def post(self, request: Request, webhook_id: uuid.UUID) -> Response:
-        """Replace the secret; for a day the old one signs as well."""
+        """Replace the secret; for a day the old one signs as well. 409: syslog."""
         row, secret = secret_rotate(
             webhook=self.webhook(webhook_id), actor=self.principal.actor
         )
