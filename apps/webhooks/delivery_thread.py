@@ -123,7 +123,8 @@ class _DeliveryLoop:
                 while await self._step(webhook_id, claim_id):
                     pass
             finally:
-                await self.in_database(webhook_release, webhook_id, claim_id)
+                released = self.in_database(webhook_release, webhook_id, claim_id)
+                await asyncio.shield(released)  # also if the end comes meanwhile
         except (DatabaseError, InterfaceError) as exc:
             logger.warning("webhooks: the database is away: %s", exc)
         except Exception:  # the boundary of a task: others must get their turn
