@@ -46,7 +46,7 @@ def main() -> None:
             manage(env, "migrate", "--verbosity", "0")
             say(f"ledger exports: seeding {runs:,} runs")
             team_id = child_figures(env, MODULE, "--seed", str(runs))
-            for form in ("jsonl", "csv"):
+            for form in ("jsonl", "csv", "bundle"):
                 seen = child_figures(env, MODULE, "--form", form, "--team", team_id)
                 figures[f"{runs} {form}"] = {"runs": runs, "form": form, **seen}
                 say(f"  {form}: {seen}")

@@ -225,6 +225,7 @@ class ExportFormat(models.TextChoices):
 
     JSONL = "jsonl", "JSON Lines"
     CSV = "csv", "CSV"
+    BUNDLE = "bundle", "Bundle with proofs"
 
 
 class LedgerExport(BackgroundJob):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 import orjson
@@ -33,6 +33,20 @@ from apps.core.errors import Conflict, NotFound
 
 PAGE = 500
 """Entries read at once."""
+
+
+class ProvableEntry(Protocol):
+    """What is needed of a stored entry."""
+
+    @property
+    def seq(self) -> int:
+        """Return its place in the chain."""
+        ...
+
+    @property
+    def canonical(self) -> bytes:
+        """Return what was hashed."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +91,39 @@ def bundle_contents(team_id: UUID, run_id: UUID) -> BundleContents:
     chain cannot be signed, or an entry or a text is gone; SecretUnreadable if a text
     does not open.
     """
-    checkpoint = _covering(team_id, _last_seq(team_id, run_id))
+    checkpoint = covering_checkpoint(team_id, _last_seq(team_id, run_id))
     rows = list(_rows(team_id, run_id, checkpoint.seq))
-    tree = _tree(team_id, checkpoint)
+    tree = signed_tree(team_id, checkpoint)
+    entries = entries_proven(tree, rows, has_texts=True)
+    return BundleContents(team_id, run_id, checkpoint, entries)
+
+
+def entries_proven(
+    tree: StoredTree, rows: Sequence[ProvableEntry], *, has_texts: bool
+) -> tuple[BundleEntry, ...]:
+    """Return entries with their proofs, and with their texts if they are wanted.
+
+    Raises: Conflict if something is gone, or an entry is not what the tree says;
+    SecretUnreadable if a text does not open.
+    """
+    team_id = tree.team_id
     previous = _previous_hashes(team_id, rows)
-    texts = texts_open(
-        team_id, {r.seq: orjson.loads(r.canonical)["bodies"] for r in rows}
-    )
-    _require_recorded_erasures(team_id, rows, texts)
-    entries = tuple(
+    texts: Mapping[int, Sequence[OpenedText]] = {}
+    if has_texts:
+        texts = texts_open(
+            team_id, {r.seq: orjson.loads(r.canonical)["bodies"] for r in rows}
+        )
+        _require_recorded_erasures(team_id, rows, texts)
+    return tuple(
         BundleEntry(
             row.seq,
             row.canonical,
             previous[row.seq],
             _path(tree, row.seq),
-            tuple(texts[row.seq]),
+            tuple(texts.get(row.seq, ())),
         )
         for row in rows
     )
-    return BundleContents(team_id, run_id, checkpoint, entries)
 
 
 def _last_seq(team_id: UUID, run_id: UUID) -> int:
@@ -117,8 +145,11 @@ def _rows(team_id: UUID, run_id: UUID, through: int) -> Iterator[StoredEntry]:
         after = page[-1].seq
 
 
-def _covering(team_id: UUID, seq: int) -> SignedCheckpoint:
-    """Return the first checkpoint with a root that covers an entry, made if need be."""
+def covering_checkpoint(team_id: UUID, seq: int) -> SignedCheckpoint:
+    """Return the first checkpoint with a root that covers an entry, made if need be.
+
+    Raises: Conflict if the end of the chain cannot be signed.
+    """
     found = _first_rooted(team_id, seq)
     if found is None:
         checkpoints_create(team_id=team_id)
@@ -136,7 +167,8 @@ def _first_rooted(team_id: UUID, seq: int) -> Checkpoint | None:
     return rooted.filter(seq__gte=seq).order_by("seq").first()
 
 
-def _tree(team_id: UUID, checkpoint: SignedCheckpoint) -> StoredTree:
+def signed_tree(team_id: UUID, checkpoint: SignedCheckpoint) -> StoredTree:
+    """Return a signed tree. Raises: Conflict if the entries have another root."""
     try:
         tree_extend(team_id, checkpoint.seq)
         tree = StoredTree(team_id, checkpoint.seq)
@@ -150,7 +182,7 @@ def _tree(team_id: UUID, checkpoint: SignedCheckpoint) -> StoredTree:
     )
 
 
-def _previous_hashes(team_id: UUID, rows: Sequence[StoredEntry]) -> dict[int, bytes]:
+def _previous_hashes(team_id: UUID, rows: Sequence[ProvableEntry]) -> dict[int, bytes]:
     """Return by seq the hash of the entry before it. Raises: Conflict."""
     links = stored_links(team_id, [row.seq - 1 for row in rows])
     hashes = {1: GENESIS}
@@ -164,7 +196,7 @@ def _previous_hashes(team_id: UUID, rows: Sequence[StoredEntry]) -> dict[int, by
 
 def _require_recorded_erasures(
     team_id: UUID,
-    rows: Iterable[StoredEntry],
+    rows: Iterable[ProvableEntry],
     texts: Mapping[int, Iterable[OpenedText]],
 ) -> None:
     """Check that each text that is gone was erased by the site. Raises: Conflict."""

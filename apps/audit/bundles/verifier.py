@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Verifies the export of one run, away from the site that made it.
+"""Verifies an export of one run, or of a filter, away from the site that made it.
 
     python verify.py EXPORT.zip [--public-key FILE] [--team ID] [--run ID]
     python verify.py --consistency PROOF.json --public-key FILE [--team ID]
@@ -46,16 +46,17 @@ LEDGER_NAME = "conductor/ledger/"
 MAX_BYTES = 1 << 30
 """Of all files together, unpacked."""
 _END = b"-----END PUBLIC KEY-----"
+_ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _MANIFEST = re.compile(
-    r"conductor/export/(?P<team>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\n"
-    r"run (?P<run>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\n"
+    rf"conductor/export/(?P<team>{_ID})\n"
+    rf"(?:run (?P<run>{_ID})|filter (?P<filter>[^\n]+)\ntexts (?P<texts>yes|no))\n"
     r"entries (?P<entries>[0-9]{1,9})\n"
     r"checkpoint (?P<checkpoint>[0-9]{1,19})\n"
     r"time (?P<time>[0-9T:.Z-]{27})\n"
     r"(?P<files>(?:file [0-9a-f]{64} [A-Za-z.-]+\n)+)"
 )
 _CHECKPOINT = re.compile(
-    r"conductor/ledger/(?P<team>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\n"
+    rf"conductor/ledger/(?P<team>{_ID})\n"
     r"(?P<size>[0-9]{1,19})\n"
     r"(?P<root>[A-Za-z0-9+/]{43}=)\n"
     r"(?:[^\n]+\n)*"
@@ -77,7 +78,9 @@ class BundleSummary(NamedTuple):
     """What was verified."""
 
     team: str
-    run: str
+    run: str | None
+    """None: it is of the entries that `filter` finds, as the site says."""
+    filter: str | None
     entries: int
     texts: int
     """Texts that are those of their entries."""
@@ -134,10 +137,12 @@ def verify_bundle(
     count, told = len(entries), int(manifest["entries"])
     demand(count == told, ENTRIES, f"{count} entries, the manifest says {told}")
     _check_entries(entries, manifest, checkpoint)
-    texts, erased = _check_bodies(entries, files[BODIES])
+    withheld = manifest["texts"] == "no"
+    texts, erased = _check_bodies([] if withheld else entries, files[BODIES])
     return BundleSummary(
         manifest["team"],
         manifest["run"],
+        manifest["filter"],
         len(entries),
         texts,
         erased,
@@ -297,7 +302,7 @@ def _hash(value: bytes) -> bytes:
 def _check_entries(
     entries: Iterable[_Entry], manifest: re.Match[str], checkpoint: re.Match[str]
 ) -> None:
-    """Check that every entry is about the run, and in the signed tree."""
+    """Check that every entry is about the run, if it is of one, and in the tree."""
     team, root = UUID(manifest["team"]), b64decode(checkpoint["root"])
     size = int(checkpoint["size"])
     last = 0
@@ -306,8 +311,8 @@ def _check_entries(
         fits = last < entry.seq <= size
         demand(fits, where, f"it comes after seq {last} of {size}")
         last = entry.seq
-        target = _document(entry)["targets"][0]["id"]
-        demand(target == manifest["run"], where, "it is about something else")
+        is_wanted = _document(entry)["targets"][0]["id"] == manifest["run"]
+        demand(is_wanted or not manifest["run"], where, "it is about something else")
         leaf = sha256(b"\x00" + entry_hash(team, entry)).digest()
         is_shown = is_in_tree(leaf, entry.seq - 1, size, root, entry.path)
         demand(is_shown, where, "the proof does not show it in the signed tree")
@@ -481,8 +486,9 @@ def _lines(given: argparse.Namespace) -> list[str]:
 
 def summary_lines(found: BundleSummary) -> list[str]:
     """Return what was verified, in words."""
+    what = f"run {found.run}" if found.run else f"filter {found.filter}"
     return [
-        f"verified: run {found.run} of team {found.team}, exported {found.exported}",
+        f"verified: {what} of team {found.team}, exported {found.exported}",
         f"{found.entries} entries, {found.texts} texts, {found.erased} erased",
         f"signed tree of {found.size} entries; key {', '.join(found.keys)}",
     ]

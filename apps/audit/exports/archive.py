@@ -30,7 +30,7 @@ PUBLIC_KEYS = "public-keys.pem"
 MANIFEST = "manifest.txt"
 
 
-class _Digested:
+class DigestedFile:
     """A file of the archive that is being written, and the digest of its content."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -38,6 +38,7 @@ class _Digested:
         self.digest = sha256()
 
     def write(self, data: bytes) -> None:
+        """Write bytes."""
         self._file.write(data)
         self.digest.update(data)
 
@@ -51,7 +52,7 @@ def archive_write(export: LedgerExport, target: PartWriter) -> Generator[None]:
     name = f"entries.{export.format}"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         with archive.open(name, "w", force_zip64=True) as file:
-            entries = _Digested(file)
+            entries = DigestedFile(file)
             entries.write(header_of(export.format))
             wanted = filter_read(export.filter)
             for found in pages_found(export.team_id, wanted, export.through_seq):
@@ -67,7 +68,7 @@ def archive_write(export: LedgerExport, target: PartWriter) -> Generator[None]:
             archive.writestr(each, content)
 
 
-def _write_page(export: LedgerExport, found: FoundPage, file: _Digested) -> None:
+def _write_page(export: LedgerExport, found: FoundPage, file: DigestedFile) -> None:
     texts: Texts | None = None
     if export.has_texts:
         named = {entry.seq: entry.bodies for entry in found.entries if entry.bodies}

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from apps.audit.browsing.search import EntryFilter
 from apps.audit.exports.archive import archive_write
+from apps.audit.exports.bundle import bundle_write
 from apps.audit.exports.filters import filter_facts
 from apps.audit.exports.parts import PartWriter, claim_of, parts_read
 from apps.audit.jobs import BROKE_OFF, Heartbeat, actor_facts, job_claim
@@ -131,7 +132,9 @@ def _steps(export: LedgerExport) -> Generator[None]:
     export.parts.exclude(claim_id=claim_of(export)).delete()
     target = PartWriter(export)
     try:
-        for _ in archive_write(export, target):
+        is_proven = export.format == ExportFormat.BUNDLE
+        write = bundle_write if is_proven else archive_write
+        for _ in write(export, target):
             if not heart.beat(entries=export.entries, reached_seq=export.reached_seq):
                 return  # it was deleted, or another process took it for lost
             yield
@@ -146,6 +149,8 @@ def _steps(export: LedgerExport) -> Generator[None]:
         raise  # it is begun again once it counts as lost
     except SecretUnreadable:
         _finish(export, UNREADABLE)
+    except Conflict as exc:
+        _finish(export, exc.message[:300])
     except Exception:  # the boundary of a job: others must get their turn
         logger.exception("ledger: export %s broke off", export.id)
         _finish(export, BROKE_OFF)

@@ -114,7 +114,7 @@ class StoredTree:
     """
 
     def __init__(self, team_id: UUID, size: int) -> None:
-        self._team_id = team_id
+        self.team_id = team_id
         self.size = size
         """Leaves of the tree; all spans end there or before."""
         self._groups: dict[tuple[int, int], list[bytes]] = {}
@@ -162,6 +162,6 @@ class StoredTree:
         if group is None:
             begin = number * WIDTH
             end = min(begin + WIDTH, self.size >> level)
-            group = _hashes(self._team_id, level, begin, end)
+            group = _hashes(self.team_id, level, begin, end)
             self._groups[level, number] = group
         return group[index % WIDTH]
