@@ -30,7 +30,8 @@ class ExportForm(ConsoleForm):
     format = forms.ChoiceField(
         choices=ExportFormat.choices,
         help_text="JSON Lines keeps every entry byte for byte. CSV opens in a "
-        "spreadsheet; no cell of it is run as a formula.",
+        "spreadsheet; no cell of it is run as a formula. A bundle also proves, without "
+        "this site, that its entries are in the ledger.",
     )
     texts = forms.BooleanField(
         required=False,
