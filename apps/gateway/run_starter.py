@@ -108,6 +108,7 @@ class RunStarter:
         else:
             # Another API key may be allowed less: it is not told what this one asked.
             head = f"{exchange.scope['path']}\n{principal.key_id}\n".encode()
+            head += exchange.headers.get(CLASS_HEADER.lower().encode(), b"")
             digest = hashlib.sha256(head + raw_body).digest()
             started = await self._keyed.start(order, key, digest, begin)
         started.is_background = asked.is_background

@@ -121,6 +121,16 @@ async def test_another_body_is_refused_while_it_executes(client: Client) -> None
     assert first.status == 200
 
 
+async def test_another_data_class_is_refused_like_another_body(client: Client) -> None:
+    client.run.plays(completed())
+    await ask_keyed(client)
+    body = orjson.dumps(chat_body())
+    headers = {"idempotency-key": KEY, "x-conductor-data-class": "restricted"}
+    answer = client.open("POST", CHAT, body, headers=headers)
+    await client.done()
+    assert (answer.status, answer.error["code"]) == (422, "idempotency_conflict")
+
+
 async def test_another_body_is_refused_afterwards(client: Client) -> None:
     client.run.plays(completed())
     await ask_keyed(client)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +15,15 @@ from django.test import Client
 
 from apps.accounts.models import Scope
 from apps.audit.models import Entry
+from apps.webhooks.delivery_thread import deliver
 from tests.conftest import Site
 from tests.factories import issue_key
 
 PROVIDER_KEY = "sk-canary-4b1d0c77e2"
 NEW_PROVIDER_KEY = "sk-canary-9e55a1f0b3"
 PASSWORD = "canary-password-61c2aa"
+HOOK_TOKEN = "canary-url-7be0"
+HOOK_HEADER = "Bearer canary-header-55f1"
 CANARIES = (PROVIDER_KEY, NEW_PROVIDER_KEY, PASSWORD)
 FAULTY = ("fault-401", "fault-500", "fault-html", "fault-refuse", "fault-redirect")
 
@@ -109,6 +113,50 @@ def test_g17_a_new_key_is_shown_once_and_kept_nowhere(site: Site) -> None:
     assert witness.told() == []
     assert _in_database([secret]) == []
     assert witness.ask(secret, messages=[]).status_code == 400  # it does work
+
+
+def test_g17_secrets_of_webhooks_are_shown_once_and_kept_nowhere(
+    site: Site, everything_logged: pytest.LogCaptureFixture
+) -> None:
+    """The URL of a webhook holds a secret too: those who manage webhooks read it."""
+    witness = Witness(site, [])
+    hook = {
+        "name": "Chat",
+        "kind": "events",
+        "url": f"http://127.0.0.1:9/hooks/{HOOK_TOKEN}",
+        "event_types": ["policy.hit"],
+        "header_name": "Authorization",
+        "header_value": HOOK_HEADER,
+    }
+    made = witness.rest("post", "webhooks/", data=hook).json()
+    address = f"webhooks/{made['id']}/"
+    second = witness.rest("post", f"{address}secret/").json()["secret"]
+    witness.answers.clear()
+    witness.canaries += [made["secret"], second, HOOK_HEADER]
+    for bad in (
+        {"header_value": f"{HOOK_HEADER} ü"},
+        {"header_name": "Host", "header_value": HOOK_HEADER},
+        {"url": f"ftp://x/{HOOK_HEADER}"},
+        {"url": f"http://u:{HOOK_HEADER}@example.org"},
+    ):
+        assert witness.rest("patch", address, data=bad).status_code == 400, bad
+        witness.page("post", f"/{address}edit/", data={**hook, **bad})
+    # A form that is refused shows the address again that it was sent.
+    witness.answers = [a for a in witness.answers if 'name="url"' not in a[1]]
+    witness.rest("post", f"{address}test/")
+    asyncio.run(deliver(asyncio.Event(), until_idle=True))
+    told = witness.rest("get", f"{address}deliveries/").json()["data"]
+    assert told
+    assert all(each["error"] for each in told)
+    for place in ("webhooks/", address):
+        witness.rest("get", place)
+        witness.page("get", f"/{place}")
+    witness.page("get", f"/{address}edit/")
+    assert witness.told() == []
+    secrets = [*witness.canaries, HOOK_TOKEN]
+    assert [each for each in secrets if each in everything_logged.text] == []
+    assert _in_database(witness.canaries) == []
+    assert _in_entries(secrets) == []
 
 
 def _sign_in_both_ways(site: Site, witness: Witness) -> None:
