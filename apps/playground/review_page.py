@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -76,12 +76,30 @@ class Filter:
 
     state: str
     reason: str
+    page: int = 1
+    """From 1; each has `LISTED` reviews."""
+
+    @property
+    def start(self) -> int:
+        """Return how many reviews come before its page."""
+        return (self.page - 1) * LISTED
 
     @property
     def query(self) -> str:
         """Return it as the end of an address."""
-        given = {"state": self.state, "reason": self.reason}
+        page = str(self.page) if self.page > 1 else ""
+        given = {"state": self.state, "reason": self.reason, "page": page}
         return urlencode({name: value for name, value in given.items() if value})
+
+    @property
+    def before(self) -> Filter:
+        """Return the page before."""
+        return replace(self, page=self.page - 1)
+
+    @property
+    def after(self) -> Filter:
+        """Return the page after."""
+        return replace(self, page=self.page + 1)
 
 
 def exchanges_of(run_id: uuid.UUID, story: RunView) -> list[CallGroup]:

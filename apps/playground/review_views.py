@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -54,6 +55,8 @@ from apps.playground.run_page import compose
 from apps.runs.selectors import access_run, events_in, run_entries
 from apps.web.middleware import wants_json
 from apps.web.team_access import TeamRequest, page, team_view
+
+PAGE_NUMBER = re.compile("[1-9][0-9]{0,4}")
 
 
 @require_GET
@@ -221,11 +224,12 @@ def _queue(request: TeamRequest, chosen: ReviewItem | None) -> dict[str, Any]:
         user_id=request.user.id,
         now=now,
     )
-    found = list(rows[: LISTED + 1])
+    found = list(rows[wanted.start : wanted.start + LISTED + 1])
     return {
         "section": "review",
         "rows": queue_rows(found[:LISTED], chosen, now),
         "has_more": len(found) > LISTED,
+        "listed": LISTED,
         "filter": wanted,
         "states": (
             ("", "Waiting"),
@@ -240,9 +244,11 @@ def _queue(request: TeamRequest, chosen: ReviewItem | None) -> dict[str, Any]:
 def _filter(request: TeamRequest) -> Filter:
     state = request.GET.get("state", "")
     reason = request.GET.get("reason", "")
+    number = request.GET.get("page", "")
     return Filter(
         state if state in FILTERS[1:] else "",
         reason if reason in ReviewReason.values else "",
+        int(number) if PAGE_NUMBER.fullmatch(number) else 1,
     )
 
 

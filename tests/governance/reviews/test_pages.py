@@ -237,3 +237,30 @@ def test_a_run_in_progress_is_not_sent(cast: Cast) -> None:
     answer = browser(cast.bob).post(f"/runs/{run_id}/review/")
     assert answer.status_code == 302
     assert not ReviewItem.objects.for_team(cast.team.id).exists()
+
+
+def test_a_long_queue_has_pages(
+    cast: Cast, rita: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("review_page", "review_views"):
+        monkeypatch.setattr(f"apps.playground.{module}.LISTED", 2)
+    rules(cast.team, rubric=RUBRIC)
+    items = []
+    for _ in range(5):
+        run = Run.objects.for_team(cast.team.id).get(id=make_run(cast))
+        asking = principal(cast.team, cast.bob)
+        items.append(str(review_request(run=run, principal=asking).id))
+    client = browser(rita)
+    listed = []
+    for number in (1, 2, 3):
+        page = shown(client, f"/review/?reason=manual&page={number}")
+        listed += [each for each in items if f'row" href="/review/{each}/' in page]
+        assert ('rel="prev"' in page) is (number > 1)
+        assert ('rel="next"' in page) is (number < 3)
+    assert listed == items
+    assert f"/review/{items[2]}/?reason=manual&page=2" in shown(
+        client, "/review/?reason=manual&page=2"
+    )
+    assert "nothing on this page any more" in shown(client, "/review/?page=9")
+    for rubbish in ("0", "-1", "x", "1e9", "999999999"):
+        assert items[0] in shown(client, f"/review/?page={rubbish}")
