@@ -28,6 +28,10 @@ from tests.factories import (
     WorkerFactory,
     issue_key,
 )
+from tests.ledger_schema import appended_faults as appended_faults
+from tests.ledger_schema import (
+    entries_fit_their_schema as entries_fit_their_schema,
+)
 from tests.services import Redis, redis
 from tests.serving import serving
 

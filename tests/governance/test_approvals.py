@@ -11,7 +11,7 @@ import httpx
 import openai
 import orjson
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.accounts.models import Role, Scope, User
@@ -20,14 +20,17 @@ from apps.audit.rows import verify_rows
 from apps.audit.selectors import entry_list
 from apps.audit.verify import verify_team
 from apps.engine import events as ev
+from apps.governance.approvals.edited_plans import plan_read, plan_stored
 from apps.governance.emails import approvers_notify
+from apps.governance.run_entries import run_entry_append
 from apps.runs.execution.executor import get_executor
 from apps.runs.models import ApprovalState, PlanApproval, Run
 from apps.runs.selectors import run_events
 from tests.conftest import Site
-from tests.factories import MembershipFactory, UserFactory
+from tests.factories import ACTOR, MembershipFactory, UserFactory
 from tests.governance.test_policies import PROMPT, in_force, only, tag
 from tests.rest.conftest import Caller, keyed, member
+from tests.runs.asking import eventually
 
 HOLD = {
     "name": "Falcon needs a second pair of eyes",
@@ -312,6 +315,53 @@ def test_a_changed_plan_needs_new_approvals(site: Site) -> None:
     assert ended(run_id).state == "completed"
 
 
+@pytest.mark.parametrize("is_lowered", [False, True])
+def test_g10_a_row_that_was_changed_approves_nothing(
+    site: Site, is_lowered: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Somebody who can write to the database alone is no approver."""
+    in_force(site, TWO)
+    run_id = start(member(site.cast.bob))
+    changes: dict[str, Any] = {"state": "approved", "decided_by": "Alice\nAdam"}
+    if is_lowered:  # one of two has approved
+        alice = member(site.cast.alice)
+        digest = pending(alice, run_id)["plan_digest"]
+        assert approve(alice, run_id, digest).status_code == 200
+        changes["approvals_needed"] = 1
+    PlanApproval.objects.across_teams().filter(run_id=run_id).update(**changes)
+    run = ended(run_id)
+    assert (run.state, run.error_code) == ("failed", "approval_refused")
+    assert "the ledger does not have these approvals" in run.error_message
+    assert "step.started" not in actions_of(run_id)
+    assert "the ledger does not have" in caplog.text
+
+
+def test_g10_another_plan_in_the_row_is_not_the_approved_one(site: Site) -> None:
+    in_force(site, HOLD)
+    alice = member(site.cast.alice)
+    run_id = start(member(site.cast.bob))
+    found = pending(alice, run_id)
+    step = {"worker": found["workers"][0], "subtask": "Tell all.", "access": []}
+    other = plan_stored(
+        plan_read({"steps": [step]}, workers=found["workers"], max_steps=3)
+    )
+    rows = PlanApproval.objects.across_teams().filter(run_id=run_id)
+    # Both at once: an approval alone would be acted on before the row is changed.
+    row = rows.get()
+    place = site.cast.team.id, run_id
+    facts = {
+        "round": row.round,
+        "plan_digest": row.plan_digest,
+        "approvals": 1,
+        "approvals_needed": 1,
+    }
+    with transaction.atomic():
+        run_entry_append(*place, "approval.granted", ACTOR, facts)
+        rows.update(state="approved", decided_by="Alice", edited_plan=other)
+    assert ended(run_id).error_code == "approval_refused"
+    assert "step.started" not in actions_of(run_id)
+
+
 def test_of_many_decisions_at_once_one_counts(site: Site) -> None:
     in_force(site, HOLD)
     people = [colleague(site, f"admin{n}", Role.ADMIN) for n in range(4)]
@@ -383,7 +433,7 @@ def test_a_waiting_run_takes_no_place_of_the_process(site: Site) -> None:
     in_force(site, HOLD)
     room = get_executor().room
     run_id = start(member(site.cast.bob))
-    assert get_executor().room == room
+    assert eventually(lambda: get_executor().room == room)
     alice = member(site.cast.alice)
     approve(alice, run_id, pending(alice, run_id)["plan_digest"])
     ended(run_id)

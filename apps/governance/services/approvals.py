@@ -7,6 +7,7 @@ for the new one. The run acts on a decision once, in the commit that accepts the
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -26,10 +27,16 @@ from apps.governance.approvals.edited_plans import (
     plan_stored,
 )
 from apps.governance.approvals.pending import PendingPlan
+from apps.governance.approvals.recorded import (
+    GRANTED,
+    NOT_RECORDED,
+    is_approval_recorded,
+)
 from apps.governance.models import REASON_LENGTH
 from apps.governance.run_entries import run_entry_append
 from apps.runs.models import ApprovalState, PlanApproval, PlanVote
 
+logger = logging.getLogger(__name__)
 CHANGED = "the plan has been changed meanwhile; look at it again"
 DECIDED = "somebody has decided about this plan already"
 EXPIRED = "the time to approve this plan is over"
@@ -80,7 +87,7 @@ def plan_approve(
         "approvals": len(names),
         "approvals_needed": approval.approvals_needed,
     }
-    _record(approval, "approval.granted", principal, facts, {})
+    _record(approval, GRANTED, principal, facts, {})
     return approval
 
 
@@ -103,7 +110,10 @@ def plan_refuse(
 def approvals_take(
     run_ids: Collection[uuid.UUID],
 ) -> dict[uuid.UUID, ApprovalOutcome]:
-    """Return what has been decided about the plans of these runs; end late ones."""
+    """Return what has been decided about the plans of these runs; end late ones.
+
+    An approval that the ledger does not have is a refusal.
+    """
     rows = PlanApproval.objects.across_teams().filter(
         run_id__in=run_ids, settled_at__isnull=True
     )
@@ -118,6 +128,9 @@ def _outcome(row: PlanApproval) -> ApprovalOutcome:
     match row.state:
         case ApprovalState.APPROVED:
             plan = plan_of_stored(row.edited_plan)
+            if not is_approval_recorded(row, plan):
+                logger.error("approvals: run %s: %s", row.run_id, NOT_RECORDED)
+                return ApprovalOutcome("refused", reason=NOT_RECORDED)
             return ApprovalOutcome("approved", names, plan)
         case ApprovalState.EXPIRED:
             return ApprovalOutcome("expired")
