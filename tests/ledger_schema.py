@@ -51,7 +51,8 @@ def is_product() -> bool:
     while frame is not None:
         path = frame.f_code.co_filename
         if path.startswith(str(ROOT)) and path not in OWN and path != __file__:
-            return path.startswith(PRODUCT)
+            is_own: bool = path.startswith(PRODUCT)
+            return is_own
         frame = frame.f_back
     return False
 
