@@ -1,0 +1,315 @@
+"""Actions of governance, of the ledger itself, of batches and webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deploy.ledger_entry_shapes import (
+    AFTER,
+    CHANGE,
+    DIGEST,
+    ID,
+    REASON,
+    REVIEW_ID,
+    ROUND,
+    RUN_ID,
+    SHA256,
+    TIME,
+    VERSION,
+    WEBHOOK_NAME,
+    Action,
+    count,
+    deleted,
+    flag,
+    mapping,
+    or_null,
+    text,
+    words,
+)
+
+GOVERNANCE_ACTIONS: Mapping[str, Action] = {
+    # --- governance ---
+    "policy.updated": Action(
+        "A team's policy was changed.", "policy", {"version": VERSION, **CHANGE}
+    ),
+    "site_policy.updated": Action(
+        "The rules for all teams were changed.",
+        "policy",
+        {"version": VERSION, **CHANGE},
+    ),
+    "approval.granted": Action(
+        "A person approved a plan that waits.",
+        "run",
+        {
+            "round": ROUND,
+            "plan_digest": DIGEST,
+            "approvals": count("People who have approved it."),
+            "approvals_needed": count("People who must."),
+        },
+    ),
+    "approval.plan_edited": Action(
+        "A person put another plan in the place of one that waits.",
+        "run",
+        {
+            "round": ROUND,
+            "previous_digest": DIGEST,
+            "plan_digest": DIGEST,
+            "workers": words("Of each step of the new plan."),
+            "access": {
+                "type": "array",
+                "items": {"type": "array", "items": {"type": "integer"}},
+                "description": "Places of the steps whose results each step sees.",
+            },
+        },
+        texts=("plan",),
+    ),
+    "approval.refused": Action(
+        "A person refused a plan; its run ends.",
+        "run",
+        {"round": ROUND, "plan_digest": DIGEST},
+        texts=("reason",),
+    ),
+    "feedback.recorded": Action(
+        "Somebody rated an answer.",
+        "run",
+        {
+            "rating": text("up or down."),
+            "previous_rating": or_null(text("null: none.")),
+        },
+        texts=("comment",),
+    ),
+    "feedback.removed": Action(
+        "Somebody took a rating back.",
+        "run",
+        {"previous_rating": text("up or down.")},
+    ),
+    "review.queued": Action(
+        "A run was queued for review.",
+        "run",
+        {"review_id": REVIEW_ID, "reasons": words("Why, as words.")},
+    ),
+    "review.reserved": Action(
+        "A reviewer reserved a run.",
+        "run",
+        {"review_id": REVIEW_ID, "reserved_until": TIME},
+    ),
+    "review.released": Action(
+        "A reviewer gave a reservation back.", "run", {"review_id": REVIEW_ID}
+    ),
+    "review.judged": Action(
+        "A reviewer gave a verdict.",
+        "run",
+        {
+            "review_id": REVIEW_ID,
+            "round": ROUND,
+            "place": count("1: the first verdict of the round; 2: the second."),
+            "verdict": text("pass, needs_change or fail."),
+            "scores": mapping("Of each criterion: 1 to 5, or pass or fail."),
+            "agrees": or_null(flag("With the first verdict. null: this is it.")),
+        },
+        texts=("reason",),
+    ),
+    "review.requeued": Action(
+        "A reviewed run was queued again.",
+        "run",
+        {
+            "review_id": REVIEW_ID,
+            "round": ROUND,
+            "previous_verdict": text("The verdict until then."),
+        },
+        texts=("reason",),
+    ),
+    "review.commented": Action(
+        "Somebody commented on a review.",
+        "run",
+        {"review_id": REVIEW_ID},
+        texts=("text",),
+    ),
+    "review.settings_updated": Action(
+        "Rules or rubric of reviews were changed.",
+        "review",
+        {"version": VERSION, **CHANGE},
+    ),
+    "retention.updated": Action(
+        "The retention period of a team was changed.", "retention", CHANGE
+    ),
+    "legal_hold.placed": Action(
+        "Erasure was forbidden, of a run or of the whole team.",
+        "legal_hold",
+        {"run_id": or_null(RUN_ID), "reason": REASON},
+    ),
+    "legal_hold.released": Action(
+        "A legal hold was lifted.",
+        "legal_hold",
+        {"run_id": or_null(RUN_ID), "reason": REASON},
+    ),
+    # --- the ledger itself ---
+    "audit.content_erased": Action(
+        "Texts of entries were erased.",
+        "team",
+        {
+            "bodies": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "seq": count("Of the entry."),
+                        "name": text("Of the text."),
+                        "digest": text("As the entry has it."),
+                    },
+                    "required": ["seq", "name", "digest"],
+                    "additionalProperties": False,
+                },
+                "description": "The texts.",
+            },
+            "reason": REASON,
+        },
+    ),
+    "audit.verified": Action(
+        "The whole chain was verified on request, or found to have faults.",
+        "team",
+        optional={
+            "entries": count("That were read."),
+            "bodies": count("Texts that were read."),
+            "erased": count("Texts whose erasure is recorded."),
+            "checkpoints": count("That were verified."),
+            "codes": count("Of entries, that were verified."),
+            "end_seq": count("The last entry."),
+            "end_hash": text("Its hash."),
+            "fault_count": count("Faults in all."),
+            "faults": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "seq": {"type": "integer"},
+                        "kind": {"type": "string"},
+                        "detail": {"type": "string"},
+                    },
+                    "required": ["seq", "kind", "detail"],
+                    "additionalProperties": False,
+                },
+                "description": "The first of them.",
+            },
+            "took_ms": count("Milliseconds."),
+            "error": text("Why the verification broke off."),
+        },
+        outcomes=("success", "failure"),
+    ),
+    "audit.head_accepted": Action(
+        "The operator accepted a chain as it stands.",
+        "team",
+        {"at": count("The last entry until then."), "reason": REASON},
+    ),
+    "run.exported": Action(
+        "The record of a run was exported.",
+        "team",
+        {
+            "run_id": RUN_ID,
+            "entries": count("Entries in the file."),
+            "checkpoint": count("Entries that the signed tree covers."),
+            "sha256": SHA256,
+        },
+    ),
+    "ledger_export.requested": Action(
+        "An export of the ledger was requested.",
+        "ledger_export",
+        {
+            "format": text("jsonl, csv or bundle."),
+            "texts": flag("With texts that are kept apart."),
+            "filter": mapping("What was given of the filter."),
+            "through": count("The last entry it may hold."),
+        },
+    ),
+    "ledger_export.completed": Action(
+        "An export was made, or failed.",
+        "ledger_export",
+        optional={
+            "entries": count("Entries in the file."),
+            "bytes": count("Of the file."),
+            "sha256": SHA256,
+            "error": text("Why there is no file."),
+        },
+        outcomes=("success", "failure"),
+    ),
+    "ledger_export.downloaded": Action(
+        "Somebody downloaded an export.",
+        "ledger_export",
+        {"sha256": SHA256, "bytes": count("Of the file.")},
+    ),
+    "ledger_export.deleted": Action(
+        "An export was deleted.",
+        "ledger_export",
+        {"was_complete": flag("There was a file.")},
+    ),
+    # --- files and batches ---
+    "file.created": Action(
+        "A file was uploaded, or made of the results of a batch.",
+        "file",
+        {
+            "purpose": text("As in the API."),
+            "bytes": count("Its size."),
+            "digest": text("SHA-256 of its content."),
+        },
+    ),
+    "file.deleted": Action(
+        "A file was deleted.", "file", {"bytes": count("Its size.")}
+    ),
+    "batch.created": Action(
+        "A batch of requests was started.",
+        "batch",
+        {
+            "endpoint": text("Where its requests go."),
+            "input_file": {**ID, "description": "The file with its requests."},
+        },
+    ),
+    "batch.cancelled": Action("A batch was cancelled.", "batch"),
+    "batch.ended": Action(
+        "A batch ended.",
+        "batch",
+        {
+            "state": text("How."),
+            "requests": count("Lines of its file."),
+            "completed": count("Requests with an answer."),
+            "failed": count("Requests without one."),
+        },
+    ),
+    # --- webhooks ---
+    "webhook.created": Action("A webhook was added.", "webhook", {"after": AFTER}),
+    "webhook.updated": Action(
+        "A webhook was changed.",
+        "webhook",
+        CHANGE,
+        {
+            "is_header_replaced": flag("It sends another header."),
+            "is_url_replaced": flag("It has another URL."),
+        },
+    ),
+    "webhook.deleted": deleted("A webhook", "webhook"),
+    "webhook.secret_rotated": Action(
+        "The secret of a webhook was replaced.", "webhook", {"name": WEBHOOK_NAME}
+    ),
+    "webhook.tested": Action(
+        "A test was sent to a webhook.", "webhook", {"name": WEBHOOK_NAME}
+    ),
+    "webhook.resent": Action(
+        "A message was sent again on demand.",
+        "webhook",
+        {"event_type": text("Of the message."), "entry_seq": count("Its entry.")},
+    ),
+    "webhook.disabled": Action(
+        "The site disabled a webhook that accepts nothing.",
+        "webhook",
+        {"name": WEBHOOK_NAME, "reason": REASON},
+    ),
+    "webhook.dropped": Action(
+        "Messages were given up.",
+        "webhook",
+        {
+            "name": WEBHOOK_NAME,
+            "first_seq": count("The first entry."),
+            "last_seq": count("The last entry."),
+            "count": count("Events, or entries of a stream."),
+        },
+    ),
+}

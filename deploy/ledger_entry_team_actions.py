@@ -1,0 +1,235 @@
+"""Actions on teams, people, keys, budgets and models, and what entries hold of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deploy.ledger_entry_shapes import (
+    AFTER,
+    BUDGET,
+    CAUSE,
+    CHANGE,
+    ID,
+    MODEL_TEST,
+    NAME,
+    PREFIX,
+    REASON,
+    ROLE,
+    SCOPE,
+    TIME,
+    USD,
+    USER_ID,
+    VERSION,
+    Action,
+    count,
+    deleted,
+    flag,
+    or_null,
+    text,
+    words,
+)
+
+TEAM_ACTIONS: Mapping[str, Action] = {
+    # --- teams and people ---
+    "team.created": Action(
+        "A team was created.",
+        "team",
+        {"slug": text("Its name in addresses."), "name": NAME},
+    ),
+    "team.updated": Action("Name or rates of a team were changed.", "team", CHANGE),
+    "team.deleted": Action(
+        "A team was deleted; its chain remains.",
+        "team",
+        {"slug": text("Its name in addresses."), "name": NAME},
+    ),
+    "team.suspended": Action(
+        "All runs of a team, or of the site, were stopped.",
+        "team",
+        {"reason": REASON, "scope": SCOPE},
+    ),
+    "team.resumed": Action(
+        "A stop of runs was lifted.",
+        "team",
+        {"reason": text("Why they were stopped."), "scope": SCOPE},
+    ),
+    "member.added": Action(
+        "A person became a member.", "user", {"user": USER_ID, "role": ROLE}
+    ),
+    "member.changed": Action(
+        "A member got another role.", "user", {"user": USER_ID, **CHANGE}
+    ),
+    "member.removed": Action(
+        "A member was removed.", "user", {"user": USER_ID, "role": ROLE}
+    ),
+    "member.left": Action(
+        "A member left the team.", "user", {"user": USER_ID, "role": ROLE}
+    ),
+    "invitation.created": Action(
+        "A person was invited.",
+        "invitation",
+        {"role": ROLE, "expires_at": TIME},
+        texts=("email",),
+    ),
+    "invitation.resent": Action(
+        "An invitation was sent again.", "invitation", CHANGE, texts=("email",)
+    ),
+    "invitation.revoked": Action(
+        "An invitation was withdrawn.",
+        "invitation",
+        optional={"role": ROLE, "reason": REASON},
+        texts=("email",),
+    ),
+    "invitation.accepted": Action(
+        "An invitation was accepted.", "invitation", {"role": ROLE}, texts=("email",)
+    ),
+    # --- API keys ---
+    "api_key.issued": Action(
+        "An API key was made.",
+        "api_key",
+        {
+            "name": NAME,
+            "prefix": PREFIX,
+            "expires_at": TIME,
+            "scopes": words("What it may do."),
+            "allowed_tiers": words("Tiers it may use. Empty: all."),
+            "allowed_workers": words("Workers it may use. Empty: all."),
+            "requests_per_minute": or_null(count("null: no limit.")),
+            "tokens_per_minute": or_null(count("null: no limit.")),
+            "always_include_usage": flag("Streams end with their token counts."),
+            "delivery": text("How streamed answers go out. Empty: as the tier says."),
+            "progress": text("How streams show progress."),
+            "data_class": text("Of all its prompts, at least. Empty: not stated."),
+        },
+    ),
+    "api_key.updated": Action(
+        "Settings of an API key were changed.", "api_key", {"prefix": PREFIX, **CHANGE}
+    ),
+    "api_key.rotated": Action(
+        "An API key was replaced by a new one.",
+        "api_key",
+        {
+            "name": NAME,
+            "prefix": PREFIX,
+            "replaced_by": {**ID, "description": "The new key."},
+            **CHANGE,
+        },
+    ),
+    "api_key.revoked": Action(
+        "An API key was revoked for good.",
+        "api_key",
+        {"name": NAME, "prefix": PREFIX},
+        {"reason": REASON},
+    ),
+    # --- budgets ---
+    "budget.created": Action(
+        "A budget was set.", "budget", BUDGET, {"target_id": {**ID}}
+    ),
+    "budget.updated": Action(
+        "A budget was changed.", "budget", {**BUDGET, **CHANGE}, {"target_id": {**ID}}
+    ),
+    "budget.deleted": Action(
+        "A budget was removed.", "budget", BUDGET, {"target_id": {**ID}}
+    ),
+    "budget.crossed": Action(
+        "80 or 100 percent of a budget are spent.",
+        "budget",
+        {
+            "percent": count("80 or 100."),
+            "kind": BUDGET["kind"],
+            "period": BUDGET["period"],
+            "starts_on": text("First day of the period."),
+            "limit_usd": USD,
+            "spent_usd": USD,
+        },
+    ),
+    "budget.reservations_freed": Action(
+        "What dead processes had set aside was freed.",
+        "budget",
+        {
+            "freed_usd": USD,
+            "count": count("Reservations."),
+            "runs": words("Ids of the runs, 100 at most."),
+        },
+    ),
+    # --- pools and models ---
+    "credential.set": Action(
+        "A pool file stored a provider's key.",
+        "credential",
+        {"name": NAME, "scheme": text("https or http."), "host": text("With port.")},
+    ),
+    "credential.created": Action(
+        "A provider's key was stored.", "credential", {"name": NAME, "after": AFTER}
+    ),
+    "credential.updated": Action(
+        "A credential was renamed, or its key replaced.",
+        "credential",
+        {"name": NAME, "scheme": text("https or http."), "host": text("With port.")},
+        {**CHANGE, "is_secret_replaced": flag("It has another key.")},
+    ),
+    "credential.deleted": deleted("A credential", "credential", name=NAME),
+    "worker.created": Action(
+        "A worker was added.", "worker", {"name": NAME, "after": AFTER}
+    ),
+    "worker.updated": Action(
+        "A worker was changed.",
+        "worker",
+        {"name": NAME, **CHANGE},
+        {"because_of": CAUSE},
+    ),
+    "worker.deleted": deleted("A worker", "worker", name=NAME),
+    "worker.tested": Action(
+        "A worker answered a test question, or failed to.",
+        "worker",
+        MODEL_TEST,
+        outcomes=("success", "failure"),
+    ),
+    "conductor.created": Action(
+        "A conductor was added.", "conductor", {"name": NAME, "after": AFTER}
+    ),
+    "conductor.updated": Action(
+        "A conductor was changed.",
+        "conductor",
+        {"name": NAME, **CHANGE},
+        {"because_of": CAUSE},
+    ),
+    "conductor.deleted": deleted("A conductor", "conductor", name=NAME),
+    "conductor.tested": Action(
+        "A conductor wrote a plan as a test, or failed to.",
+        "conductor",
+        MODEL_TEST,
+        {"plan_steps": count("Steps of its plan.")},
+        outcomes=("success", "failure"),
+    ),
+    "pool.created": Action(
+        "A pool was made.",
+        "pool",
+        {"name": NAME, "after": AFTER},
+        {"version": VERSION},
+    ),
+    "pool.updated": Action(
+        "A pool was changed.", "pool", {"name": NAME, **CHANGE}, {"version": VERSION}
+    ),
+    "pool.changed": Action(
+        "A pool has a new version, as one of its parts changed.",
+        "pool",
+        {"name": NAME, "version": VERSION, "because_of": CAUSE},
+    ),
+    "pool.deleted": deleted("A pool", "pool", name=NAME),
+    "pool.imported": Action(
+        "A pool file was read.",
+        "pool",
+        {
+            "name": NAME,
+            "fallback": text("The fallback worker."),
+            "conductor": or_null(text("null: none.")),
+            "workers": {
+                "type": "array",
+                "items": {"type": "object"},
+                "description": "Name, model and base URL of each worker.",
+            },
+            "created": words("What was added."),
+            "changed": words("What was changed."),
+        },
+        {"version": VERSION},
+    ),
+}
