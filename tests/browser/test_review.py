@@ -84,6 +84,7 @@ async def test_two_runs_are_reviewed_with_the_keyboard_alone(visit, site):
         page.get_by_text("Recorded: Fail. This is the next run.")
     ).to_be_visible()
     await expect(page.get_by_role("heading", level=1)).to_have_text(SUMS[1])
+    await expect(page.locator("#reserve")).to_be_focused()  # its script has run
     await press(page, "Enter")
     await expect(page.locator("[data-question] input").first).to_be_focused()
     await press(page, "5", "2", "1", "Enter")
