@@ -18,7 +18,7 @@ from apps.runs.records.round_view import CallView
 from apps.runs.records.run_view import RunView
 
 LISTED = 100
-"""Reviews of the queue that a page lists; the REST API has them all."""
+"""Reviews on one page of the queue."""
 
 
 @dataclass(frozen=True, slots=True)

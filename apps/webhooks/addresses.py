@@ -51,7 +51,7 @@ def receiver_addresses() -> AddressPolicy:
 
 
 def origin_of(url: str) -> str:
-    """Return `scheme://host:port` of a URL: what may be told of it."""
+    """Return `scheme://host:port` of a URL: the part that may be shown."""
     parts = urlsplit(url)
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{parts.hostname}{port}"

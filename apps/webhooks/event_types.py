@@ -1,4 +1,4 @@
-"""The events that webhooks deliver, and what of an entry each one tells. Pure.
+"""The events that webhooks deliver, and which facts of an entry each one has. Pure.
 
 An event is an entry of the ledger in the form of CloudEvents. It holds facts, never a
 text that is kept apart: no prompt, answer or reason.
@@ -36,7 +36,7 @@ class EventType:
     actions: tuple[str, ...]
     """Of the entries that are such events."""
     fields: tuple[str, ...]
-    """Facts of the entry that the event tells."""
+    """Facts of the entry that the event has."""
     is_match: Callable[[Facts], bool] = _always
     """Says whether an entry of these actions is one, by its facts."""
 
@@ -131,5 +131,5 @@ def events_in(names: list[str], action: str, facts: Facts) -> list[EventType]:
 
 
 def data_of(kind: EventType, facts: Facts) -> dict[str, Any]:
-    """Return what an event tells of the facts of its entry."""
+    """Return the facts of an entry that its event has."""
     return {name: facts[name] for name in kind.fields if name in facts}

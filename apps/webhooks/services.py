@@ -72,7 +72,7 @@ def webhook_create(
 def webhook_update(
     *, webhook: Webhook, values: Mapping[str, Any], actor: Actor
 ) -> Webhook:
-    """Change what is given; one that is enabled again goes on where it stopped.
+    """Change what is given; one that is enabled again continues where it stopped.
 
     Raises: InvalidFields, NotFound.
     """
@@ -196,7 +196,7 @@ def _check(row: Webhook) -> None:
 
 
 def _facts(row: Webhook) -> dict[str, Any]:
-    """Return what entries tell of a webhook: no path of its URL, and no secret."""
+    """Return the facts of a webhook for entries: no path of its URL, and no secret."""
     return {
         "name": row.name,
         "kind": str(row.kind),

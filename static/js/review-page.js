@@ -15,15 +15,17 @@ for (const button of document.querySelectorAll("[data-keys]")) {
   button.addEventListener("click", () => dialog.showModal());
 }
 
-/** Go along the queue. @param {number} by */
+/** Go along the queue; before and after its rows are the links to other pages. @param {number} by */
 function move(by) {
   const rows = [...document.querySelectorAll("[data-row]")];
-  if (!rows.length) return;
-  const focused = rows.indexOf(document.activeElement);
-  const opened = rows.findIndex((row) => row.getAttribute("aria-current") === "page");
+  const link = (rel) => [...document.querySelectorAll(`#queue a[rel="${rel}"]`)];
+  const stops = [...link("prev"), ...rows, ...link("next")];
+  if (!stops.length) return;
+  const focused = stops.indexOf(document.activeElement);
+  const opened = stops.findIndex((stop) => stop.getAttribute("aria-current") === "page");
   const from = focused >= 0 ? focused : opened;
-  const wanted = from < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, from + by));
-  rows[wanted].focus();
+  const next = stops[Math.min(stops.length - 1, Math.max(0, from + by))];
+  (from < 0 ? (rows[0] ?? stops[0]) : next).focus();
 }
 
 /** Mark a question: the keys 1 to 9 answer it. @param {HTMLElement | undefined} question */

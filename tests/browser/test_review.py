@@ -84,6 +84,7 @@ async def test_two_runs_are_reviewed_with_the_keyboard_alone(visit, site):
         page.get_by_text("Recorded: Fail. This is the next run.")
     ).to_be_visible()
     await expect(page.get_by_role("heading", level=1)).to_have_text(SUMS[1])
+    await expect(page.locator("#reserve")).to_be_focused()  # its script has run
     await press(page, "Enter")
     await expect(page.locator("[data-question] input").first).to_be_focused()
     await press(page, "5", "2", "1", "Enter")
@@ -114,6 +115,31 @@ async def test_calls_are_turned_by_keys_and_nothing_is_typed_by_accident(visit, 
     await expect(rows.nth(1)).to_be_focused()
     await press(page, "k")
     await expect(rows.nth(0)).to_be_focused()
+
+
+async def test_keys_lead_to_the_next_page_and_back(visit, site, monkeypatch):
+    for module in ("review_page", "review_views"):
+        monkeypatch.setattr(f"apps.playground.{module}.LISTED", 1)
+    await ask(visit, site.cast)
+    rita, _ = await queue_all(site.cast)
+    page = (await visit(rita)).page
+    await opens(page)
+    row = page.locator("[data-row]")
+    await expect(row).to_have_count(1)
+    await press(page, "j")
+    await expect(row).to_be_focused()
+    first = await row.get_attribute("href")
+    await press(page, "j")
+    await expect(page.locator('#queue a[rel="next"]')).to_be_focused()
+    await press(page, "Enter")
+    await expect(row).not_to_have_attribute("href", str(first))
+    await expect(page.locator("[data-keys]")).to_be_visible()
+    await press(page, "j")
+    await expect(row).to_be_focused()
+    await press(page, "k")
+    await expect(page.locator('#queue a[rel="prev"]')).to_be_focused()
+    await press(page, "Enter")
+    await expect(row).to_have_attribute("href", str(first))
 
 
 async def test_who_comes_second_sees_who_was_first(visit, site):

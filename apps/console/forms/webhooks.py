@@ -45,7 +45,7 @@ class WebhookForm(ConsoleForm):
         max_length=100,
         required=False,
         widget=forms.TextInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
-        help_text="If the receiver wants one, such as Authorization.",
+        help_text="If the receiver requires one, such as Authorization.",
     )
     header_value = forms.CharField(
         label="Value of the header",

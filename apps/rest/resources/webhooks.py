@@ -92,7 +92,7 @@ class WebhookUpdateInput(WebhookChangeInput):
     """Changes of a webhook."""
 
     is_enabled = serializers.BooleanField(
-        required=False, help_text="True: it goes on where it stopped."
+        required=False, help_text="True: it continues where it stopped."
     )
 
 

@@ -53,7 +53,7 @@ def asked(site: Site, ask: Ask) -> ReviewItem:
 def test_an_empty_queue_explains_itself(cast: Cast, rita: User) -> None:
     page = shown(browser(rita), "/review/")
     assert "Nothing waits for a review." in page
-    assert "No rule feeds this queue." in page
+    assert "No rule adds runs to this queue." in page
     assert "Owners and admins choose which runs are reviewed." in page
     assert "Choose which runs are reviewed" in shown(browser(cast.alice), "/review/")
 
