@@ -107,7 +107,8 @@ GOVERNANCE_ACTIONS: Mapping[str, Action] = {
             "scores": mapping("Of each criterion: 1 to 5, or pass or fail."),
             "agrees": or_null(flag("With the first verdict. null: this is it.")),
         },
-        texts=("reason",),
+        {"is_task": flag("The run is a task for evaluations.")},
+        texts=("reason", "right_answer"),
     ),
     "review.requeued": Action(
         "A reviewed run was queued again.",

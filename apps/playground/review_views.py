@@ -33,6 +33,7 @@ from apps.governance.reviews.reads import (
 )
 from apps.governance.selectors import feedback_list
 from apps.governance.services import (
+    ANSWER_LENGTH,
     TEXT_LENGTH,
     review_comment,
     review_judge,
@@ -119,6 +120,8 @@ def review_verdict(request: TeamRequest, review_id: uuid.UUID) -> HttpResponseBa
             verdict=given.get("verdict", ""),
             scores=scores_of(review_rules(request.team.id), given),
             reason=given.get("reason", ""),
+            right_answer=given.get("right_answer", ""),
+            is_task="is_task" in given,
         )
     except InvalidFields as error:
         return _page(request, item, given, _faults(error), status=400)
@@ -206,6 +209,9 @@ def _page(
         "is_mine": not obstacle and item.is_held_by(request.user.id, now),
         "questions": questions_of(rules, given or {}),
         "reason": (given or {}).get("reason", ""),
+        "right_answer": (given or {}).get("right_answer", ""),
+        "is_task": "is_task" in (given or {}),
+        "answer_length": ANSWER_LENGTH,
         "faults": faults or {},
         "text_length": TEXT_LENGTH,
         "reviews": reviews_given(item),
@@ -235,6 +241,7 @@ def _queue(request: TeamRequest, chosen: ReviewItem | None) -> dict[str, Any]:
             ("", "Waiting"),
             ("mine", "Mine"),
             ("reviewed", "Reviewed"),
+            ("tasks", "Tasks"),
             ("all", "All"),
         ),
         "all_reasons": ReviewReason.choices,

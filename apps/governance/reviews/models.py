@@ -174,6 +174,9 @@ class Review(models.Model):
     """By the names of the rubric: 1 to 5, or pass and fail."""
     agrees = models.BooleanField(null=True)
     """Whether a second verdict is that of the first reviewer. NULL: it is the first."""
+    is_task = models.BooleanField(default=False)
+    """The run is a task for evaluations: its answer passed, or the entry holds the
+    right one."""
     waited_s = models.PositiveBigIntegerField()
     """Seconds since it was queued in this round."""
     entry_seq = models.BigIntegerField()

@@ -24,7 +24,7 @@ from apps.governance.reviews.models import (
 )
 from apps.governance.reviews.rules import ReviewDocument, Score
 
-FILTERS = ("waiting", "mine", "reviewed", "all")
+FILTERS = ("waiting", "mine", "reviewed", "tasks", "all")
 PERIOD = timedelta(days=90)
 """Of the figures."""
 FIGURES_FROM = 10_000
@@ -44,6 +44,10 @@ class GivenReview:
     scores: Mapping[str, Score]
     agrees: bool | None
     reason: str | None
+    """Empty: none was given. None: it has been erased."""
+    is_task: bool
+    """The run is a task for evaluations."""
+    right_answer: str | None
     """Empty: none was given. None: it has been erased."""
     created_at: datetime
 
@@ -124,6 +128,12 @@ def review_items(
             judged = Review.objects.for_team(team_id).filter(reviewer=user_id)
             own = held | Q(id__in=judged.values("item_id"))
             return rows.filter(own).order_by("-queued_at", "-id")
+        case "tasks":
+            marked = Review.objects.for_team(team_id).filter(
+                item_id=OuterRef("id"), round=OuterRef("round"), is_task=True
+            )
+            reviewed = rows.filter(Exists(marked)).exclude(state__in=OPEN_STATES)
+            return reviewed.order_by("-reviewed_at", "-id")
         case "reviewed":
             reviewed = rows.exclude(state__in=OPEN_STATES)
             return reviewed.order_by("-reviewed_at", "-id")
@@ -157,6 +167,8 @@ def reviews_given(item: ReviewItem) -> list[GivenReview]:
             row.scores,
             row.agrees,
             _text(item, row.entry_seq, "reason"),
+            row.is_task,
+            _text(item, row.entry_seq, "right_answer"),
             row.created_at,
         )
         for row in rows

@@ -15,6 +15,7 @@ from apps.governance.services.retention import (
 )
 from apps.governance.services.review_settings import review_settings_replace
 from apps.governance.services.reviews import (
+    ANSWER_LENGTH,
     TEXT_LENGTH,
     review_comment,
     review_judge,
@@ -25,6 +26,7 @@ from apps.governance.services.reviews import (
 )
 
 __all__ = [
+    "ANSWER_LENGTH",
     "GRACE",
     "TEXT_LENGTH",
     "feedback_give",

@@ -17,7 +17,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.principal import Principal
 from apps.accounts.rights import ASK_REVIEW, REVIEW_RUNS
-from apps.core.errors import Conflict, NotFound
+from apps.core.errors import Conflict, InvalidFields, NotFound
 from apps.core.validation import clean_choice, clean_fields, clean_lines
 from apps.governance.reviews.feeding import review_enqueue
 from apps.governance.reviews.models import (
@@ -35,6 +35,10 @@ from apps.runs.models import Run
 
 RESERVED = timedelta(minutes=15)
 TEXT_LENGTH = 2_000
+ANSWER_LENGTH = 20_000
+TEXTS = ("reason", "right_answer")
+"""Of a verdict; kept apart from its entry."""
+NO_RIGHT_ANSWER = "write the right answer; without it only a run that passes is a task"
 STRICTNESS = (Verdict.PASS, Verdict.NEEDS_CHANGE, Verdict.FAIL)
 """Of two verdicts the later one of these counts."""
 
@@ -95,13 +99,16 @@ def review_judge(
     verdict: Any,
     scores: Any,
     reason: Any = "",
+    right_answer: Any = "",
+    is_task: bool = False,
     now: datetime | None = None,
 ) -> Review:
     """Record a verdict with its scores; the review must be reserved.
 
     If the team wants two reviewers, the first verdict leaves it to a second one.
-    Raises: InvalidFields if a criterion has no score, or a verdict that needs it no
-    reason; NotAllowed, Conflict as `review_reserve`.
+    `is_task` makes the run a task for evaluations, which needs an answer that passes or
+    a `right_answer`. Raises: InvalidFields if a criterion has no score, or a verdict or
+    a task lacks what it needs; NotAllowed, Conflict as `review_reserve`.
     """
     moment = now or timezone.now()
     row = _locked(item, principal)
@@ -109,7 +116,8 @@ def review_judge(
     if not row.is_held_by(person.id, moment):
         raise Conflict("your reservation is over; reserve the review again")
     rules = review_rules(row.team_id)
-    cleaned = _cleaned(rules.rubric, verdict, scores, reason)
+    cleaned = _cleaned(rules.rubric, verdict, scores, reason, right_answer)
+    _require_right_answer(cleaned, is_task)
     first = _verdicts(row).first()
     agrees = None if first is None else first.verdict == cleaned["verdict"]
     facts = {
@@ -118,18 +126,15 @@ def review_judge(
         "verdict": cleaned["verdict"],
         "scores": cleaned["scores"],
         "agrees": agrees,
+        "is_task": is_task,
     }
-    texts = {"reason": cleaned["reason"]} if cleaned["reason"] else {}
+    texts = {name: cleaned[name] for name in TEXTS if cleaned[name]}
     review = Review.objects.create(
         team_id=row.team_id,
         item=row,
-        round=row.round,
-        place=facts["place"],
         reviewer=person,
         reviewer_name=principal.actor.display[:200],
-        verdict=cleaned["verdict"],
-        scores=cleaned["scores"],
-        agrees=agrees,
+        **facts,
         waited_s=max(0, int((moment - row.queued_at).total_seconds())),
         entry_seq=_record(row, "review.judged", principal, facts, texts),
         created_at=moment,
@@ -222,17 +227,33 @@ def _free(row: ReviewItem) -> None:
 
 
 def _cleaned(
-    rubric: Sequence[Criterion], verdict: Any, scores: Any, reason: Any
+    rubric: Sequence[Criterion],
+    verdict: Any,
+    scores: Any,
+    reason: Any,
+    right_answer: Any,
 ) -> dict[str, Any]:
     needs_reason = verdict in (Verdict.NEEDS_CHANGE, Verdict.FAIL)
     return clean_fields(
-        {"verdict": verdict, "scores": scores, "reason": reason},
         {
+            "verdict": verdict,
+            "scores": scores,
+            "reason": reason,
+            "right_answer": right_answer,
+        },
+        {
+            "right_answer": _clean_answer,
             "verdict": lambda value: clean_choice(value, Verdict.values, "verdict"),
             "scores": lambda value: _clean_scores(value, rubric),
             "reason": _clean_needed if needs_reason else _clean_reason,
         },
     )
+
+
+def _require_right_answer(cleaned: Mapping[str, Any], is_task: bool) -> None:
+    is_right = cleaned["verdict"] == Verdict.PASS or cleaned["right_answer"]
+    if is_task and not is_right:
+        raise InvalidFields({"right_answer": [NO_RIGHT_ANSWER]})
 
 
 def _clean_scores(value: Any, rubric: Sequence[Criterion]) -> dict[str, Score]:
@@ -262,6 +283,10 @@ def _clean_comment(value: Any) -> str:
 
 def _clean_reason(value: Any) -> str:
     return clean_lines(value, "reason", TEXT_LENGTH)
+
+
+def _clean_answer(value: Any) -> str:
+    return clean_lines(value, "right_answer", ANSWER_LENGTH)
 
 
 def _clean_needed(value: Any) -> str:

@@ -21,6 +21,7 @@ from apps.governance.reviews.reads import (
     reviews_given,
 )
 from apps.governance.services import (
+    ANSWER_LENGTH,
     TEXT_LENGTH,
     review_comment,
     review_judge,
@@ -67,6 +68,8 @@ REVIEW: dict[str, Any] = {
     "scores": {"Correct": 2, "Safe": "pass"},
     "agrees": None,
     "reason": "The second figure is of 2024.",
+    "is_task": True,
+    "right_answer": "$4.2 million in 2025.",
     "created_at": "2026-11-23T10:12:00.000000Z",
 }
 COMMENT: dict[str, Any] = {
@@ -82,6 +85,7 @@ JUDGED = {
     "verdict": "fail",
     "reviewed_at": "2026-11-23T10:12:00.000000Z",
 }
+SENT = ("verdict", "scores", "reason", "is_task", "right_answer")
 TEXT_HELP = "Kept as long as the content of the run."
 
 
@@ -92,7 +96,8 @@ class ReviewQuery(PageQuery):
         choices=FILTERS,
         required=False,
         default="waiting",
-        help_text="`mine`: those you hold or have judged.",
+        help_text="`mine`: those you hold or have judged. `tasks`: those that a "
+        "verdict made tasks for evaluations.",
     )
     reason = serializers.ChoiceField(
         choices=ReviewReason.choices, required=False, help_text="Why it was queued."
@@ -119,6 +124,15 @@ class JudgeInput(Input):
         required=False,
         allow_blank=True,
         help_text=f"Needed unless the verdict is `pass`. {TEXT_HELP}",
+    )
+    is_task = serializers.BooleanField(
+        required=False, help_text="The run is a task for evaluations."
+    )
+    right_answer = TextField(
+        max_length=ANSWER_LENGTH,
+        required=False,
+        allow_blank=True,
+        help_text=f"A task needs it unless the verdict is `pass`. {TEXT_HELP}",
     )
 
 
@@ -169,6 +183,10 @@ class GivenReviewOutput(Output):
         allow_null=True, help_text="With the first reviewer. Null: this is the first."
     )
     reason = serializers.CharField(allow_null=True, help_text="Null: it is erased.")
+    is_task = serializers.BooleanField(help_text="A task for evaluations.")
+    right_answer = serializers.CharField(
+        allow_null=True, help_text="Empty: none was given. Null: it is erased."
+    )
     created_at = Time()
 
 
@@ -339,7 +357,7 @@ class ReviewJudge(ReviewView):
         body=JudgeInput,
         answer=ReviewItemOutput,
         errors=(409,),
-        sent={name: REVIEW[name] for name in ("verdict", "scores", "reason")},
+        sent={name: REVIEW[name] for name in SENT},
         example=JUDGED,
     )
     def post(self, request: Request, review_id: uuid.UUID) -> Response:

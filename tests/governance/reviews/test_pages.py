@@ -264,3 +264,34 @@ def test_a_long_queue_has_pages(
     assert "nothing on this page any more" in shown(client, "/review/?page=9")
     for rubbish in ("0", "-1", "x", "1e9", "999999999"):
         assert items[0] in shown(client, f"/review/?page={rubbish}")
+
+
+def test_a_verdict_with_the_right_answer_makes_a_task(
+    site: Site, asked: ReviewItem, rita: User
+) -> None:
+    client, address = browser(rita), f"/review/{asked.id}/"
+    sent(client, f"{address}reservation/")
+    values = {**VERDICT, "verdict": "fail", "reason": "Wrong", "is_task": "on"}
+    page = sent(client, f"{address}verdict/", **values)
+    assert "Right answer: Write the right answer" in page
+    assert 'name="is_task" checked' in page
+    page = sent(client, f"{address}verdict/", **values, right_answer="It is <42>.")
+    assert "Recorded: Fail." in page
+    page = shown(client, "/review/?state=tasks")
+    assert f"/review/{asked.id}/" in page
+    assert "It is <42>." in shown(client, address)
+    told = member(rita).get("reviews/?state=tasks").json()["data"]
+    assert [row["id"] for row in told] == [str(asked.id)]
+    (given,) = member(rita).get(f"reviews/{asked.id}/").json()["reviews"]
+    assert (given["is_task"], given["right_answer"]) == (True, "It is <42>.")
+
+
+def test_rest_makes_a_task_too(site: Site, asked: ReviewItem, rita: User) -> None:
+    caller = member(rita)
+    assert "made a run a task" in shown(caller.client, "/review/?state=tasks")
+    assert caller.post(f"reviews/{asked.id}/reservation/", {}).status_code == 200
+    body = {"verdict": "pass", "scores": {"Correct": 5, "Safe": "pass"}}
+    answer = caller.post(f"reviews/{asked.id}/judge/", {**body, "is_task": True})
+    assert answer.status_code == 200, answer.content
+    (given,) = caller.get(f"reviews/{asked.id}/").json()["reviews"]
+    assert (given["is_task"], given["right_answer"]) == (True, "")

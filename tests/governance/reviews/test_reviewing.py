@@ -143,6 +143,7 @@ def test_a_verdict_is_recorded_with_its_reason_apart(
         "verdict": "fail",
         "scores": SCORES,
         "agrees": None,
+        "is_task": False,
     }
     assert entry.bodies == {"reason": "The sum is wrong."}
     (given,) = reviews_given(row)
@@ -177,6 +178,8 @@ def test_a_verdict_needs_a_reservation_that_holds(
         ({"scores": {**SCORES, "Correct": [1]}}, "scores"),
         ({"scores": {**SCORES, "Kind": 1}}, "scores"),
         ({"scores": 5}, "scores"),
+        ({"verdict": "fail", "reason": "No", "is_task": True}, "right_answer"),
+        ({"right_answer": "x" * 20_001}, "right_answer"),
     ],
 )
 def test_a_wrong_verdict_is_refused(
@@ -186,6 +189,34 @@ def test_a_wrong_verdict_is_refused(
         judge(cast, item, rita, 0, **values)
     assert list(caught.value.fields) == [field]
     assert fresh(item).state == "waiting"
+
+
+def test_a_verdict_makes_a_run_a_task_for_evaluations(
+    cast: Cast, item: ReviewItem, rita: User
+) -> None:
+    values = {"verdict": "fail", "reason": "Wrong", "right_answer": "It is 42."}
+    judge(cast, item, rita, 0, is_task=True, **values)
+    entry = entry_list(cast.team.id, subject_id=item.run_id)[-1]
+    assert entry.data["is_task"] is True
+    assert entry.bodies == {"reason": "Wrong", "right_answer": "It is 42."}
+    (given,) = reviews_given(fresh(item))
+    assert (given.is_task, given.right_answer) == (True, "It is 42.")
+    assert list(review_items(cast.team.id, state="tasks")) == [item]
+    by = principal(cast.team, rita)
+    review_requeue(item=item, principal=by, reason="Again", now=minutes(5))
+    assert list(review_items(cast.team.id, state="tasks")) == []
+    judge(cast, item, rita, 6, is_task=True)  # its answer passes
+    assert list(review_items(cast.team.id, state="tasks")) == [item]
+
+
+def test_a_task_that_waits_for_a_second_reviewer_is_none_yet(
+    cast: Cast, item: ReviewItem, rita: User, adam: User
+) -> None:
+    rules(cast.team, rubric=RUBRIC, second_reviewer=True)
+    judge(cast, item, rita, 0, is_task=True)
+    assert list(review_items(cast.team.id, state="tasks")) == []
+    judge(cast, item, adam, 5)
+    assert list(review_items(cast.team.id, state="tasks")) == [item]
 
 
 def test_a_second_reviewer_is_another_person(
