@@ -21,6 +21,8 @@ WORDS_OF_OTHERS = {
     "kind",
     "mode",
     "tags",
+    # Webhooks can be enabled too.
+    "is_enabled",
     # Requests of the API have fields of these names.
     "extra_body",
     "extra_params",
