@@ -10,6 +10,8 @@ from typing import Any
 
 import uvicorn
 
+from apps.llm.testing.server import waiting_accepted
+
 START_S = 15
 
 
@@ -21,6 +23,10 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         self.is_ready.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await waiting_accepted()
+        await super().shutdown(sockets=sockets)
 
 
 @contextmanager

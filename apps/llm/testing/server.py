@@ -66,6 +66,20 @@ class Recorded:
         return orjson.loads(self.body)
 
 
+ACCEPT_TURNS = 5
+"""Turns of the loop that asyncio needs to accept a connection and hand it over."""
+
+
+async def waiting_accepted() -> None:
+    """Let servers of this loop accept the connections that wait; call before closing.
+
+    A server that closes in between leaves the connection's socket open, and the warning
+    about it appears in whatever test runs when the socket is collected.
+    """
+    for _ in range(ACCEPT_TURNS):
+        await asyncio.sleep(0)
+
+
 class FakeProvider:
     """The server. Answers with the scripts in turn, then with `default`."""
 
@@ -76,7 +90,7 @@ class FakeProvider:
         self.arrived = asyncio.Event()
         """Set when a request has been read; clear it to wait for another."""
         self._connections = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._server: asyncio.Server | None = None
         self._port = 0
 
@@ -96,17 +110,25 @@ class FakeProvider:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        await waiting_accepted()
         if self._server is not None:
             self._server.close()
-        for task in self._tasks:
+        tasks, writers = [*self._tasks], [*self._tasks.values()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for writer in writers:
+            writer.close()  # its task may never have begun
+        closings = (writer.wait_closed() for writer in writers)
+        await asyncio.gather(*closings, return_exceptions=True)
 
-    def _accept(self, reader: asyncio.StreamReader, writer: Any) -> None:
+    def _accept(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self._connections += 1
         task = asyncio.create_task(self._converse(reader, writer, self._connections))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = writer
+        task.add_done_callback(self._tasks.pop)
 
     async def _converse(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int
