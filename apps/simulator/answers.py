@@ -33,9 +33,9 @@ class SimulatedAnswer:
     """The whole answer in Markdown, without the signature."""
 
 
-def signed(answer: SimulatedAnswer, worker: SimulatedWorker) -> str:
-    """Return the text as it is sent, with the line that says who wrote it."""
-    return f"{answer.text}{SIGNATURE}{worker.name}"
+def signed(answer: SimulatedAnswer, name: str) -> str:
+    """Return the text as it is sent, with the line that says which worker wrote it."""
+    return f"{answer.text}{SIGNATURE}{name}"
 
 
 def answer(

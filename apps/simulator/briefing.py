@@ -13,10 +13,11 @@ RESPONSE = re.compile(_TAG.format("response"), re.DOTALL)
 OWN = re.compile(_TAG.format("your-subtask"), re.DOTALL)
 
 _CHECK = re.compile(
-    r"\b(?:check|review|verify|test|proof-?read|inspect)", re.IGNORECASE
+    r"\b(?:check|review|verify|test|proof-?read|inspect|examine)", re.IGNORECASE
 )
 _COMBINE = re.compile(
-    r"\b(?:compare|combine|aggregate|merge|reconcile|summari[sz]e|final)", re.IGNORECASE
+    r"\b(?:compare|combine|aggregate|merge|reconcile|summari[sz]e|judge|final)",
+    re.IGNORECASE,
 )
 _PLAN = re.compile(r"\b(?:plan|outline|decide how|think through)\b", re.IGNORECASE)
 _TURN = re.compile(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apps.simulator.answers import SIGNATURE
+from apps.simulator.benchmark.workers import BENCH_BY_NAME
 from apps.simulator.reply import SimulatedReply, cut
 from apps.simulator.workers import BY_NAME
 
@@ -24,5 +25,5 @@ def _rest(text: str, begun: str) -> str:
     _, is_signed, name = begun.rpartition(SIGNATURE)
     if not is_signed:
         return f"\n\n{text}"
-    known = (other for other in BY_NAME if other.startswith(name))
+    known = (other for other in (*BY_NAME, *BENCH_BY_NAME) if other.startswith(name))
     return next(known, name)[len(name) :]

@@ -16,6 +16,11 @@ from dataclasses import replace
 
 from apps.simulator import briefing, conductor, conductor_prompt, looking, tools
 from apps.simulator.answers import SimulatedAnswer, answer, signed
+from apps.simulator.benchmark.answers import bench_answer
+from apps.simulator.benchmark.workers import (
+    BENCH_BY_NAME,
+    BenchWorker,
+)
 from apps.simulator.briefing import Briefing
 from apps.simulator.chance import draw
 from apps.simulator.conductor import PlanDraft, SimulatedStep
@@ -24,7 +29,7 @@ from apps.simulator.families.solution import Family
 from apps.simulator.reply import SimulatedReply, cut, reply
 from apps.simulator.request import SimulatedRequest
 from apps.simulator.structured import as_json
-from apps.simulator.workers import BY_NAME, WORKERS, SimulatedWorker
+from apps.simulator.workers import BY_NAME, SimulatedWorker
 
 Model = Callable[[SimulatedRequest, int], SimulatedReply]
 """Takes the request and the seed."""
@@ -57,6 +62,8 @@ def find(name: str) -> Model | None:
         return model
     if worker := BY_NAME.get(name):
         return lambda request, seed: work(worker, request, seed)
+    if bench_worker := BENCH_BY_NAME.get(name):
+        return lambda request, seed: _work_on_bench(bench_worker, request, seed)
     if match := DELAY.fullmatch(name):
         seconds = min(int(match[1]), MAX_DELAY_MS) / 1000
         return lambda _request, _seed: SimulatedReply(("ok",), first_token_s=seconds)
@@ -87,15 +94,34 @@ def work(
     told = briefing.read(text)
     answered = _answered(worker, told, request, seed)
     calls = tools.wanted(request, _asked(told), answered.short)
-    shown = "" if calls else _shown(worker, answered, request)
-    jitter = 0.8 + 0.4 * draw(seed, "first token", worker.name, text)
+    shown = "" if calls else _shown(worker.name, answered, request)
     return SimulatedReply(
         cut(shown),
-        first_token_s=worker.first_token_ms / 1000 * jitter,
+        first_token_s=_first_token_s(worker, text, seed),
         tokens_per_s=worker.tokens_per_s,
         finish_reason="tool_calls" if calls else "stop",
         calls=calls,
     )
+
+
+def _work_on_bench(
+    worker: BenchWorker, request: SimulatedRequest, seed: int
+) -> SimulatedReply:
+    """Return what a worker of the simulated benchmark replies; it calls no tools."""
+    text = request.last_user_text
+    answered = bench_answer(worker, briefing.read(text), seed, request.begun)
+    return SimulatedReply(
+        cut(_shown(worker.name, answered, request)),
+        first_token_s=_first_token_s(worker, text, seed),
+        tokens_per_s=worker.tokens_per_s,
+    )
+
+
+def _first_token_s(
+    worker: SimulatedWorker | BenchWorker, text: str, seed: int
+) -> float:
+    jitter = 0.8 + 0.4 * draw(seed, "first token", worker.name, text)
+    return worker.first_token_ms / 1000 * jitter
 
 
 def _asked(told: Briefing) -> str:
@@ -109,12 +135,10 @@ def _answered(
     return found or answer(worker, told, seed, request.begun)
 
 
-def _shown(
-    worker: SimulatedWorker, answered: SimulatedAnswer, request: SimulatedRequest
-) -> str:
+def _shown(name: str, answered: SimulatedAnswer, request: SimulatedRequest) -> str:
     if request.format == "text":
-        return signed(answered, worker)
-    source = f"simulated worker {worker.name}"
+        return signed(answered, name)
+    source = f"simulated worker {name}"
     return as_json(answered.short or answered.text, source, request.schema)
 
 
@@ -258,5 +282,5 @@ FIXED: dict[str, Model] = {
     "refuser": _refuser,
     "forgetful": _forgetful,
 }
-NAMES = (*FIXED, *(worker.name for worker in WORKERS))
+NAMES = (*FIXED, *BY_NAME, *BENCH_BY_NAME)
 """Models with a fixed name; `delay-…` and `tokens-…` stand for many."""
