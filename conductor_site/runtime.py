@@ -11,6 +11,7 @@ from apps.audit.checkpoints.thread import CheckpointThread
 from apps.audit.exports.jobs import export_take
 from apps.audit.jobs import JobThread
 from apps.audit.writer_process import open_writer
+from apps.evaluation.jobs import evaluation_take
 from apps.runs.execution.executor import Executor, open_executor
 from apps.runs.models import ProcessKind
 from apps.webhooks.delivery_thread import DeliveryThread
@@ -40,12 +41,14 @@ async def open_runtime(
         frequent = MaintenanceThread(executor, FREQUENT_JOBS, every_s=QUEUE_EVERY_S)
         checks = JobThread("full-checks", full_check_take, full_checks_order_due)
         exports = JobThread("ledger-exports", export_take)
+        evaluations = JobThread("evaluations", evaluation_take)
         webhooks = DeliveryThread()
         stack.push_async_callback(asyncio.to_thread, checkpoints.close)
         stack.push_async_callback(asyncio.to_thread, maintenance.close)
         stack.push_async_callback(asyncio.to_thread, frequent.close)
         stack.push_async_callback(asyncio.to_thread, checks.close)
         stack.push_async_callback(asyncio.to_thread, exports.close)
+        stack.push_async_callback(asyncio.to_thread, evaluations.close)
         stack.push_async_callback(asyncio.to_thread, webhooks.close)
         stack.push_async_callback(end_runs, executor)
         yield executor

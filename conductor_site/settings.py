@@ -114,6 +114,7 @@ INSTALLED_APPS = [
     "apps.runs",
     "apps.governance",
     "apps.batches",
+    "apps.evaluation",
     "apps.gateway",
     "apps.web",
     "apps.rest",

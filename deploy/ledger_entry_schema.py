@@ -15,12 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from deploy.event_schema import ROOT, event_schema
+from deploy.ledger_entry_evaluation_actions import EVALUATION_ACTIONS
 from deploy.ledger_entry_governance_actions import GOVERNANCE_ACTIONS
 from deploy.ledger_entry_shapes import Action
 from deploy.ledger_entry_team_actions import TEAM_ACTIONS
 
 FILE: Path = ROOT / "docs" / "ledger-entries.schema.json"
-ACTIONS: Mapping[str, Action] = {**TEAM_ACTIONS, **GOVERNANCE_ACTIONS}
+ACTIONS: Mapping[str, Action] = {
+    **TEAM_ACTIONS,
+    **GOVERNANCE_ACTIONS,
+    **EVALUATION_ACTIONS,
+}
 
 
 def entry_schema() -> dict[str, Any]:

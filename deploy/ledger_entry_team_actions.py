@@ -24,6 +24,7 @@ from deploy.ledger_entry_shapes import (
     count,
     deleted,
     flag,
+    mapping,
     or_null,
     text,
     words,
@@ -175,6 +176,16 @@ TEAM_ACTIONS: Mapping[str, Action] = {
         "worker",
         {"name": NAME, **CHANGE},
         {"because_of": CAUSE},
+    ),
+    "worker.measured": Action(
+        "A calibration measured a worker, and replaced what was known before.",
+        "worker",
+        {
+            "name": NAME,
+            "suite": text("Name and version of the suite."),
+            "evaluation": text("Id of the evaluation."),
+            "families": mapping("Tasks, and how many were right, by family."),
+        },
     ),
     "worker.deleted": deleted("A worker", "worker", name=NAME),
     "worker.tested": Action(

@@ -49,6 +49,7 @@ ALSO_OPEN = {
     "apps.budgets.reservations",  # statements for the ledger's commits
     "apps.pools.attributes",  # what workers, conductors and tiers are described by
     "apps.pools.pool_file",  # pool files
+    "apps.pools.worker_profiles",  # what was measured of workers
     "apps.governance.approvals.edited_plans",  # plans as people send them
     "apps.governance.approvals.pending",  # reads of plans that wait
     "apps.governance.policies.examples",  # rules to begin with
@@ -60,6 +61,17 @@ ALSO_OPEN = {
     "apps.governance.policies.sentences",  # rules in words
     "apps.governance.policies.trial",  # a read with a report of its own
     "apps.governance.sensitive_data.own_patterns",  # what patterns are made of
+    "apps.evaluation.calibration",  # which workers it measures, for pages
+    "apps.evaluation.comparison",  # a read with a report of its own
+    "apps.evaluation.jobs",  # opened and closed by the process
+    "apps.evaluation.report",  # a read with a report of its own, like the next one
+    "apps.evaluation.report_formats",
+    "apps.evaluation.settings",
+    "apps.evaluation.statistics",  # intervals, which pages draw
+    "apps.evaluation.suites.benchmarks",  # which there are, for forms
+    "apps.evaluation.suites.files",  # tasks as people and programs send them
+    "apps.evaluation.suites.tasks",
+    "apps.evaluation.systems.short_names",  # systems as people name them
     "apps.runs.planning.cost_estimates",  # what a plan may cost
     "apps.runs.execution.executor",  # opened and closed by the process
     "apps.runs.admission",  # the way in for runs of every interface

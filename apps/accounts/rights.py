@@ -64,5 +64,8 @@ READ_KEYS = Right(Permission.MANAGE_KEYS, (Scope.KEYS_READ, Scope.KEYS_WRITE))
 MANAGE_KEYS = Right(Permission.MANAGE_KEYS, (Scope.KEYS_WRITE,))
 READ_POOLS = Right(Permission.READ_TEAM, (Scope.POOLS_READ, Scope.POOLS_WRITE))
 MANAGE_POOLS = Right(Permission.MANAGE_POOLS, (Scope.POOLS_WRITE,))
+READ_EVALUATIONS = Right(Permission.READ_RUNS, (Scope.READ,))
+MANAGE_EVALUATIONS = Right(Permission.MANAGE_POOLS, (Scope.POOLS_WRITE,))
+"""Import suites and start evaluations: they cost what many runs do."""
 READ_BUDGETS = Right(Permission.READ_TEAM, (Scope.BUDGETS_READ, Scope.BUDGETS_WRITE))
 MANAGE_BUDGETS = Right(Permission.MANAGE_BUDGETS, (Scope.BUDGETS_WRITE,))

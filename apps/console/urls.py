@@ -6,4 +6,5 @@ app_name = "console"
 urlpatterns = [
     path("", include("apps.console.people_urls")),
     path("", include("apps.console.pool_urls")),
+    path("", include("apps.console.evaluation_urls")),
 ]

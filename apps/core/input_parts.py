@@ -7,8 +7,10 @@ fault is told by its field, and none quotes what was sent. Knows no database.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
+import re2
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
@@ -16,6 +18,8 @@ from apps.core.errors import InvalidFields
 
 MAX_FAULTS = 50
 """More have no use."""
+MAX_PATTERN_MEMORY = 1 << 20
+"""Bytes that one compiled pattern may take."""
 
 
 class InputPart(BaseModel):
@@ -45,6 +49,32 @@ def one_line(text: str) -> str:
     if not text.isprintable():
         raise PydanticCustomError("text", "must be one line without control characters")
     return text
+
+
+def regular_expression(pattern: str) -> str:
+    """Refuse a pattern that RE2 does not take, with its reason."""
+    try:
+        pattern_compiled(pattern)
+    except re2.error as exc:
+        why = exc.args[0] if exc.args else "it cannot be compiled"
+        raise PydanticCustomError(
+            "pattern",
+            "is not a valid pattern of RE2: {why}",
+            {"why": why.decode(errors="replace") if isinstance(why, bytes) else why},
+        ) from None
+    return pattern
+
+
+@lru_cache(maxsize=1_000)
+def pattern_compiled(pattern: str) -> Any:
+    """Return what searches a text in time linear in its length. Raises: re2.error.
+
+    RE2 matches it, so no pattern that people write can stop a process.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = MAX_PATTERN_MEMORY
+    return re2.compile(pattern, options)
 
 
 def faults_of(error: ValidationError) -> Iterator[tuple[str, str]]:

@@ -46,3 +46,13 @@ def _is_disruptive(character: str) -> bool:
     if character.isascii():
         return not character.isprintable()
     return character in _DIRECTIONS or unicodedata.category(character) in _CATEGORIES
+
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""A cell that begins with one of these may be run as a formula. Source: OWASP, CSV
+Injection."""
+
+
+def safe_cell(value: str) -> str:
+    """Return a text that no spreadsheet takes for a formula."""
+    return f"'{value}" if value.startswith(FORMULA_STARTS) else value

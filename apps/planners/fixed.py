@@ -6,7 +6,9 @@ arXiv 2303.17651 (self-refinement), arXiv 2406.04692 (mixture of agents, one lay
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from apps.engine.plan import Plan, PlannedStep
 from apps.engine.ports import Ask, PlanRequest
@@ -89,3 +91,51 @@ class MixtureOfAgentsPlanner:
         proposals = tuple(PlannedStep(PROPOSAL, worker) for worker in self.workers)
         last = PlannedStep(AGGREGATION, self.aggregator, all_earlier(len(proposals)))
         return Plan((*proposals, last))
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPlanPlanner:
+    """A plan that was made before the run."""
+
+    steps: tuple[PlannedStep, ...]
+    name: str = field(default="given_plan", init=False)
+
+    async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
+        """Return the plan as it is."""
+        return None if request.rounds else Plan(self.steps)
+
+
+FixedPlanner = (
+    SingleWorkerPlanner
+    | SelfReflectionPlanner
+    | MixtureOfAgentsPlanner
+    | GivenPlanPlanner
+)
+
+
+def planner_values(planner: FixedPlanner) -> dict[str, Any]:
+    """Return a planner as JSON values, from which `planner_read` makes it again."""
+    return asdict(planner)
+
+
+def planner_read(values: Mapping[str, Any]) -> FixedPlanner:
+    """Return the planner of recorded values. Raises: KeyError if there is none such."""
+    given = dict(values)
+    kind = _KINDS[given.pop("name")]
+    if kind is GivenPlanPlanner:
+        steps = [
+            PlannedStep(step["subtask"], step["worker"], tuple(step["access"]))
+            for step in given["steps"]
+        ]
+        return GivenPlanPlanner(tuple(steps))
+    if "workers" in given:
+        given["workers"] = tuple(given["workers"])
+    return kind(**given)
+
+
+_KINDS: Mapping[str, type[FixedPlanner]] = {
+    "single_worker": SingleWorkerPlanner,
+    "self_reflection": SelfReflectionPlanner,
+    "mixture_of_agents": MixtureOfAgentsPlanner,
+    "given_plan": GivenPlanPlanner,
+}

@@ -17,6 +17,8 @@ from apps.accounts.keys import key_parse
 from apps.accounts.models import ApiKey, Role, Team, User
 from apps.accounts.services import api_key_issue, member_add, team_create
 from apps.audit.types import Actor
+from apps.evaluation.services import suite_import
+from apps.evaluation.suites.files import tasks_read
 from apps.governance.reviews.reads import review_settings
 from apps.governance.selectors import policy_newest
 from apps.governance.services import policy_replace, review_settings_replace
@@ -27,9 +29,10 @@ TEAM_SLUG = "demo"
 EMAIL = "demo@conductor.example"
 REVIEWER_EMAIL = "reviewer@conductor.example"
 """Of the person who approves plans and reviews runs: nobody approves their own."""
-POOL_FILE = Path("docs/pools/simulated.yaml")
+POOL_FILES = (Path("docs/pools/simulated.yaml"), Path("docs/pools/benchmark.yaml"))
+SUITE, SUITE_FILE = "Simulated benchmark", Path("docs/suites/simulated.jsonl")
 SIMULATOR_URL = "http://127.0.0.1:8100/v1"
-"""As the pool file has it; the demo may run its simulator elsewhere."""
+"""As the pool files have it; the demo may run its simulator elsewhere."""
 REVIEWED = {
     "failures": True,
     "policy_hits": True,
@@ -73,17 +76,26 @@ def demo_prepare(*, url: str, simulator_url: str) -> DemoAccess:
     with transaction.atomic():
         team = Team.objects.filter(slug=TEAM_SLUG).first()
         team = team or team_create(name="Demo", slug=TEAM_SLUG, actor=ACTOR)
-        text = (settings.BASE_DIR / POOL_FILE).read_text(encoding="utf-8")
-        document = document_parse(text.replace(SIMULATOR_URL, simulator_url))
-        pool_import(team=team, document=document, actor=ACTOR, environ={})
+        for file in POOL_FILES:
+            text = (settings.BASE_DIR / file).read_text(encoding="utf-8")
+            document = document_parse(text.replace(SIMULATOR_URL, simulator_url))
+            pool_import(team=team, document=document, actor=ACTOR, environ={})
         user, password = _user(team, known.get("password", ""))
         _reviewer(team, password)
         api_key = _key(team, user, known.get("api_key", ""))
         _govern(team)
+        _suite(team)
     access = DemoAccess(url, EMAIL, REVIEWER_EMAIL, password, api_key)
     path.write_text(json.dumps(asdict(access), indent=2) + "\n", encoding="utf-8")
     path.chmod(0o600)
     return access
+
+
+def _suite(team: Team) -> None:
+    """Store the tasks of the demo's evaluations; equal ones make no new version."""
+    content = (settings.BASE_DIR / SUITE_FILE).read_bytes()
+    tasks = tasks_read(content, SUITE_FILE.name)
+    suite_import(team=team, name=SUITE, tasks=tasks, actor=ACTOR, is_simulated=True)
 
 
 def _user(team: Team, password: str) -> tuple[User, str]:

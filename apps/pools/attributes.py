@@ -170,6 +170,11 @@ class ConductorAttributes(InputPart):
     shows_descriptions: bool = Field(
         default=False, description="False: workers are anonymous in its prompt."
     )
+    shows_measurements: bool = Field(
+        default=False,
+        description="True: workers that were calibrated are described by what was "
+        "measured, instead of their descriptions.",
+    )
     uses_prefill: bool = Field(
         default=False,
         description="True: its reasoning is started for it. For `lists` only.",

@@ -18,6 +18,7 @@ from apps.pools.base_urls import origin
 from apps.pools.default_params import MAX_BUDGET_TOKENS as MAX_BUDGET_TOKENS
 from apps.pools.default_params import DefaultParams
 from apps.pools.default_params import ReasoningEffort as ReasoningEffort
+from apps.pools.worker_profiles import WorkerProfile as WorkerProfile
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 """No slash: `pool/tier` is a model name in the API."""
@@ -201,6 +202,8 @@ class Conductor(ModelEndpoint):
     )
     shows_descriptions = models.BooleanField(default=False)
     """False: workers are anonymous in its prompt, as it was trained."""
+    shows_measurements = models.BooleanField(default=False)
+    """True: workers that were calibrated are described by what was measured."""
     uses_prefill = models.BooleanField(default=False)
     """True: its reasoning is started for it. Not every server allows that."""
     context_tokens = models.PositiveIntegerField(null=True, blank=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apps.planners.language_model import LanguageModelPlanner
 from apps.pools.models import ConductorMode
-from apps.pools.types import ConductorSnapshot
+from apps.pools.types import ConductorSnapshot, WorkerSnapshot
 
 
 def conductor_planner(conductor: ConductorSnapshot) -> LanguageModelPlanner:
@@ -14,9 +14,21 @@ def conductor_planner(conductor: ConductorSnapshot) -> LanguageModelPlanner:
     warmth = settings.temperature
     return LanguageModelPlanner(
         mode="lists" if is_lists else "json_schema",
-        shows_descriptions=settings.shows_descriptions,
+        shows_descriptions=settings.shows_descriptions or settings.shows_measurements,
         # A reply that a schema holds cannot go on from a sentence of ours.
         uses_prefill=is_lists and settings.uses_prefill,
         max_tokens=settings.max_output_tokens,
         temperature=None if warmth is None else float(warmth),
     )
+
+
+def worker_description(
+    worker: WorkerSnapshot, conductor: ConductorSnapshot | None
+) -> str:
+    """Return what the conductor is to read of a worker; empty: it is anonymous."""
+    if conductor is None:
+        return worker.attributes.description
+    settings = conductor.attributes
+    if settings.shows_measurements and worker.measured:
+        return worker.measured
+    return worker.attributes.description if settings.shows_descriptions else ""

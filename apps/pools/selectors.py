@@ -19,7 +19,7 @@ from apps.pools.models import (
     PriceList,
     Worker,
 )
-from apps.pools.planning import conductor_planner
+from apps.pools.planning import conductor_planner, worker_description
 from apps.pools.planning_notices import planning_notices
 from apps.pools.presets import PRESETS
 from apps.pools.prices.catalog_cache import price_book
@@ -78,6 +78,7 @@ __all__ = [
     "price_list_checked_at",
     "protocol_of",
     "snapshots_forget",
+    "worker_description",
     "worker_health",
     "worker_list",
     "worker_values",
@@ -102,7 +103,7 @@ def credential_list(team_id: uuid.UUID) -> QuerySet[Credential]:
 def worker_list(team_id: uuid.UUID) -> QuerySet[Worker]:
     """Return a team's workers by name, with credential, prices and pools."""
     workers = Worker.objects.for_team(team_id).select_related("credential")
-    return workers.prefetch_related("prices", "pools")
+    return workers.prefetch_related("prices", "pools", "profiles")
 
 
 def conductor_list(team_id: uuid.UUID) -> QuerySet[Conductor]:
@@ -141,7 +142,8 @@ def access_conductor(team_id: uuid.UUID, conductor_id: uuid.UUID) -> Conductor:
 def access_pool(team_id: uuid.UUID, pool_id: uuid.UUID) -> Pool:
     """Return a pool of the team, with its models and tiers. Raises: NotFound."""
     pools = pool_list(team_id).select_related("conductor", "fallback")
-    return _access(pools.prefetch_related("places__worker__prices"), pool_id, "pool")
+    pools = pools.prefetch_related("places__worker__prices", "places__worker__profiles")
+    return _access(pools, pool_id, "pool")
 
 
 def pool_versions(team_id: uuid.UUID, pool_id: uuid.UUID) -> QuerySet[PoolVersion]:

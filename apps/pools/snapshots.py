@@ -38,6 +38,7 @@ from apps.pools.types import (
     TierSnapshot,
     WorkerSnapshot,
 )
+from apps.pools.worker_profiles import present_profiles, profile_card
 
 ShapeT = TypeVar("ShapeT", WorkerAttributes, ConductorAttributes)
 
@@ -77,7 +78,7 @@ def pool_snapshot(team_id: uuid.UUID, name: str | None = None) -> PoolSnapshot:
 def _read_snapshot(team_id: uuid.UUID, name: str | None) -> PoolSnapshot:
     pool = _find(team_id, name)
     places = pool.places.select_related("worker__credential").prefetch_related(
-        "worker__prices"
+        "worker__prices", "worker__profiles"
     )
     workers = tuple(_worker(place) for place in places if place.worker.is_enabled)
     if not workers:
@@ -137,6 +138,7 @@ def _worker(place: PoolWorker) -> WorkerSnapshot:
         price=_price(worker.prices.all()),
         attributes=_attributes(WorkerAttributes, worker),
         may_substitute=place.may_substitute,
+        measured=profile_card(present_profiles(worker)),
     )
 
 

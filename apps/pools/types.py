@@ -83,6 +83,8 @@ class WorkerSnapshot:
     attributes: WorkerAttributes
     may_substitute: bool = True
     """True: it may take over when others fail, in the order of the pool."""
+    measured: str = ""
+    """What was measured of it, for a conductor. Empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from django.db.models import Exists, F, OuterRef
 from apps.pools.models import Conductor, Credential, Pool, PoolVersion, Worker
 from apps.pools.serializers import pool_values, recorded_values
 from apps.pools.types import Change
+from apps.pools.worker_profiles import present_profiles, profile_card
 
 Document = dict[str, Any]
 
@@ -31,7 +32,11 @@ def pool_document(pool: Pool) -> Document:
         "retries_refusals": values["retries_refusals"],
         "conductor": None if pool.conductor is None else _model(pool.conductor),
         "workers": [
-            {**_model(place.worker), "may_substitute": place.may_substitute}
+            {
+                **_model(place.worker),
+                **_measured(place.worker),
+                "may_substitute": place.may_substitute,
+            }
             for place in places
         ],
         "tiers": values["tiers"],
@@ -103,6 +108,7 @@ def _complete_pools(team_id: uuid.UUID) -> Any:
             "conductor__prices",
             "places__worker__credential",
             "places__worker__prices",
+            "places__worker__profiles",
         )
     )
 
@@ -122,6 +128,12 @@ def _model(model: Worker | Conductor) -> Document:
     del values["credential_id"]
     credential = _credential(model.credential)
     return {"id": str(model.id), **values, "credential": credential}
+
+
+def _measured(worker: Worker) -> Document:
+    """Return what a conductor may read of a worker, if it was calibrated."""
+    card = profile_card(present_profiles(worker))
+    return {"measured": card} if card else {}
 
 
 def _credential(credential: Credential | None) -> Document | None:

@@ -38,6 +38,7 @@ class Source(models.TextChoices):
 
     PLAYGROUND = "playground", "Playground"
     API = "api", "API"
+    EVALUATION = "evaluation", "Evaluation"
 
 
 class ProcessKind(models.TextChoices):

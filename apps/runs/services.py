@@ -80,14 +80,16 @@ async def run_start_detached(
     return await _start_durably(order, run_id)
 
 
-def run_start_blocking(order: RunOrder, *, detached: bool = False) -> uuid.UUID:
+def run_start_blocking(
+    order: RunOrder, run_id: uuid.UUID | None = None, *, detached: bool = False
+) -> uuid.UUID:
     """Begin a run from a thread and return its id once it is durable.
 
     `detached`: as `run_start_detached`; else it executes in this process. Blocks; not
     for the event loop. Raises: as `run_start_detached`.
     """
     start = run_start_detached if detached else _start_durably
-    return _on_loop(get_executor(), start(order))
+    return _on_loop(get_executor(), start(order, run_id))
 
 
 def run_find(run_id: uuid.UUID, team_id: uuid.UUID) -> LiveRun | None:

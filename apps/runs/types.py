@@ -13,6 +13,7 @@ from apps.budgets.rate_limits import TokenMeter
 from apps.engine.events import Event, RunCancelled, RunEnd
 from apps.engine.ports import CallParams, Messages, Progress
 from apps.engine.usage import Cost, Usage
+from apps.planners.fixed import FixedPlanner
 
 IGNORED_FIELDS = "ignored_fields"
 """The part of a run's context that names what had no effect, with commas between."""
@@ -72,7 +73,7 @@ class RunOrder:
     """As the caller named it: `conductor-mini`, `conductor-ultra`, `<pool>/mini`,
     `<pool>/ultra`, `worker/<name>` or `<pool>/worker/<name>`."""
     source: str
-    """playground or api."""
+    """A value of `runs.models.Source`."""
     prompt_field: str = "prompt"
     """The field of the request that held the prompt, for errors about it."""
     params: CallParams = field(default_factory=CallParams)
@@ -108,6 +109,8 @@ class RunOrder:
     """Where the vectors go. None: the run answers a conversation."""
     redaction: RecordRedaction | None = None
     """None: the prompt is as the caller sent it."""
+    planner: FixedPlanner | None = None
+    """Plans in the place of the tier's planner. None: the tier's does."""
     idempotency_key: str = ""
     """Must stand for this run when it gets on record. Empty: nothing must."""
 

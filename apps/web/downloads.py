@@ -10,20 +10,26 @@ from django.http import HttpRequest, StreamingHttpResponse
 
 
 def download(
-    request: HttpRequest, parts: Iterator[bytes], *, name: str, kind: str, size: int
+    request: HttpRequest,
+    parts: Iterator[bytes],
+    *,
+    name: str,
+    kind: str,
+    size: int | None = None,
 ) -> StreamingHttpResponse:
     """Return the answer with a file of `size` bytes; `kind` is its media type.
 
-    The pieces are read in threads, one at a time, as fast as the client takes them.
+    `size` None: it is not known beforehand. The pieces are read in threads, one at a
+    time, as fast as the client takes them.
     """
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    if size is not None:
+        headers["Content-Length"] = str(size)
     is_async = isinstance(request, ASGIRequest)
     return StreamingHttpResponse(
         _in_threads(parts) if is_async else parts,
         content_type=kind,
-        headers={
-            "Content-Disposition": f'attachment; filename="{name}"',
-            "Content-Length": str(size),
-        },
+        headers=headers,
     )
 
 

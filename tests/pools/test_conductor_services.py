@@ -48,6 +48,7 @@ def test_what_is_given_comes_back_in_the_same_words(team: Team):
         },
         "mode": "json_schema",
         "shows_descriptions": True,
+        "shows_measurements": True,
         "uses_prefill": True,
         "context_tokens": 100_000,
         "max_output_tokens": 512,

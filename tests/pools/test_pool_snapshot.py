@@ -159,7 +159,7 @@ def test_number_of_queries_does_not_grow_with_the_pool(
     team: Team, django_assert_max_num_queries
 ):
     PoolFactory.create(team=team, workers=tuple(f"w{n}" for n in range(20)))
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         pool_snapshot(team.id)
 
 

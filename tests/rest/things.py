@@ -18,6 +18,7 @@ from apps.pools.services import credential_create, pool_create
 from apps.runs.models import Run
 from tests.audit.examples import make_export
 from tests.conftest import Cast, make_pool
+from tests.evaluation.samples import evaluation_ids
 from tests.factories import (
     ACTOR,
     ConductorFactory,
@@ -68,6 +69,7 @@ def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
         "review_id": make_review(cast),
         "export_id": make_export(cast.team.id),
         **make_webhook(cast.team),
+        **evaluation_ids(team),
         "hold_id": hold_place(
             team=team, run_id=None, reason="Matter 7", actor=ACTOR
         ).id,

@@ -56,10 +56,10 @@ def planned(workers: Iterable[int], access: str = "") -> str:
     )
 
 
-def eventually(is_so: Callable[[], bool]) -> bool:
+def eventually(is_so: Callable[[], bool], patience_s: float = PATIENCE_S) -> bool:
     """Wait until something is so that sends no signal; say whether it ever was."""
     pause = threading.Event()
-    give_up_at = time.monotonic() + PATIENCE_S
+    give_up_at = time.monotonic() + patience_s
     while not is_so():
         if time.monotonic() > give_up_at:
             return False

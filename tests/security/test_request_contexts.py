@@ -29,6 +29,7 @@ from apps.runs.models import PlanApproval
 from apps.simulator.app import create_app
 from apps.webhooks.models import Webhook, WebhookDelivery
 from tests.conftest import Cast, Site, add_worker
+from tests.evaluation.samples import documents
 from tests.factories import ACTOR, MembershipFactory, UserFactory, issue_key
 from tests.runs.asking import eventually
 from tests.serving import serving
@@ -43,6 +44,7 @@ SUBJECTS = {
     "conductor",
     "credential",
     "feedback",
+    "evaluation",
     "file",
     "invitation",
     "ledger_export",
@@ -54,6 +56,7 @@ SUBJECTS = {
     "review",
     "run",
     "site_policy",
+    "suite",
     "team",
     "webhook",
     "worker",
@@ -75,6 +78,7 @@ BY_NO_REQUEST = {
     "budget.crossed": "a job that looks at what runs have cost",
     "webhook.disabled": "the delivery, as a job",
     "webhook.dropped": "the delivery, as a job",
+    "worker.measured": "the end of an evaluation, as a job",
 }
 ACTION = re.compile(rf"({'|'.join(SUBJECTS)})\.(?!is_)[a-z_]+(ed|set|sent|left)")
 AGENT = "walk/1.0"
@@ -341,6 +345,19 @@ def export_the_ledger(walk: Walk, cast: Cast) -> None:
         walk.page(cast.alice, f"/ledger/exports/{export.id}/{action}/")
 
 
+def evaluate(walk: Walk) -> None:
+    """Import a suite, start an evaluation and cancel it."""
+    suite = walk.rest("POST", "suites/", {"name": "basics", "tasks": documents()})
+    systems = [{"kind": "worker", "worker": SLOW}]
+    pool = walk.rest("GET", "pools/")["data"][0]["name"]
+    wanted = {"suite": "basics", "settings": {"pool": pool, "systems": systems}}
+    started = walk.rest("POST", "evaluations/", wanted)
+    place = f"evaluations/{started['id']}/"
+    walk.rest("POST", f"{place}cancel/")
+    assert eventually(lambda: walk.rest("GET", place)["state"] == "cancelled")
+    walk.rest("DELETE", f"suites/{suite['id']}/")
+
+
 def manage_webhooks(walk: Walk, cast: Cast) -> None:
     """Add a webhook, test and change it, send its event again, delete it."""
     walk.page(
@@ -371,6 +388,7 @@ def test_every_entry_that_a_request_causes_says_by_which(
     change_the_pool(walk, cast)
     run_and_stop(walk, cast)
     batch_and_files(walk)
+    evaluate(walk)
     decide(walk, cast)
     stop_all(walk, cast)
     verify_the_ledger(walk, cast)

@@ -38,6 +38,7 @@ from apps.pools.services import (
 )
 from apps.runs.models import ApprovalState, PlanApproval, Run, RunState
 from tests.audit.examples import make_export
+from tests.evaluation.samples import evaluation_ids
 from tests.factories import (
     ACTOR,
     BASE_URL,
@@ -160,6 +161,7 @@ def build_world() -> World:
         "seq": SEQ,
         "export_id": make_export(team.id),
         **make_webhook(team, f"webhook {MARK}"),
+        **evaluation_ids(team, f"suite {MARK}"),
         "hold_id": hold_place(team=team, run_id=None, reason=MARK, actor=ACTOR).id,
     }
     return World(team, people, keys, arguments)

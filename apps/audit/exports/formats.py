@@ -12,12 +12,10 @@ import orjson
 from apps.audit.browsing.search import FoundEntry
 from apps.audit.models import ExportFormat
 from apps.audit.opened_texts import OpenedText
+from apps.core.plain_text import safe_cell
 
 Texts = Mapping[int, Sequence[OpenedText]]
 """Texts of entries that are kept apart, by the seq of their entry."""
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-"""A cell that begins with one of these may be run as a formula. Source: OWASP, CSV
-Injection."""
 COLUMNS = (
     "seq",
     "recorded",
@@ -47,11 +45,6 @@ def entry_line(form: str, entry: FoundEntry, texts: Texts | None) -> bytes:
     """Return an entry as a line; `texts` None: without those that are kept apart."""
     own = None if texts is None else texts.get(entry.seq, ())
     return _WRITERS[form](entry, own)
-
-
-def safe_cell(value: str) -> str:
-    """Return a text that no spreadsheet takes for a formula."""
-    return f"'{value}" if value.startswith(FORMULA_STARTS) else value
 
 
 def _json_line(entry: FoundEntry, texts: Sequence[OpenedText] | None) -> bytes:

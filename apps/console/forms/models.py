@@ -320,6 +320,12 @@ class ConductorForm(ModelForm):
         help_text="A trained conductor knows its workers by number. A general model "
         "plans better with words.",
     )
+    shows_measurements = forms.BooleanField(
+        label="Tell it what was measured of each worker",
+        required=False,
+        help_text="Calibrated workers are described by their results on a suite; the "
+        "others as chosen above.",
+    )
     uses_prefill = forms.BooleanField(
         label="Begin its reasoning for it",
         required=False,

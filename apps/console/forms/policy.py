@@ -39,7 +39,11 @@ ROLES = {
     "api_key": "API keys",
 }
 TIERS = {"mini": "Mini", "ultra": "Ultra", "direct": "One worker directly"}
-SOURCES = {"playground": "Playground", "api": "API"}
+SOURCES = {
+    "playground": "Playground",
+    "api": "API",
+    "evaluation": "Evaluations",
+}
 CLASSES = {
     "public": "Public or higher",
     "internal": "Internal or higher",

@@ -28,6 +28,7 @@ from apps.console.pool_rows import (
     versions_since,
     worker_rows,
 )
+from apps.console.profile_rows import pool_profiles
 from apps.core.errors import VersionConflict
 from apps.pools.models import Pool, Worker
 from apps.pools.selectors import (
@@ -237,6 +238,7 @@ def _form_page(
         "theirs": theirs,
         "models": [] if pool is None else model_names(pool),
         "notices": [] if pool is None else planning_notices(pool),
+        "profiles": None if pool is None else pool_profiles(pool),
         **more,
     }
     template = "console/pool_form.html"

@@ -29,6 +29,7 @@ from apps.console.list_prices import (
     put_offer,
 )
 from apps.console.pool_rows import worker_row, worker_rows
+from apps.console.profile_rows import profile_view
 from apps.console.provider_lookup import (
     after_test,
     is_part,
@@ -294,6 +295,7 @@ def _form_page(
         "row": None if worker is None else worker_row(worker),
         "test": None if worker is None else test_line(worker),
         "offer": form_offer(form, worker),
+        "profile": None if worker is None else profile_view(worker),
         **more,
     }
     template = "console/worker_form.html"

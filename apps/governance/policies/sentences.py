@@ -25,7 +25,11 @@ ROLES = {
     "member": "a member",
     "api_key": "an API key",
 }
-SOURCES = {"playground": "the playground", "api": "the API"}
+SOURCES = {
+    "playground": "the playground",
+    "api": "the API",
+    "evaluation": "evaluations",
+}
 DAY_NAMES = {
     "mon": "Monday",
     "tue": "Tuesday",

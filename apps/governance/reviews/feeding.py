@@ -29,7 +29,7 @@ from apps.governance.reviews.models import (
     ReviewState,
 )
 from apps.governance.reviews.rules import ReviewDocument, is_sampled
-from apps.runs.models import Run, RunState
+from apps.runs.models import Run, RunState, Source
 from apps.runs.selectors import event_of
 
 SETTLED = timedelta(minutes=2)
@@ -164,11 +164,18 @@ def _recent(team_id: UUID, since: UUID) -> list[Run]:
 def _queue(
     team_id: UUID, runs: Sequence[Run], rules: ReviewDocument, now: datetime
 ) -> int:
-    """Queue those that a rule asks for and that are not there yet; return how many."""
+    """Queue those that a rule asks for and that are not there yet; return how many.
+
+    Runs of evaluations have a verifier; people send those by hand that they want to.
+    """
     items = ReviewItem.objects.for_team(team_id)
     known = items.filter(run_id__in=[run.id for run in runs])
     there = set(known.values_list("run_id", flat=True))
-    fresh = {run.id: run for run in runs if run.id not in there}
+    fresh = {
+        run.id: run
+        for run in runs
+        if run.id not in there and run.source != Source.EVALUATION
+    }
     decisions: Mapping[UUID, list[PolicyDecided]] = {}
     if rules.reads_decisions:
         decisions = _decisions(team_id, list(fresh))

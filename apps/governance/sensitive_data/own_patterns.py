@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated
 
-import re2
 from pydantic import AfterValidator, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from apps.core.data_classes import DataClassName
-from apps.core.input_parts import InputPart, one_line
+from apps.core.input_parts import (
+    InputPart,
+    one_line,
+    pattern_compiled,
+    regular_expression,
+)
 from apps.governance.sensitive_data.detection import KINDS, Finding
 
 MAX_PATTERN = 500
 """Characters."""
-MAX_MEMORY = 1 << 20
-"""Bytes that one compiled pattern may take."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,29}", re.ASCII)
 
 
@@ -38,16 +39,8 @@ def _is_name(name: str) -> str:
     return name
 
 
-def _compiles(pattern: str) -> str:
-    try:
-        matches_nothing = _compiled(pattern).search("") is not None
-    except re2.error as exc:
-        raise PydanticCustomError(
-            "pattern",
-            "is not a valid pattern of RE2: {why}",
-            {"why": _words_of(exc)},
-        ) from None
-    if matches_nothing:
+def _finds_something(pattern: str) -> str:
+    if pattern_compiled(pattern).search("") is not None:
         raise PydanticCustomError("pattern", "must not match an empty text")
     return pattern
 
@@ -61,7 +54,8 @@ class OwnPattern(InputPart):
         str,
         StringConstraints(min_length=1, max_length=MAX_PATTERN),
         AfterValidator(one_line),
-        AfterValidator(_compiles),
+        AfterValidator(regular_expression),
+        AfterValidator(_finds_something),
     ]
     """In the syntax of RE2; `(?i)` at the beginning ignores case."""
     data_class: DataClassName = "confidential"
@@ -69,22 +63,7 @@ class OwnPattern(InputPart):
 
     def findings(self, text: str) -> Iterator[Finding]:
         """Yield what it finds in a text, in order."""
-        for match in _compiled(self.pattern).finditer(text):
+        for match in pattern_compiled(self.pattern).finditer(text):
             start, end = match.span()
             if start < end:
                 yield Finding(self.name, start, end)
-
-
-@lru_cache(maxsize=1_000)
-def _compiled(pattern: str) -> Any:
-    """Return the compiled pattern. Raises: re2.error."""
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = MAX_MEMORY
-    return re2.compile(pattern, options)
-
-
-def _words_of(exc: Exception) -> str:
-    """Return what RE2 says of a pattern; it says it in bytes."""
-    why = exc.args[0] if exc.args else ""
-    return why.decode(errors="replace") if isinstance(why, bytes) else str(why)

@@ -33,6 +33,7 @@ from apps.pools.services.onboarding import (
 )
 from apps.pools.services.pools import pool_create, pool_delete, pool_update
 from apps.pools.services.price_list import price_list_refresh
+from apps.pools.services.profiles import profiles_replace
 from apps.pools.services.server_status import conductor_look
 from apps.pools.services.workers import worker_create, worker_delete, worker_update
 
@@ -56,6 +57,7 @@ __all__ = [
     "pool_update",
     "prefill_refused",
     "price_list_refresh",
+    "profiles_replace",
     "save_with_credential",
     "worker_create",
     "worker_delete",

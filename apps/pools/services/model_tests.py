@@ -43,7 +43,6 @@ from apps.pools.capability_probes import (
 from apps.pools.credentials import credential_open
 from apps.pools.errors import ProviderFailed
 from apps.pools.models import Conductor, ConductorMode, Protocol, Worker
-from apps.pools.plan_trial import plan_try
 from apps.pools.selectors import (
     access_conductor,
     access_worker,
@@ -52,6 +51,7 @@ from apps.pools.selectors import (
     protocol_of,
 )
 from apps.pools.service_inputs import ListingInput
+from apps.pools.services.plan_trial import plan_try
 from apps.pools.slots import model_calls
 from apps.pools.types import ConductorSnapshot, TestResult
 from apps.pools.validation import Faults, address_fault, credential_of

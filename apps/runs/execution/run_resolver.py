@@ -16,6 +16,7 @@ from apps.runs.planning.model_resolver import (
     ResolvedModel,
     continued,
     parse_model,
+    planned_by,
     resolve,
     unknown_model,
 )
@@ -69,6 +70,8 @@ class RunResolver:
 
     def _adapt(self, resolved: ResolvedModel, order: RunOrder) -> ResolvedModel:
         """Return what this order alone needs otherwise."""
+        if order.planner is not None:
+            resolved = planned_by(resolved, order.planner)
         if order.continues:
             resolved = continued(resolved, order.continues)
         if resolved.limits.is_hedged:

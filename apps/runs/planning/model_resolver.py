@@ -22,11 +22,11 @@ from apps.engine.ports import Planner, Pool, PoolWorker
 from apps.engine.usage import Price
 from apps.llm.protocols.registry import extra_params_of
 from apps.llm.types import Endpoint
-from apps.planners.fixed import SingleWorkerPlanner
+from apps.planners.fixed import FixedPlanner, SingleWorkerPlanner
 from apps.planners.language_model import LanguageModelPlanner
 from apps.planners.tool_continuation import ToolContinuationPlanner
 from apps.pools.models import NAME_LENGTH, NAME_PATTERN, TierPlanner
-from apps.pools.selectors import conductor_planner
+from apps.pools.selectors import conductor_planner, worker_description
 from apps.pools.types import (
     PoolSnapshot,
     PriceSnapshot,
@@ -178,6 +178,12 @@ def continued(resolved: ResolvedModel, worker: str) -> ResolvedModel:
     )
 
 
+def planned_by(resolved: ResolvedModel, planner: FixedPlanner) -> ResolvedModel:
+    """Return how a run goes whose plan a fixed planner makes: once, for it has one."""
+    limits = replace(resolved.limits, max_replans=0, max_rounds=1)
+    return replace(resolved, planner=planner, limits=limits)
+
+
 def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> ResolvedModel:
     tier = snapshot.tiers.get(name.tier)
     if tier is None:
@@ -195,7 +201,7 @@ def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> ResolvedModel:
         endpoints[""] = conductor.endpoint
     return ResolvedModel(
         pool=Pool(
-            tuple(_pool_worker(w) for w in workers),
+            tuple(_pool_worker(w, worker_description(w, conductor)) for w in workers),
             snapshot.fallback,
             conductor_price=_price(conductor.price) if conductor else None,
             conductor_max_output_tokens=described.max_output_tokens if described else 0,
@@ -258,7 +264,9 @@ def _substitutes(snapshot: PoolSnapshot) -> tuple[str, ...]:
     )
 
 
-def _pool_worker(worker: WorkerSnapshot, *, is_direct: bool = False) -> PoolWorker:
+def _pool_worker(
+    worker: WorkerSnapshot, description: str = "", *, is_direct: bool = False
+) -> PoolWorker:
     if worker.endpoint.makes_embeddings:
         # Each text has the whole context to itself, and there is no text to pay for.
         return PoolWorker(
@@ -275,7 +283,7 @@ def _pool_worker(worker: WorkerSnapshot, *, is_direct: bool = False) -> PoolWork
     return PoolWorker(
         worker.name,
         _price(worker.price),
-        has.description,
+        description,
         has.max_output_tokens,
         has.context_tokens,
         has.accepts_images,

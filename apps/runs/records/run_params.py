@@ -15,6 +15,7 @@ import orjson
 from apps.audit.types import Actor
 from apps.engine import events as ev
 from apps.engine.ports import CallParams
+from apps.planners.fixed import planner_read, planner_values
 from apps.runs.models import Run
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.planning.restrictions import is_restricted
@@ -54,6 +55,7 @@ def params_on_record(order: RunOrder, delivery: Delivery) -> str:
         "continues": order.continues,
         "delivery": delivery if is_held_back else order.delivery,
         "echo": order.echo,
+        "planner": planner_values(order.planner) if order.planner else None,
     }
     given |= {name: value for name, value in beside.items() if value}
     if is_restricted(order):
@@ -90,6 +92,7 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
         delivery=given.get("delivery"),
         echo=given.get("echo", {}),
         redaction=_redaction_of(created),
+        planner=planner_read(given["planner"]) if "planner" in given else None,
     )
 
 

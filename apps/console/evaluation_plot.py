@@ -1,0 +1,169 @@
+"""Pictures of a report as shapes for SVG: intervals, and accuracy against cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log10
+
+from apps.core.money import MICROS, usd_text
+from apps.evaluation.report import SystemReport
+from apps.evaluation.statistics import Interval
+
+WIDTH, HEIGHT = 640, 300
+LEFT, RIGHT, TOP, BOTTOM = 48, 16, 12, 36
+"""Margins of the plot, for its axes."""
+BAR_WIDTH = 120
+WIDE_SCALE = 20
+"""Costs that differ by more than this factor are drawn to a logarithmic scale."""
+QUARTERS = 4
+"""The scale of shares begins at a multiple of a quarter and has as many lines."""
+PER_TASKS = 1_000
+"""Costs are those of so many tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalBar:
+    """An interval from 0 to 1 in a row of a table."""
+
+    low: float
+    value: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlotPoint:
+    """One system."""
+
+    number: int
+    """From 1, as in the table."""
+    label: str
+    x: float
+    y: float
+    low_y: float
+    high_y: float
+    is_best: bool
+    """No other system is as cheap and as accurate: it is on the Pareto front."""
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Accuracy against cost, in the units of a `viewBox`."""
+
+    points: Sequence[PlotPoint]
+    front: str
+    """Points of a polyline along the Pareto front."""
+    rows: Sequence[tuple[float, str]]
+    """Height and text of each line of the grid."""
+    columns: Sequence[tuple[float, str]]
+    is_logarithmic: bool
+
+
+def interval_bar(found: Interval | None) -> IntervalBar | None:
+    """Return the bar of an accuracy."""
+    if found is None:
+        return None
+    return IntervalBar(
+        *(round(BAR_WIDTH * part, 1) for part in (found.low, found.value, found.high))
+    )
+
+
+def plot_of(systems: Sequence[SystemReport]) -> Plot | None:
+    """Return the plot of the systems with a known cost; None: there are too few."""
+    known = [
+        (number, system, system.cost_micros / system.ended)
+        for number, system in enumerate(systems, start=1)
+        if system.ended and not system.has_unknown_cost
+    ]
+    costs = [cost for _, _, cost in known]
+    if len(known) < 2 or max(costs) <= 0:
+        return None
+    scale = _CostScale(costs)
+    shares = _ShareScale([s.accuracy for _, s, _ in known if s.accuracy])
+    points = []
+    for number, system, cost in known:
+        accuracy = system.accuracy
+        assert accuracy is not None  # some of its tasks have ended
+        points.append(
+            PlotPoint(
+                number,
+                system.label,
+                scale.x(cost),
+                shares.y(accuracy.value),
+                shares.y(accuracy.low),
+                shares.y(accuracy.high),
+                _is_on_front(cost, accuracy.value, known),
+                f"{system.label}: {accuracy.value:.3f}, "
+                f"${usd_text(round(cost * PER_TASKS))} for {PER_TASKS:,} tasks",
+            )
+        )
+    front = sorted((p for p in points if p.is_best), key=lambda p: (p.x, -p.y))
+    return Plot(
+        points,
+        " ".join(f"{p.x},{p.y}" for p in front),
+        shares.rows(),
+        scale.columns(),
+        scale.is_logarithmic,
+    )
+
+
+def _is_on_front(
+    cost: float, value: float, known: Sequence[tuple[int, SystemReport, float]]
+) -> bool:
+    for _, other, other_cost in known:
+        other_value = other.right / other.ended
+        is_as_good = other_cost <= cost and other_value >= value
+        if is_as_good and (other_cost < cost or other_value > value):
+            return False
+    return True
+
+
+class _ShareScale:
+    """From a share to a height; it begins below the lowest interval."""
+
+    def __init__(self, shares: Sequence[Interval]) -> None:
+        lowest = min(share.low for share in shares)
+        self._low = min(int(lowest * QUARTERS), QUARTERS - 1) / QUARTERS
+
+    def y(self, share: float) -> float:
+        part = (share - self._low) / (1 - self._low)
+        return round(TOP + (1 - part) * (HEIGHT - TOP - BOTTOM), 1)
+
+    def rows(self) -> list[tuple[float, str]]:
+        step = (1 - self._low) / QUARTERS
+        lines = [self._low + n * step for n in range(QUARTERS + 1)]
+        return [(self.y(share), f"{share:.2f}") for share in lines]
+
+
+class _CostScale:
+    """From a cost in micro-dollars to a place along the axis."""
+
+    def __init__(self, costs: Sequence[float]) -> None:
+        least = min(cost for cost in costs if cost > 0)
+        self.is_logarithmic = max(costs) / least > WIDE_SCALE
+        self._low = least if self.is_logarithmic else 0.0
+        self._high = max(costs)
+
+    def x(self, cost: float) -> float:
+        width = WIDTH - LEFT - RIGHT
+        return round(LEFT + self._part(cost) * width, 1)
+
+    def columns(self) -> list[tuple[float, str]]:
+        parts = (0.0, 0.25, 0.5, 0.75, 1.0)
+        return [
+            (round(LEFT + part * (WIDTH - LEFT - RIGHT), 1), self._text(part))
+            for part in parts
+        ]
+
+    def _part(self, cost: float) -> float:
+        if not self.is_logarithmic:
+            return cost / self._high
+        span = log10(self._high) - log10(self._low)
+        return (log10(max(cost, self._low)) - log10(self._low)) / span
+
+    def _text(self, part: float) -> str:
+        cost = self._low + part * (self._high - self._low)
+        if self.is_logarithmic:
+            cost = self._low * (self._high / self._low) ** part
+        return f"${cost * PER_TASKS / MICROS:.2g}"

@@ -1,0 +1,192 @@
+"""Evaluations and their reports as the team's pages show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from apps.audit.models import JobState
+from apps.console.evaluation_plot import (
+    PER_TASKS,
+    IntervalBar,
+    Plot,
+    interval_bar,
+    plot_of,
+)
+from apps.evaluation.models import Evaluation, EvaluationOutcome
+from apps.evaluation.report import Report, SystemReport
+from apps.evaluation.selectors import EvaluationProgress, evaluation_progress
+
+HEAT_STEPS = 5
+"""Shades of the map of families."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRow:
+    """An evaluation and how far it is."""
+
+    evaluation: Evaluation
+    progress: EvaluationProgress
+
+    @property
+    def is_open(self) -> bool:
+        """Say whether it is still under way."""
+        return self.evaluation.state != JobState.DONE
+
+    @property
+    def state(self) -> str:
+        """Return waiting, running, cancelling or how it ended."""
+        if not self.is_open:
+            return str(EvaluationOutcome(self.evaluation.outcome))
+        return "cancelling" if self.evaluation.is_cancelled else "running"
+
+    @property
+    def state_words(self) -> str:
+        """Return the state for people."""
+        if not self.is_open:
+            return str(EvaluationOutcome(self.evaluation.outcome).label)
+        if self.evaluation.is_cancelled:
+            return "Being cancelled"
+        return "Running" if self.progress.total else "Waiting for a process to begin"
+
+    @property
+    def percent(self) -> int:
+        """Return the share of results that have ended."""
+        return 100 * self.progress.graded // max(self.progress.total, 1)
+
+    @property
+    def left_ms(self) -> int | None:
+        """Return how long the rest takes at the pace so far; None: not known."""
+        begin, done = self.evaluation.started_at, self.progress.graded
+        if not (self.is_open and begin and done):
+            return None
+        pace = (timezone.now() - begin) / done
+        left = pace * (self.progress.total - done)
+        return 1_000 * round(left.total_seconds())
+
+    @property
+    def started_by(self) -> str:
+        """Return the name of the person or key that started it."""
+        return str(self.evaluation.requested_by.get("display", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """One family of one system."""
+
+    family: str
+    right: int
+    ended: int
+
+    @property
+    def share(self) -> float:
+        """Return the accuracy; 0 if no task has ended."""
+        return self.right / self.ended if self.ended else 0.0
+
+    @property
+    def heat(self) -> int:
+        """Return its shade, from 1 to `HEAT_STEPS`; 0: no task has ended."""
+        return min(1 + int(self.share * HEAT_STEPS), HEAT_STEPS) if self.ended else 0
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRow:
+    """One system in the tables of a report."""
+
+    number: int
+    """From 1."""
+    system: SystemReport
+    bar: IntervalBar | None
+    cells: Sequence[HeatCell]
+    is_best_single: bool
+
+    @property
+    def place(self) -> int:
+        """Return its place in the settings."""
+        return self.number - 1
+
+    @property
+    def cost_micros(self) -> int:
+        """Return what 1,000 tasks cost at the mean cost of a task."""
+        return round(PER_TASKS * self.system.cost_micros / max(self.system.ended, 1))
+
+    @property
+    def tokens(self) -> int:
+        """Return the mean tokens of a task."""
+        return round(self.system.tokens / max(self.system.ended, 1))
+
+    @property
+    def steps(self) -> float:
+        """Return the mean steps of a task."""
+        return self.system.steps / max(self.system.ended, 1)
+
+    @property
+    def is_better(self) -> bool:
+        """Say whether it is better than the best single worker beyond chance."""
+        found = self.system.difference
+        return found is not None and found.low > 0
+
+    @property
+    def is_worse(self) -> bool:
+        """Say whether it is worse than the best single worker beyond chance."""
+        found = self.system.difference
+        return found is not None and found.high < 0
+
+    @property
+    def latencies(self) -> tuple[int, int]:
+        """Return the median and the 95th percentile, in milliseconds."""
+        return self.system.latency_ms(50) or 0, self.system.latency_ms(95) or 0
+
+    @property
+    def shares(self) -> Sequence[tuple[str, int]]:
+        """Return who did how much of the steps, in percent; empty: one did all."""
+        found = sorted(self.system.shares.items(), key=lambda item: -item[1])
+        shown = [(worker, round(100 * part)) for worker, part in found if part >= 0.005]
+        return shown if len(shown) > 1 else ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportView:
+    """Everything that the page of a report shows."""
+
+    report: Report
+    rows: Sequence[SystemRow]
+    families: Sequence[str]
+    """Empty: there is only one."""
+    plot: Plot | None
+
+    @property
+    def grading_cost_micros(self) -> int | None:
+        """Return what judging answers has cost; None: no model judges."""
+        if self.report.settings.grader is None:
+            return None
+        return sum(system.grading_cost_micros for system in self.report.systems)
+
+    @property
+    def has_failures(self) -> bool:
+        """Say whether a run ended without an answer."""
+        return any(row.system.causes for row in self.rows)
+
+
+def evaluation_rows(evaluations: Iterable[Evaluation]) -> list[EvaluationRow]:
+    """Return the rows of a list of evaluations."""
+    return [EvaluationRow(each, evaluation_progress(each)) for each in evaluations]
+
+
+def report_view(report: Report) -> ReportView:
+    """Return what the page of a report shows."""
+    names = sorted({name for system in report.systems for name in system.families})
+    rows = [
+        SystemRow(
+            number,
+            system,
+            interval_bar(system.accuracy),
+            [HeatCell(name, *system.families.get(name, (0, 0))) for name in names],
+            system is report.best_single,
+        )
+        for number, system in enumerate(report.systems, start=1)
+    ]
+    families = names if len(names) > 1 else ()
+    return ReportView(report, rows, families, plot_of(report.systems))

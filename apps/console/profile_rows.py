@@ -1,0 +1,115 @@
+"""What was measured of workers, as the pages of a worker and of a pool show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apps.console.evaluation_plot import IntervalBar, interval_bar
+from apps.console.evaluation_rows import HeatCell
+from apps.evaluation.statistics import Interval, share
+from apps.pools.models import Pool, Worker, WorkerProfile
+from apps.pools.worker_profiles import present_profiles
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRow:
+    """How a worker did on one family."""
+
+    profile: WorkerProfile
+    accuracy: Interval | None
+    bar: IntervalBar | None
+
+    @property
+    def cost_micros(self) -> int:
+        """Return what 1,000 tasks cost at the mean cost of a task."""
+        return 1_000 * self.profile.cost_micros // self.profile.tasks
+
+    @property
+    def tokens(self) -> int:
+        """Return the mean tokens of a task."""
+        return round(self.profile.tokens / self.profile.tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileView:
+    """What the page of a worker shows of its calibration."""
+
+    rows: Sequence[ProfileRow]
+    is_outdated: bool
+    """What was measured is another model, so it no longer counts."""
+    pool: Pool | None
+    """Where it can be calibrated. None: it is in no pool."""
+
+    @property
+    def source(self) -> WorkerProfile | None:
+        """Return a profile that says where all of them come from."""
+        return self.rows[0].profile if self.rows else None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredWorker:
+    """A row of the table of a pool's calibrated workers."""
+
+    worker: Worker
+    cells: Sequence[HeatCell]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolProfiles:
+    """Who is best at what in a pool."""
+
+    families: Sequence[str]
+    workers: Sequence[MeasuredWorker]
+    best: Sequence[tuple[str, Sequence[str]]]
+    """Each family with the workers that have its highest share."""
+    unmeasured: int
+    """Workers that were not calibrated, or whose model has changed."""
+
+
+def profile_view(worker: Worker) -> ProfileView:
+    """Return what was measured of a worker."""
+    kept = list(worker.profiles.all())
+    present = present_profiles(worker)
+    rows = [_row(profile) for profile in present]
+    pools = sorted(
+        worker.pools.all(), key=lambda pool: (not pool.is_default, pool.name)
+    )
+    return ProfileView(rows, bool(kept) and not present, pools[0] if pools else None)
+
+
+def _row(profile: WorkerProfile) -> ProfileRow:
+    accuracy = share(profile.right, profile.tasks)
+    return ProfileRow(profile, accuracy, interval_bar(accuracy))
+
+
+def pool_profiles(pool: Pool) -> PoolProfiles:
+    """Return who is best at what in a pool. Prefetch its workers' profiles."""
+    measured = {w: present_profiles(w) for w in pool.enabled_workers}
+    found = {w: {p.family: p for p in rows} for w, rows in measured.items() if rows}
+    families = sorted({family for rows in found.values() for family in rows})
+    workers = [
+        MeasuredWorker(worker, [_cell(rows.get(family), family) for family in families])
+        for worker, rows in found.items()
+    ]
+    return PoolProfiles(
+        families,
+        workers,
+        [(family, _best(workers, place)) for place, family in enumerate(families)],
+        len(measured) - len(found),
+    )
+
+
+def _cell(profile: WorkerProfile | None, family: str) -> HeatCell:
+    if profile is None:
+        return HeatCell(family, 0, 0)
+    return HeatCell(family, profile.right, profile.tasks)
+
+
+def _best(workers: Sequence[MeasuredWorker], place: int) -> list[str]:
+    top = max(row.cells[place].share for row in workers)
+    return [
+        row.worker.name
+        for row in workers
+        if row.cells[place].ended and row.cells[place].share == top
+    ]

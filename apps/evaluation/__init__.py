@@ -1,0 +1,1 @@
+"""Suites of tasks, evaluations of systems on them, and their reports."""

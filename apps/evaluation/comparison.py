@@ -1,0 +1,104 @@
+"""Two evaluations side by side: the same systems on the tasks that both have run.
+
+Tasks are the same if they have the same id, whatever version of the suite they are of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from apps.evaluation.models import GRADED, Evaluation, ResultState
+from apps.evaluation.selectors import results_of
+from apps.evaluation.settings import EvaluationSettings
+from apps.evaluation.statistics import Interval, paired_difference, share
+
+Outcomes = Mapping[str, tuple[bool, UUID]]
+"""Of each task that has ended, by its id: whether it was right, and its run."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedTask:
+    """A task that one of the two evaluations had right."""
+
+    key: str
+    is_right: bool
+    """In the later evaluation."""
+    earlier_run_id: UUID
+    later_run_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class SystemComparison:
+    """One system in both evaluations."""
+
+    label: str
+    tasks: int
+    """That both have ended."""
+    earlier: Interval | None
+    later: Interval | None
+    difference: Interval | None
+    """Of the accuracies, later less earlier, with its paired interval."""
+    changed: tuple[ChangedTask, ...]
+
+    @property
+    def became_right(self) -> int:
+        """Return how many tasks only the later evaluation had right."""
+        return sum(task.is_right for task in self.changed)
+
+    @property
+    def became_wrong(self) -> int:
+        """Return how many tasks only the earlier evaluation had right."""
+        return len(self.changed) - self.became_right
+
+
+def compare(earlier: Evaluation, later: Evaluation) -> list[SystemComparison]:
+    """Return the systems that two evaluations share, by label, in the later's order."""
+    places = {label: place for place, label in enumerate(_labels(earlier))}
+    return [
+        _compared(
+            label,
+            _outcomes(earlier, places[label]),
+            _outcomes(later, place),
+        )
+        for place, label in enumerate(_labels(later))
+        if label in places
+    ]
+
+
+def _labels(evaluation: Evaluation) -> list[str]:
+    settings = EvaluationSettings.model_validate(evaluation.settings)
+    return [system.label for system in settings.systems]
+
+
+def _outcomes(evaluation: Evaluation, system: int) -> Outcomes:
+    rows = results_of(evaluation).filter(system=system, state__in=GRADED)
+    return {
+        key: (state == ResultState.RIGHT, run_id)
+        for key, state, run_id in rows.order_by("place").values_list(
+            "task__key", "state", "run_id"
+        )
+    }
+
+
+def _compared(label: str, earlier: Outcomes, later: Outcomes) -> SystemComparison:
+    shared = [key for key in later if key in earlier]
+    pairs = [(later[key][0], earlier[key][0]) for key in shared]
+    return SystemComparison(
+        label,
+        len(shared),
+        share(sum(was for _, was in pairs), len(shared)),
+        share(sum(now for now, _ in pairs), len(shared)),
+        paired_difference(
+            pairs.count((True, True)),
+            pairs.count((True, False)),
+            pairs.count((False, True)),
+            pairs.count((False, False)),
+        ),
+        tuple(
+            ChangedTask(key, now, earlier[key][1], later[key][1])
+            for key, (now, was) in zip(shared, pairs, strict=True)
+            if now != was
+        ),
+    )

@@ -1,0 +1,117 @@
+"""What runs of an evaluation may cost at most: for its cost limit, and beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from apps.engine.ports import CallParams, PoolWorker
+from apps.engine.usage import Price
+from apps.evaluation.drawing import tasks_drawn
+from apps.evaluation.models import StoredTask, SuiteVersion
+from apps.evaluation.settings import EvaluationSettings
+from apps.evaluation.suites.storage import task_read
+from apps.evaluation.suites.tasks import SuiteTask
+from apps.evaluation.systems.base import CARRIER_TIER, Arrangement, TaskContext
+from apps.evaluation.systems.kinds import System
+from apps.evaluation.systems.single_worker import WorkerSystem
+from apps.pools.selectors import worker_description
+from apps.pools.types import PoolSnapshot
+from apps.runs.planning.cost_estimates import price_range
+from apps.runs.planning.model_resolver import (
+    direct_model,
+    parse_model,
+    planned_by,
+    resolve,
+)
+
+LONG_ANSWER = "x" * 16_384
+"""Stands for an answer that is not known yet."""
+SAMPLE = 50
+"""Tasks that an estimate looks at."""
+
+
+def task_context(
+    task: SuiteTask, snapshot: PoolSnapshot, settings: EvaluationSettings
+) -> TaskContext:
+    """Return what a system may know of a task."""
+    return TaskContext(
+        task.id,
+        task.family,
+        task.prompt,
+        _workers(snapshot),
+        snapshot.tiers[CARRIER_TIER].max_steps,
+        settings.seed,
+    )
+
+
+def model_of(arranged: Arrangement, snapshot: PoolSnapshot) -> str:
+    """Return the name of the model that an arranged run asks for."""
+    return f"{snapshot.name}/{arranged.model}"
+
+
+def highest_cost(
+    system: System, arranged: Arrangement, prompt: str, snapshot: PoolSnapshot
+) -> int | None:
+    """Return what a run may cost without retries; None: a price is missing."""
+    model = model_of(arranged, snapshot)
+    resolved = resolve(parse_model(model), model, snapshot)
+    if arranged.planner is not None:
+        resolved = planned_by(resolved, arranged.planner)
+    pool, limits = resolved.pool, resolved.limits
+    if system.named_workers:
+        names = {*system.named_workers, pool.fallback}
+        kept = tuple(worker for worker in pool.workers if worker.name in names)
+        pool = replace(pool, workers=kept)
+    if arranged.steps is not None:
+        limits = replace(limits, max_steps=arranged.steps)
+    resolved = replace(resolved, pool=pool, limits=limits)
+    found = price_range(prompt, CallParams(), resolved)
+    return None if found is None else found.high
+
+
+def highest_grading_cost(
+    settings: EvaluationSettings, task: SuiteTask, snapshot: PoolSnapshot
+) -> int | None:
+    """Return what judging an answer may cost; 0: no model judges. None: no price."""
+    if settings.grader is None or not task.needs_grader:
+        return 0
+    grader = WorkerSystem(kind="worker", worker=settings.grader)
+    arranged = Arrangement(direct_model(settings.grader))
+    read = f"{task.verifier.model_dump_json()}{task.prompt}{LONG_ANSWER}"
+    return highest_cost(grader, arranged, read, snapshot)
+
+
+def highest_total(
+    version: SuiteVersion, settings: EvaluationSettings, snapshot: PoolSnapshot
+) -> int | None:
+    """Return what an evaluation may cost at most, from some of its tasks.
+
+    In micro-dollars. None: a price is missing.
+    """
+    ids = tasks_drawn(version, settings)
+    some = ids[:: max(1, len(ids) // SAMPLE)]
+    rows = StoredTask.objects.for_team(version.team_id).filter(id__in=some)
+    total = 0
+    for task in map(task_read, rows):
+        context = task_context(task, snapshot, settings)
+        for system in settings.systems:
+            arranged = system.arrange(context)
+            cost = highest_cost(system, arranged, task.prompt, snapshot)
+            grading = highest_grading_cost(settings, task, snapshot)
+            if cost is None or grading is None:
+                return None
+            total += cost + grading
+    return total * len(ids) // len(some) if some else 0
+
+
+def _workers(snapshot: PoolSnapshot) -> tuple[PoolWorker, ...]:
+    return tuple(
+        PoolWorker(
+            worker.name,
+            None
+            if worker.price is None
+            else Price(worker.price.input_micros, worker.price.output_micros),
+            worker_description(worker, snapshot.conductor),
+        )
+        for worker in snapshot.chat_workers
+    )

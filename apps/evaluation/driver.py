@@ -1,0 +1,373 @@
+"""Drives one evaluation: begins its runs, grades their answers, keeps to its cost.
+
+What has been done is in the database alone. Each result has the id of its run before
+the run begins, so a process that takes over finds the runs of the one before it and
+pays for none of them twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from django.db.models import Sum
+from django.utils import timezone
+
+from apps.accounts.principal import Principal, key_principal, member_principal
+from apps.accounts.rights import MANAGE_EVALUATIONS
+from apps.accounts.selectors import membership_of
+from apps.accounts.services import api_key_holder
+from apps.audit.types import Actor
+from apps.budgets.errors import RateLimited
+from apps.core.errors import (
+    ConductorError,
+    Conflict,
+    InvalidInput,
+    NotAllowed,
+    NotAuthenticated,
+    Overloaded,
+)
+from apps.core.money import usd_text
+from apps.core.scoping import TeamQuerySet
+from apps.evaluation.costs import highest_cost, highest_grading_cost, task_context
+from apps.evaluation.drawing import tasks_drawn
+from apps.evaluation.grading import (
+    GRADING_PARAMS,
+    grading_noted,
+    grading_prompt,
+    run_noted,
+)
+from apps.evaluation.models import (
+    IN_PROGRESS,
+    Evaluation,
+    EvaluationOutcome,
+    EvaluationResult,
+    ResultState,
+)
+from apps.evaluation.selectors import evaluation_counts
+from apps.evaluation.settings import EvaluationSettings
+from apps.evaluation.suites.storage import task_read
+from apps.evaluation.suites.tasks import SuiteTask
+from apps.evaluation.systems.base import Arrangement
+from apps.pools.selectors import pool_snapshot
+from apps.pools.types import PoolSnapshot
+from apps.runs.admission import ordered_by, run_admit
+from apps.runs.models import RunState, Source
+from apps.runs.planning.model_resolver import direct_model
+from apps.runs.selectors import run_states
+from apps.runs.services import run_cancel, run_start_blocking
+from apps.runs.types import RunOrder
+
+PREPARED_AT_ONCE = 1_000
+"""Results written with one statement."""
+PAUSE_S = 0.05
+"""How long a step waits that found nothing to do."""
+BACK_OFF_S = 2.0
+"""How long no run begins after the site was full, unless it says another time."""
+STOPPED = "its evaluation has ended"
+PRICE_MISSING = "a worker has no price, so the cost limit cannot be kept"
+
+
+class EvaluationEnded(Exception):
+    """The evaluation is over before all of its tasks are."""
+
+    def __init__(self, outcome: EvaluationOutcome, why: str = "") -> None:
+        super().__init__(why)
+        self.outcome, self.why = outcome, why
+
+
+class EvaluationDriver:
+    """One claimed evaluation. Not for the event loop: every step blocks."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self._evaluation = evaluation
+        self._team_id = evaluation.team_id
+        self._settings = EvaluationSettings.model_validate(evaluation.settings)
+        self.counts = evaluation_counts(evaluation)
+        """Of the results: total, graded and cost."""
+        self._not_before = 0.0
+        """Time of the monotonic clock before which no run begins."""
+
+    def steps(self) -> Generator[None]:
+        """Go on step by step until all results are graded.
+
+        Raises: EvaluationEnded if there is a reason to stop earlier; its runs have
+        ended then, and are graded.
+        """
+        yield from self._prepare()
+        try:
+            yield from self._run_all()
+        except EvaluationEnded:
+            self._stop()
+            raise
+
+    def _run_all(self) -> Generator[None]:
+        while True:
+            running = self._settle()
+            if Evaluation.objects.for_team(self._team_id).filter(
+                id=self._evaluation.id, is_cancelled=True
+            ):
+                raise EvaluationEnded(EvaluationOutcome.CANCELLED)
+            begun = self._begin(running)
+            if not running and not begun and not self._has_waiting():
+                return
+            if not begun:
+                time.sleep(PAUSE_S)
+            yield
+
+    def _prepare(self) -> Generator[None]:
+        """Write the results that are to be filled, task by task."""
+        evaluation = self._evaluation
+        systems = range(len(self._settings.systems))
+        tasks = tasks_drawn(evaluation.version, self._settings)
+        places = [(task_id, system) for task_id in tasks for system in systems]
+        written = self._results().count()
+        for start in range(written, len(places), PREPARED_AT_ONCE):
+            some = places[start : start + PREPARED_AT_ONCE]
+            EvaluationResult.objects.bulk_create(
+                EvaluationResult(
+                    team_id=self._team_id,
+                    evaluation=evaluation,
+                    place=place,
+                    task_id=task_id,
+                    system=system,
+                )
+                for place, (task_id, system) in enumerate(some, start=start)
+            )
+            self.counts["total"] = start + len(some)
+            yield
+
+    def _count(self, result: EvaluationResult) -> None:
+        self.counts["graded"] += 1
+        self.counts["cost_micros"] += result.cost_micros + result.grading_cost_micros
+
+    def _results(self, *states: ResultState) -> TeamQuerySet[EvaluationResult]:
+        rows = EvaluationResult.objects.for_team(self._team_id)
+        rows = rows.filter(evaluation=self._evaluation)
+        return rows.filter(state__in=states) if states else rows
+
+    def _has_waiting(self) -> bool:
+        return bool(self._results(ResultState.WAITING).exists())
+
+    def _settle(self) -> list[EvaluationResult]:
+        """Grade what has ended; return what goes on, or has to begin (again)."""
+        waited_for = list(
+            self._results(*IN_PROGRESS).select_related("task").order_by("place")
+        )
+        states = self._states(waited_for)
+        running = []
+        for result in waited_for:
+            state = states.get(result.current_run_id, RunState.RUNNING)
+            if state != RunState.RUNNING:
+                self._note(result)
+            if result.state in IN_PROGRESS:
+                running.append(result)
+            else:
+                self._count(result)
+        return running
+
+    def _states(self, results: Iterable[EvaluationResult]) -> dict[UUID, str]:
+        return run_states(self._team_id, [each.current_run_id for each in results])
+
+    def _note(self, result: EvaluationResult) -> None:
+        task = task_read(result.task)
+        if result.state == ResultState.GRADING:
+            grading_noted(result, task)
+        else:
+            run_noted(result, task, self._grading_cost(task) or 0)
+
+    def _grading_cost(self, task: SuiteTask) -> int | None:
+        if not task.needs_grader:
+            return 0
+        snapshot = pool_snapshot(self._team_id, self._settings.pool)
+        return highest_grading_cost(self._settings, task, snapshot)
+
+    def _begin(self, running: Sequence[EvaluationResult]) -> int:
+        """Begin runs as far as there is room; return how many have begun."""
+        known = self._states(running)
+        lost = [each for each in running if each.current_run_id not in known]
+        free = self._settings.parallel_runs - len(running)
+        if time.monotonic() < self._not_before:
+            return 0
+        waiting = self._results(ResultState.WAITING).select_related("task")
+        wanted = [*lost, *waiting.order_by("place")[: max(free, 0)]]
+        if not wanted:
+            return 0
+        principal = self._principal()
+        snapshot = pool_snapshot(self._team_id, self._settings.pool)
+        begun = 0
+        for result in wanted:
+            if not self._start(result, principal, snapshot):
+                break
+            begun += 1
+        return begun
+
+    def _principal(self) -> Principal | None:
+        """Return who started the evaluation, with their present rights.
+
+        None: the operator did, by a command. Raises: EvaluationEnded if the person or
+        the key may not run it any more.
+        """
+        requested = Actor(**self._evaluation.requested_by)
+        if requested.type == "service":
+            return None
+        try:
+            principal = (
+                self._key(requested)
+                if requested.type == "api_key"
+                else self._member(requested)
+            )
+            principal.require(MANAGE_EVALUATIONS)
+        except (NotAllowed, NotAuthenticated) as exc:
+            raise EvaluationEnded(EvaluationOutcome.FAILED, exc.message) from exc
+        return principal
+
+    def _key(self, requested: Actor) -> Principal:
+        holder = api_key_holder(self._team_id, UUID(requested.id), now=timezone.now())
+        return key_principal(holder, requested.context)
+
+    def _member(self, requested: Actor) -> Principal:
+        user, team = self._evaluation.user, self._evaluation.team
+        membership = None if user is None else membership_of(user, self._team_id)
+        if user is None or membership is None:
+            raise NotAllowed(f"{requested.display} is no longer a member of the team")
+        return member_principal(user, team, membership.role, requested.context)
+
+    def _set_aside(self, result: EvaluationResult, cost: int | None) -> bool:
+        """Claim a result, with what its runs may cost; False: it has to wait.
+
+        Raises: EvaluationEnded if the cost limit allows no further run.
+        """
+        limit = self._settings.max_cost_micros
+        if limit is not None:
+            if cost is None:
+                raise EvaluationEnded(EvaluationOutcome.FAILED, PRICE_MISSING)
+            others = self._results().exclude(id=result.id)
+            sums = others.aggregate(
+                runs=Sum("cost_micros"), s=Sum("grading_cost_micros")
+            )
+            left = limit - (sums["runs"] or 0) - (sums["s"] or 0)
+            if cost > left:
+                if others.filter(state__in=IN_PROGRESS).exists():
+                    return False  # what they leave over may be enough
+                raise EvaluationEnded(
+                    EvaluationOutcome.BUDGET,
+                    f"the next run may cost ${usd_text(cost)}, and ${usd_text(left)} "
+                    "are left",
+                )
+        result.state = ResultState.STARTED
+        result.cost_micros = 0 if limit is None else cost or 0
+        result.save(update_fields=["state", "cost_micros"])
+        return True
+
+    def _start(
+        self,
+        result: EvaluationResult,
+        principal: Principal | None,
+        snapshot: PoolSnapshot,
+    ) -> bool:
+        """Begin the run that a result waits for; False: none can for a while."""
+        task = task_read(result.task)
+        if result.state == ResultState.GRADING:
+            return self._run(result, principal, *self._grading(result, task, snapshot))
+        system = self._settings.systems[result.system]
+        arranged = system.arrange(task_context(task, snapshot, self._settings))
+        cost = highest_cost(system, arranged, task.prompt, snapshot)
+        grading = self._grading_cost(task)
+        whole = None if cost is None or grading is None else cost + grading
+        if not self._set_aside(result, whole):
+            return False
+        return self._run(result, principal, task.prompt, arranged, cost)
+
+    def _grading(
+        self, result: EvaluationResult, task: SuiteTask, snapshot: PoolSnapshot
+    ) -> tuple[str, Arrangement, int | None]:
+        """Return the prompt, arrangement and cost of the run that judges a result."""
+        grader = self._settings.grader
+        assert grader is not None  # checked before the evaluation started
+        arranged = Arrangement(direct_model(grader), params=GRADING_PARAMS)
+        cost = highest_grading_cost(self._settings, task, snapshot)
+        return grading_prompt(result, task), arranged, cost
+
+    def _run(
+        self,
+        result: EvaluationResult,
+        principal: Principal | None,
+        prompt: str,
+        arranged: Arrangement,
+        cost: int | None,
+    ) -> bool:
+        """Begin a run; False: the site is full, or a rate used up."""
+        try:
+            order = self._order(arranged, prompt, principal, cost)
+            run_start_blocking(order, result.current_run_id, detached=True)
+        except (Overloaded, RateLimited) as exc:
+            self._not_before = time.monotonic() + (exc.retry_after_s or BACK_OFF_S)
+            self._put_back(result)
+            return False
+        except Conflict:
+            return True  # it is executing
+        except InvalidInput as exc:
+            result.state, result.cause = ResultState.FAILED, exc.message[:200]
+            if result.grading_run_id is None:
+                result.cost_micros = 0
+            result.grading_cost_micros = 0
+            result.save()
+            self._count(result)
+        except ConductorError as exc:
+            self._put_back(result)
+            raise EvaluationEnded(EvaluationOutcome.FAILED, exc.message) from exc
+        return True
+
+    def _put_back(self, result: EvaluationResult) -> None:
+        """Let a result wait whose run could not begin; one to be graded stays so."""
+        if result.state == ResultState.STARTED:
+            result.state, result.cost_micros = ResultState.WAITING, 0
+            result.save(update_fields=["state", "cost_micros"])
+
+    def _order(
+        self,
+        arranged: Arrangement,
+        prompt: str,
+        principal: Principal | None,
+        cost: int | None,
+    ) -> RunOrder:
+        """Return the order of a run. Raises: NotAllowed, RateLimited."""
+        model = f"{self._settings.pool}/{arranged.model}"
+        requested = Actor(**self._evaluation.requested_by)
+        # Nobody watches single runs, so none may wait for people.
+        restrictions = replace(arranged.restrictions, approval="never")
+        if self._settings.max_cost_micros is not None:
+            restrictions = replace(restrictions, max_cost_micros=cost)
+        order = RunOrder(
+            team_id=self._team_id,
+            actor=requested,
+            prompt=prompt,
+            params=arranged.params,
+            model=model,
+            source=Source.EVALUATION,
+            is_watched=False,
+            restrictions=restrictions,
+            planner=arranged.planner,
+        )
+        if principal is None:
+            return order
+        admission = run_admit(principal, model, prompt)
+        admission.require()
+        return replace(order, **ordered_by(principal, admission))
+
+    def _stop(self) -> None:
+        """Cancel the runs in progress, and note what they cost."""
+        requested = Actor(**self._evaluation.requested_by)
+        running = self._settle()
+        known = self._states(running)
+        for run_id in known:
+            run_cancel(
+                run_id=run_id, team_id=self._team_id, actor=requested, reason=STOPPED
+            )
+        # Those whose run has not begun: nothing is set aside for them any more.
+        for result in self._settle():
+            if result.current_run_id not in known:
+                self._put_back(result)

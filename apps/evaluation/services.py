@@ -1,0 +1,273 @@
+"""Changes to suites and evaluations, each recorded in the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.accounts.models import Team
+from apps.accounts.principal import Principal
+from apps.accounts.rights import DIRECT, MANAGE_EVALUATIONS, RUN
+from apps.audit.jobs import actor_facts
+from apps.audit.models import JobState
+from apps.audit.services import entries_append
+from apps.audit.types import Actor, Batch, EntryDraft
+from apps.core.errors import Conflict, InvalidInput
+from apps.core.input_parts import values_read
+from apps.evaluation.costs import highest_total
+from apps.evaluation.drawing import tasks_drawn
+from apps.evaluation.measured import with_measured
+from apps.evaluation.models import (
+    NAME_LENGTH,
+    Evaluation,
+    EvaluationOutcome,
+    ResultState,
+    StoredTask,
+    Suite,
+    SuiteVersion,
+)
+from apps.evaluation.selectors import evaluation_list, results_of
+from apps.evaluation.settings import EvaluationSettings
+from apps.evaluation.suites.storage import tasks_digest, tasks_store
+from apps.evaluation.suites.tasks import SuiteTask
+from apps.evaluation.systems.base import CARRIER_TIER
+from apps.pools.selectors import pool_snapshot
+from apps.pools.types import PoolSnapshot
+
+DIRECT_KINDS = ("worker", "worker_per_family")
+"""Systems that call workers without a plan, which takes a right of its own."""
+MAX_OPEN = 10
+"""Evaluations of a team that have not ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationEstimate:
+    """What an evaluation would do."""
+
+    tasks: int
+    """That each system gets."""
+    runs: int
+    highest_micros: int | None
+    """What all runs may cost at most, retries apart; None: a price is missing."""
+
+
+@transaction.atomic
+def suite_import(
+    *,
+    team: Team,
+    name: str,
+    tasks: Sequence[SuiteTask],
+    actor: Actor,
+    is_simulated: bool = False,
+) -> SuiteVersion:
+    """Store tasks as the newest version of a suite; equal ones make no new version.
+
+    Raises: InvalidInput.
+    """
+    if not name.strip() or len(name) > NAME_LENGTH or not name.isprintable():
+        raise InvalidInput(
+            f"name: expected one line of up to {NAME_LENGTH} characters", param="name"
+        )
+    if not tasks:
+        raise InvalidInput("tasks: a suite needs at least one", param="tasks")
+    suites = Suite.objects.for_team(team.id).select_for_update()
+    suite, _ = suites.get_or_create(
+        team=team, name=name.strip(), defaults={"is_simulated": is_simulated}
+    )
+    versions = SuiteVersion.objects.for_team(team.id).filter(suite=suite)
+    newest, digest = versions.order_by("-number").first(), tasks_digest(tasks)
+    if newest is not None and newest.digest == digest:
+        return newest
+    version = SuiteVersion.objects.create(
+        team=team,
+        suite=suite,
+        number=newest.number + 1 if newest else 1,
+        digest=digest,
+        task_count=len(tasks),
+        created_by=actor.display[:200],
+    )
+    tasks_store(version, tasks)
+    facts = {
+        "name": suite.name,
+        "version": version.number,
+        "tasks": len(tasks),
+        "digest": digest,
+    }
+    _append(team.id, EntryDraft("suite.imported", "suite", suite.id, actor, facts))
+    return version
+
+
+def suite_delete(*, suite: Suite, actor: Actor) -> None:
+    """Delete a suite with its tasks and the results on them; its runs stay.
+
+    Raises: Conflict while an evaluation of it has not ended.
+    """
+    evaluations = evaluation_list(suite.team_id).filter(version__suite=suite)
+    with transaction.atomic():
+        if evaluations.exclude(state=JobState.DONE).exists():
+            raise Conflict("an evaluation of this suite has not ended; cancel it first")
+        before = {"name": suite.name, "evaluations": evaluations.count()}
+        draft = EntryDraft(
+            "suite.deleted", "suite", suite.id, actor, {"before": before}
+        )
+        _append(suite.team_id, draft)
+        suite.delete()
+
+
+def evaluation_start(
+    *,
+    version: SuiteVersion,
+    values: Mapping[str, Any],
+    principal: Principal | None = None,
+    actor: Actor,
+) -> Evaluation:
+    """Order an evaluation; a process of the site drives it.
+
+    `principal` None: the operator starts it, by a command. Raises: InvalidFields,
+    InvalidInput, NotFound; NotAllowed; Conflict if too many have not ended.
+    """
+    if principal is not None:
+        for right in (MANAGE_EVALUATIONS, RUN):
+            principal.require(right)
+    settings, tasks = _checked(version, values)
+    if principal is not None and any(
+        system.kind in DIRECT_KINDS for system in settings.systems
+    ):
+        principal.require(DIRECT)
+    unfinished = evaluation_list(version.team_id).exclude(state=JobState.DONE)
+    if unfinished.count() >= MAX_OPEN:
+        raise Conflict(f"{MAX_OPEN} evaluations have not ended; cancel one first")
+    evaluation = Evaluation(
+        team_id=version.team_id,
+        version=version,
+        user=principal.user if principal else None,
+        settings=settings.values(),
+        state=JobState.WAITING,
+        requested_by=actor_facts(actor),
+        beat_at=timezone.now(),
+    )
+    facts = {
+        "suite": version.suite.name,
+        "suite_version": version.number,
+        "suite_digest": version.digest,
+        "tasks": tasks,
+        "settings": evaluation.settings,
+    }
+    with transaction.atomic():
+        evaluation.save(force_insert=True)
+        _record(evaluation, "evaluation.started", actor, facts)
+    return evaluation
+
+
+def evaluation_estimate(
+    *, version: SuiteVersion, values: Mapping[str, Any]
+) -> EvaluationEstimate:
+    """Return what an evaluation would do and cost, without starting it.
+
+    Raises: InvalidFields, InvalidInput, NotFound.
+    """
+    settings, tasks = _checked(version, values)
+    snapshot = pool_snapshot(version.team_id, settings.pool)
+    return EvaluationEstimate(
+        tasks, tasks * len(settings.systems), highest_total(version, settings, snapshot)
+    )
+
+
+def _checked(
+    version: SuiteVersion, values: Mapping[str, Any]
+) -> tuple[EvaluationSettings, int]:
+    """Return settings that can be run, and how many tasks each system gets."""
+    settings = with_measured(values_read(EvaluationSettings, values), version)
+    require_possible(settings, pool_snapshot(version.team_id, settings.pool))
+    tasks = len(tasks_drawn(version, settings))
+    if not tasks:
+        raise InvalidInput("the suite has no such tasks", param="families")
+    rows = StoredTask.objects.for_team(version.team_id).filter(version=version)
+    if settings.grader is None and rows.filter(needs_grader=True).exists():
+        raise InvalidInput(
+            "tasks of this suite have a rubric: name a worker that judges answers",
+            param="grader",
+        )
+    return settings, tasks
+
+
+def evaluation_cancel(*, evaluation: Evaluation, actor: Actor) -> bool:
+    """Begin no further run, and stop those in progress; False: it has ended."""
+    rows = evaluation_list(evaluation.team_id).filter(id=evaluation.id)
+    with transaction.atomic():
+        changed = rows.exclude(state=JobState.DONE).filter(is_cancelled=False)
+        if not changed.update(is_cancelled=True):
+            return False
+        _record(evaluation, "evaluation.cancelled", actor, {})
+    return True
+
+
+def evaluation_record(evaluation: Evaluation) -> None:
+    """Record how an evaluation ended. Call it in the transaction that ends it."""
+    right = results_of(evaluation).filter(state=ResultState.RIGHT).count()
+    facts = {
+        "outcome": str(evaluation.outcome),
+        "error": evaluation.error,
+        "results": evaluation.total,
+        "graded": evaluation.graded,
+        "right": right,
+        "cost_micros": evaluation.cost_micros,
+    }
+    actor = Actor(**evaluation.requested_by)
+    is_whole = evaluation.outcome == EvaluationOutcome.COMPLETED
+    outcome = "success" if is_whole else "failure"
+    _record(evaluation, "evaluation.ended", actor, facts, outcome)
+
+
+def require_possible(settings: EvaluationSettings, snapshot: PoolSnapshot) -> None:
+    """Raise InvalidInput if a pool cannot run one of the systems."""
+    workers = {worker.name: worker for worker in snapshot.chat_workers}
+    if settings.grader is not None and settings.grader not in workers:
+        raise InvalidInput(
+            f"pool {snapshot.name!r} has no worker {settings.grader!r} that answers "
+            "conversations",
+            param="grader",
+        )
+    for system in settings.systems:
+        for name in system.named_workers:
+            if name not in workers:
+                raise InvalidInput(
+                    f"{system.label}: pool {snapshot.name!r} has no worker {name!r} "
+                    "that answers conversations",
+                    param="systems",
+                )
+        most = snapshot.tiers[CARRIER_TIER].max_steps
+        if system.steps > most:
+            raise InvalidInput(
+                f"{system.label}: it takes {system.steps} steps, and tier "
+                f"{CARRIER_TIER!r} of pool {snapshot.name!r} allows {most}",
+                param="systems",
+            )
+    unpriced = [name for name, worker in workers.items() if worker.price is None]
+    if settings.max_cost_micros is not None and unpriced:
+        raise InvalidInput(
+            f"with a cost limit every worker needs a price; {unpriced[0]!r} has none",
+            param="max_cost_micros",
+        )
+
+
+def _record(
+    evaluation: Evaluation,
+    action: str,
+    actor: Actor,
+    facts: dict[str, Any],
+    outcome: str = "success",
+) -> None:
+    draft = EntryDraft(
+        action, "evaluation", evaluation.id, actor, facts, outcome=outcome
+    )
+    _append(evaluation.team_id, draft)
+
+
+def _append(team_id: UUID, draft: EntryDraft) -> None:
+    entries_append(batch=Batch(team_id, (draft,)))

@@ -1,0 +1,71 @@
+"""What an evaluation is to do: its systems, tasks and limits, as a document. Pure."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from apps.core.input_parts import InputPart
+from apps.evaluation.suites.tasks import Label, Split
+from apps.evaluation.systems.base import WorkerName
+from apps.evaluation.systems.kinds import System
+
+MAX_SYSTEMS = 50
+
+
+def _distinct(systems: tuple[System, ...]) -> tuple[System, ...]:
+    labels = [system.label for system in systems]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise PydanticCustomError(
+                "distinct", "the system {label} is there twice", {"label": label}
+            )
+    return systems
+
+
+class EvaluationSettings(InputPart):
+    """The settings of one evaluation; recorded, and never changed afterwards."""
+
+    pool: Annotated[str, Field(min_length=1, max_length=100)]
+    """Name of a pool of the team."""
+    systems: Annotated[
+        tuple[System, ...],
+        Field(min_length=1, max_length=MAX_SYSTEMS),
+        AfterValidator(_distinct),
+    ]
+    split: Split = "held_out"
+    """Which tasks of the suite."""
+    families: tuple[Label, ...] = ()
+    """Only tasks of these. Empty: of all."""
+    max_tasks: Annotated[int, Field(ge=1)] | None = None
+    """So many tasks, drawn by the seed, equally from each family. None: all."""
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    """Draws tasks and random plans."""
+    parallel_runs: Annotated[int, Field(ge=1, le=64)] = 8
+    """Runs at the same time."""
+    grader: WorkerName | None = None
+    """The worker of the pool that judges answers to tasks with a rubric."""
+    is_calibration: bool = False
+    """True: what it measures of single workers becomes their profiles."""
+    max_cost_micros: Annotated[int, Field(ge=1)] | None = None
+    """What all runs may cost together, in micro-dollars. None: no limit of its own.
+    With it, a worker without a price is refused."""
+
+    @model_validator(mode="after")
+    def _only_single_workers(self) -> Self:
+        if self.is_calibration and {s.kind for s in self.systems} != {"worker"}:
+            raise PydanticCustomError(
+                "calibration", "a calibration runs single workers only"
+            )
+        return self
+
+    def values(self) -> dict[str, Any]:
+        """Return the settings as JSON values, without what is not given."""
+        return self.model_dump(mode="json", exclude_defaults=True) | {
+            "systems": [
+                system.model_dump(mode="json", exclude_defaults=True)
+                for system in self.systems
+            ]
+        }

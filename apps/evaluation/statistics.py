@@ -1,0 +1,71 @@
+"""Intervals for shares of tasks. Pure. All are of 95 %."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+Z = 1.959963984540054
+"""The standard normal distribution has 95 % of its mass within so many deviations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A share or difference of shares, with the bounds of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def share(right: int, total: int) -> Interval | None:
+    """Return a share with Wilson's score interval; None: there are no tasks.
+
+    Source: Wilson, Journal of the American Statistical Association 22 (1927).
+    """
+    if total == 0:
+        return None
+    low, high = _wilson(right, total)
+    return Interval(right / total, low, high)
+
+
+def paired_difference(both: int, first: int, second: int, none: int) -> Interval | None:
+    """Return how much larger the first of two shares of the same tasks is.
+
+    The counts are of tasks on which both were right, only the first, only the second,
+    none. Source: Newcombe, Statistics in Medicine 17 (1998), method 10.
+    """
+    total = both + first + second + none
+    if total == 0:
+        return None
+    right_1, right_2 = both + first, both + second
+    p1, p2 = right_1 / total, right_2 / total
+    low_1, high_1 = _wilson(right_1, total)
+    low_2, high_2 = _wilson(right_2, total)
+    phi = _correlation(both, first, second, none)
+    below = _joined(p1 - low_1, high_2 - p2, phi)
+    above = _joined(high_1 - p1, p2 - low_2, phi)
+    value = (first - second) / total
+    return Interval(value, max(-1.0, value - below), min(1.0, value + above))
+
+
+def _wilson(right: int, total: int) -> tuple[float, float]:
+    middle = right + Z * Z / 2
+    reach = Z * sqrt(right * (total - right) / total + Z * Z / 4)
+    scale = total + Z * Z
+    return max(0.0, (middle - reach) / scale), min(1.0, (middle + reach) / scale)
+
+
+def _correlation(both: int, first: int, second: int, none: int) -> float:
+    """Return the phi coefficient, with Newcombe's correction for continuity."""
+    margins = (both + first) * (second + none) * (both + second) * (first + none)
+    if margins == 0:
+        return 0.0
+    product = float(both * none - first * second)
+    if product > 0:
+        product = max(product - (both + first + second + none) / 2, 0)
+    return product / sqrt(margins)
+
+
+def _joined(a: float, b: float, phi: float) -> float:
+    return sqrt(max(0.0, a * a - 2 * phi * a * b + b * b))

@@ -1,0 +1,5 @@
+"""What evaluations compare, one kind of system in each module. Pure.
+
+A system says how a task becomes a run: by which model name, planner and restrictions.
+To add one, write its module and name its class in `kinds.py`.
+"""

@@ -1,0 +1,53 @@
+"""What all systems share: the arrangement of one run, and what it may depend on."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import AfterValidator, StringConstraints
+
+from apps.core.input_parts import one_line
+from apps.engine.ports import CallParams, PoolWorker
+from apps.planners.fixed import FixedPlanner
+from apps.runs.types import UNRESTRICTED, RunRestrictions
+
+WorkerName = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=100),
+    AfterValidator(one_line),
+]
+CARRIER_TIER = "ultra"
+"""The tier whose limits bind runs that are planned by a fixed planner."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskContext:
+    """What a system may know of a task when it arranges its run; not its answer."""
+
+    key: str
+    family: str
+    prompt: str
+    workers: tuple[PoolWorker, ...]
+    """The chat workers of the pool, in its order."""
+    max_steps: int
+    """Of a plan, by the tier of fixed planners."""
+    seed: int
+
+    def random(self, purpose: str) -> random.Random:
+        """Return a source of chance that is the same for the same task and seed."""
+        return random.Random(f"{self.seed} {purpose} {self.key}")  # nosec B311
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """How a task is run."""
+
+    model: str
+    """As in a `RunOrder`, without the pool: `mini`, `ultra`, `worker/<name>`."""
+    planner: FixedPlanner | None = None
+    restrictions: RunRestrictions = UNRESTRICTED
+    params: CallParams = field(default_factory=CallParams)
+    steps: int | None = None
+    """Of the plan. None: the tier decides."""

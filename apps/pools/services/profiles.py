@@ -1,0 +1,53 @@
+"""Keeps what an evaluation has measured of workers."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+
+from apps.audit.types import Actor
+from apps.pools.models import Worker, WorkerProfile
+from apps.pools.pool_transaction import pool_change
+from apps.pools.worker_profiles import CalibrationSource, FamilyMeasurement
+
+
+def profiles_replace(
+    *,
+    team_id: uuid.UUID,
+    measured: Mapping[str, Sequence[FamilyMeasurement]],
+    source: CalibrationSource,
+    measured_at: datetime,
+    actor: Actor,
+) -> None:
+    """Store measurements of workers by their names, instead of all that they had.
+
+    A worker that is gone is left out. Raises: NotFound if the team is gone.
+    """
+    with pool_change(team_id, actor) as change:
+        for worker in Worker.objects.for_team(team_id).filter(name__in=measured):
+            worker.profiles.all().delete()
+            families = measured[worker.name]
+            WorkerProfile.objects.bulk_create(
+                WorkerProfile(
+                    team_id=team_id,
+                    worker=worker,
+                    base_url=worker.base_url,
+                    model=worker.model,
+                    measured_at=measured_at,
+                    **asdict(source),
+                    **asdict(family),
+                )
+                for family in families
+            )
+            change.record(
+                "worker.measured",
+                worker,
+                suite=source.suite,
+                evaluation=str(source.evaluation_id),
+                families={
+                    family.family: {"tasks": family.tasks, "right": family.right}
+                    for family in families
+                },
+            )

@@ -1,0 +1,391 @@
+"""Suites of tasks, and evaluations of systems on them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.rights import MANAGE_EVALUATIONS, READ_EVALUATIONS
+from apps.audit.models import JobState
+from apps.evaluation.models import Evaluation, EvaluationOutcome, Suite
+from apps.evaluation.report import report_make, result_rows
+from apps.evaluation.report_formats import report_values, results_csv
+from apps.evaluation.selectors import (
+    access_evaluation,
+    access_suite,
+    access_suite_by_id,
+    evaluation_list,
+    evaluation_progress,
+    newest_version,
+    suite_list,
+)
+from apps.evaluation.services import (
+    evaluation_cancel,
+    evaluation_start,
+    suite_delete,
+    suite_import,
+)
+from apps.evaluation.suites.files import tasks_of
+from apps.evaluation.suites.tasks import SuiteTask
+from apps.rest.fields import Flag, Input, Output, TextField, Time
+from apps.rest.schema import operation
+from apps.rest.views import RestView
+from apps.web.downloads import download
+
+TAG = "Evaluations"
+CSV_TYPE = "text/csv"
+SUITE: dict[str, Any] = {
+    "id": "0199c0de-0000-7000-8000-000000000041",
+    "name": "basics",
+    "version": 1,
+    "tasks": 120,
+    "sha256": "0" * 64,
+    "is_simulated": False,
+    "created_at": "2026-11-23T15:53:16.000000Z",
+}
+TASK = {
+    "id": "sum-1",
+    "family": "sums",
+    "prompt": "What is 17 * 23 + 4?",
+    "verifier": {"kind": "numeric", "answer": 395},
+}
+SETTINGS: dict[str, Any] = {
+    "pool": "default",
+    "systems": [{"kind": "tier", "tier": "ultra"}, {"kind": "worker", "worker": "a"}],
+    "max_tasks": 60,
+}
+EVALUATION: dict[str, Any] = {
+    "id": "0199c0de-0000-7000-8000-000000000042",
+    "suite": "basics",
+    "suite_version": 1,
+    "settings": SETTINGS,
+    "state": "running",
+    "error": "",
+    "progress": {"total": 120, "graded": 31, "started": 8, "cost_micros": 41_870},
+    "started_by": "Alice",
+    "created_at": "2026-11-23T15:53:16.000000Z",
+    "started_at": "2026-11-23T15:53:18.000000Z",
+    "finished_at": None,
+}
+INTERVAL = {"value": 0.9, "low": 0.8, "high": 0.95}
+REPORT: dict[str, Any] = {
+    "id": EVALUATION["id"],
+    "suite": "basics",
+    "suite_version": 1,
+    "suite_digest": "0" * 64,
+    "is_simulated": False,
+    "settings": SETTINGS,
+    "state": "done",
+    "outcome": "completed",
+    "error": "",
+    "tasks": 60,
+    "best_single_worker": "a",
+    "oracle": INTERVAL,
+    "systems": [
+        {
+            "system": "conductor (ultra)",
+            "kind": "tier",
+            "ended": 60,
+            "right": 54,
+            "failed": 0,
+            "accuracy": INTERVAL,
+            "difference_to_best_single": {"value": 0.1, "low": 0.02, "high": 0.19},
+            "tokens": 41_200,
+            "cost_micros": 51_900,
+            "has_unknown_cost": False,
+            "steps": 130,
+            "unplanned": 0,
+            "rejected_plans": 1,
+            "latency_ms": {"p50": 2_100, "p95": 4_800},
+            "causes": {},
+            "families": {"sums": {"right": 54, "ended": 60}},
+            "worker_shares": {"a": 0.75, "b": 0.25},
+        }
+    ],
+}
+FORMAT = "docs/evaluation.md describes the fields."
+
+
+class SuiteInput(Input):
+    """A new version of a suite."""
+
+    name = TextField(max_length=80, help_text="Of the suite; a new name makes one.")
+    tasks = serializers.ListField(
+        child=serializers.DictField(), allow_empty=False, help_text=FORMAT
+    )
+    is_simulated = Flag(
+        required=False,
+        default=False,
+        help_text="The tasks are of the simulated benchmark; reports say so.",
+    )
+
+
+class EvaluationInput(Input):
+    """Which systems on which tasks."""
+
+    suite = TextField(max_length=80, help_text="Name; its newest version is run.")
+    settings = serializers.DictField(
+        help_text="Pool, systems, tasks and limits. " + FORMAT
+    )
+
+
+class SuiteOutput(Output):
+    """A suite, with its newest version."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    version = serializers.IntegerField(source="newest.number")
+    tasks = serializers.IntegerField(source="newest.task_count")
+    sha256 = serializers.CharField(source="newest.digest", help_text="Of the tasks.")
+    is_simulated = serializers.BooleanField()
+    created_at = Time(source="newest.created_at")
+
+
+class EvaluationProgressOutput(Output):
+    """How far an evaluation is."""
+
+    total = serializers.IntegerField(help_text="Tasks of all systems; 0: not counted.")
+    graded = serializers.IntegerField()
+    started = serializers.IntegerField(help_text="Whose runs are in progress.")
+    cost_micros = serializers.IntegerField(help_text="Of the graded ones.")
+
+
+class EvaluationOutput(Output):
+    """An evaluation."""
+
+    id = serializers.UUIDField()
+    suite = serializers.CharField(source="version.suite.name")
+    suite_version = serializers.IntegerField(source="version.number")
+    settings = serializers.DictField()
+    state = serializers.SerializerMethodField()
+    error = serializers.CharField(help_text="Why it ended early. Empty: no fault.")
+    progress = serializers.SerializerMethodField()
+    started_by = serializers.SerializerMethodField()
+    created_at = Time()
+    started_at = Time(allow_null=True)
+    finished_at = Time(allow_null=True)
+
+    def get_state(self, evaluation: Evaluation) -> str:
+        """Return waiting, running, cancelling, or how it ended: completed, cancelled,
+        budget (the cost limit was reached) or failed.
+        """
+        if evaluation.state == JobState.DONE:
+            return str(EvaluationOutcome(evaluation.outcome))
+        return "cancelling" if evaluation.is_cancelled else str(evaluation.state)
+
+    def get_progress(self, evaluation: Evaluation) -> dict[str, int]:
+        """Return how far it is: results in all, graded and started ones, cost."""
+        found = evaluation_progress(evaluation)
+        return dict(EvaluationProgressOutput(found).data)
+
+    def get_started_by(self, evaluation: Evaluation) -> str:
+        """Return the name of the person or key."""
+        return str(evaluation.requested_by.get("display", ""))
+
+
+class EvaluationReportOutput(Output):
+    """What an evaluation found, as far as it is."""
+
+    id = serializers.UUIDField()
+    suite = serializers.CharField()
+    suite_version = serializers.IntegerField()
+    suite_digest = serializers.CharField()
+    is_simulated = serializers.BooleanField()
+    settings = serializers.DictField()
+    state = serializers.CharField()
+    outcome = serializers.CharField(allow_null=True)
+    error = serializers.CharField()
+    tasks = serializers.IntegerField(help_text="Tasks that each system gets.")
+    best_single_worker = serializers.CharField(
+        allow_null=True, help_text="Chosen in hindsight."
+    )
+    oracle = serializers.DictField(
+        allow_null=True, help_text="Share of tasks that any of the systems had right."
+    )
+    systems = serializers.ListField(child=serializers.DictField(), help_text=FORMAT)
+
+
+class Suites(RestView):
+    """The suites of the team."""
+
+    tag = TAG
+    rights = {"GET": READ_EVALUATIONS, "POST": MANAGE_EVALUATIONS}
+
+    @operation("suite_list", "List suites", page_of=SuiteOutput, example=SUITE)
+    def get(self, request: Request) -> Response:
+        """Return the suites by name, with their newest versions. No tasks."""
+        suites = [_with_newest(s) for s in suite_list(self.principal.team_id)]
+        return self.listed(suites, SuiteOutput)
+
+    @operation(
+        "suite_import",
+        "Import tasks as a suite",
+        body=SuiteInput,
+        answer=SuiteOutput,
+        status=201,
+        sent={"name": "basics", "tasks": [TASK]},
+        example=SUITE,
+    )
+    def post(self, request: Request) -> Response:
+        """Store tasks as the newest version of a suite. Equal ones make no new one."""
+        asked = self.read(SuiteInput)
+        principal = self.principal
+        tasks: tuple[SuiteTask, ...] = tasks_of(asked["tasks"])
+        version = suite_import(
+            team=principal.team,
+            name=asked["name"],
+            tasks=tasks,
+            actor=principal.actor,
+            is_simulated=asked["is_simulated"],
+        )
+        return Response(SuiteOutput(_with_newest(version.suite)).data, status=201)
+
+
+class OneSuite(RestView):
+    """One suite."""
+
+    tag = TAG
+    rights = {"DELETE": MANAGE_EVALUATIONS}
+
+    @operation("suite_delete", "Delete a suite", errors=(409,))
+    def delete(self, request: Request, suite_id: uuid.UUID) -> Response:
+        """Delete a suite with its tasks, its evaluations and their results.
+
+        The runs stay. 409: an evaluation of it has not ended.
+        """
+        principal = self.principal
+        suite = access_suite_by_id(team_id=principal.team_id, suite_id=suite_id)
+        suite_delete(suite=suite, actor=principal.actor)
+        return Response(status=204)
+
+
+class Evaluations(RestView):
+    """The evaluations of the team."""
+
+    tag = TAG
+    rights = {"GET": READ_EVALUATIONS, "POST": MANAGE_EVALUATIONS}
+
+    @operation(
+        "evaluation_list",
+        "List evaluations",
+        page_of=EvaluationOutput,
+        example=EVALUATION,
+    )
+    def get(self, request: Request) -> Response:
+        """Return the evaluations, newest first."""
+        rows = evaluation_list(self.principal.team_id)
+        return self.listed(rows, EvaluationOutput)
+
+    @operation(
+        "evaluation_start",
+        "Start an evaluation",
+        body=EvaluationInput,
+        answer=EvaluationOutput,
+        status=202,
+        errors=(404, 409),
+        sent={"suite": "basics", "settings": SETTINGS},
+        example=EVALUATION,
+    )
+    def post(self, request: Request) -> Response:
+        """Run systems on the tasks of a suite, in the background.
+
+        Its runs cost money and count towards budgets and rates. A key also needs
+        `runs:create`, and `workers:direct` for single workers. 409: too many
+        evaluations of the team have not ended.
+        """
+        asked = self.read(EvaluationInput)
+        principal = self.principal
+        suite = access_suite(team_id=principal.team_id, name=asked["suite"])
+        evaluation = evaluation_start(
+            version=newest_version(suite),
+            values=asked["settings"],
+            principal=principal,
+            actor=principal.actor,
+        )
+        return Response(EvaluationOutput(evaluation).data, status=202)
+
+
+class OneEvaluation(RestView):
+    """One evaluation."""
+
+    tag = TAG
+    rights = {"GET": READ_EVALUATIONS}
+
+    @operation(
+        "evaluation_get",
+        "Read how far an evaluation is",
+        answer=EvaluationOutput,
+        example=EVALUATION,
+    )
+    def get(self, request: Request, evaluation_id: uuid.UUID) -> Response:
+        """Return an evaluation."""
+        return Response(EvaluationOutput(_evaluation(self, evaluation_id)).data)
+
+
+class EvaluationCancel(RestView):
+    """Cancels an evaluation."""
+
+    tag = TAG
+    rights = {"POST": MANAGE_EVALUATIONS}
+
+    @operation(
+        "evaluation_cancel",
+        "Cancel an evaluation",
+        answer=EvaluationOutput,
+        example={**EVALUATION, "state": "cancelling"},
+    )
+    def post(self, request: Request, evaluation_id: uuid.UUID) -> Response:
+        """Begin no further run and stop those in progress. One that has ended stays."""
+        evaluation = _evaluation(self, evaluation_id)
+        evaluation_cancel(evaluation=evaluation, actor=self.principal.actor)
+        return Response(EvaluationOutput(_evaluation(self, evaluation_id)).data)
+
+
+class EvaluationReport(RestView):
+    """The report of an evaluation."""
+
+    tag = TAG
+    rights = {"GET": READ_EVALUATIONS}
+
+    @operation(
+        "evaluation_report",
+        "Read what an evaluation found",
+        answer=EvaluationReportOutput,
+        example=REPORT,
+    )
+    def get(self, request: Request, evaluation_id: uuid.UUID) -> Response:
+        """Return the report, as far as the evaluation is."""
+        report = report_make(_evaluation(self, evaluation_id))
+        return Response(EvaluationReportOutput(report_values(report)).data)
+
+
+class EvaluationResults(RestView):
+    """Each result of an evaluation."""
+
+    tag = TAG
+    rights = {"GET": READ_EVALUATIONS}
+
+    @operation("evaluation_results", "Download the results as CSV", file_type=CSV_TYPE)
+    def get(self, request: Request, evaluation_id: uuid.UUID) -> HttpResponseBase:
+        """Return a line for each task and system, with the id of its run."""
+        evaluation = _evaluation(self, evaluation_id)
+        report = report_make(evaluation)
+        rows = results_csv(report, result_rows(evaluation))
+        lines = (line.encode() for line in rows)
+        name = f"evaluation-{evaluation.id}.csv"
+        return download(request._request, lines, name=name, kind=CSV_TYPE)
+
+
+def _evaluation(view: RestView, evaluation_id: uuid.UUID) -> Evaluation:
+    team_id = view.principal.team_id
+    return access_evaluation(team_id=team_id, evaluation_id=evaluation_id)
+
+
+def _with_newest(suite: Suite) -> Suite:
+    suite.newest = newest_version(suite)  # type: ignore[attr-defined]
+    return suite

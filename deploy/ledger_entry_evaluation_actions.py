@@ -1,0 +1,55 @@
+"""Actions on suites and evaluations, and what their entries hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deploy.ledger_entry_shapes import (
+    NAME,
+    SHA256,
+    VERSION,
+    Action,
+    count,
+    deleted,
+    mapping,
+    text,
+)
+
+EVALUATION_ACTIONS: Mapping[str, Action] = {
+    "suite.imported": Action(
+        "Tasks became the newest version of a suite.",
+        "suite",
+        {
+            "name": NAME,
+            "version": VERSION,
+            "tasks": count("Tasks of this version."),
+            "digest": SHA256,
+        },
+    ),
+    "suite.deleted": deleted("A suite, with the results on its tasks,", "suite"),
+    "evaluation.started": Action(
+        "Somebody ordered an evaluation.",
+        "evaluation",
+        {
+            "suite": NAME,
+            "suite_version": count("Version of the suite."),
+            "suite_digest": SHA256,
+            "tasks": count("Tasks that each system gets."),
+            "settings": mapping("Pool, systems, tasks, seed and limits."),
+        },
+    ),
+    "evaluation.cancelled": Action("Somebody cancelled an evaluation.", "evaluation"),
+    "evaluation.ended": Action(
+        "An evaluation ended.",
+        "evaluation",
+        {
+            "outcome": text("completed, cancelled, budget or failed."),
+            "error": text("Why it failed; or empty."),
+            "results": count("Tasks of all systems together."),
+            "graded": count("Results that have ended."),
+            "right": count("Results that are right."),
+            "cost_micros": count("Known cost of all runs, in micro-dollars."),
+        },
+        outcomes=("success", "failure"),
+    ),
+}

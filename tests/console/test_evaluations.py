@@ -1,0 +1,117 @@
+"""The pages of evaluations: import, start, watch, read, cancel."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from apps.evaluation.models import Evaluation, SuiteVersion
+from apps.evaluation.selectors import results_of
+from apps.runs.selectors import access_run
+from tests.conftest import Cast, Site
+from tests.evaluation.samples import documents, lines, make_evaluation
+from tests.runs.asking import eventually
+
+
+def signed_in(user) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def alice(cast: Cast) -> Client:
+    return signed_in(cast.alice)
+
+
+def upload(client: Client, content: str, name: str = "basics"):
+    file = SimpleUploadedFile("tasks.jsonl", content.encode())
+    return client.post("/evaluations/suites/new/", {"name": name, "file": file})
+
+
+def test_the_whole_way_on_the_page(site: Site):
+    alice = signed_in(site.cast.alice)
+    site.add_worker("sim-cedar")
+    assert upload(alice, lines(documents())).status_code == 302
+    form = alice.get("/evaluations/new/").content.decode()
+    assert "Each worker alone" in form
+    pool = site.cast.team.pools.get(is_default=True).name
+    wanted = {
+        "suite": "basics",
+        "pool": pool,
+        "systems": ["conductor:ultra", "workers", "self-reflection", "moa"],
+        "worker": "sim-delta",
+        "max_tasks": "8",
+        "max_cost": "5",
+        "parallel_runs": "8",
+        "seed": "3",
+    }
+    estimated = alice.post("/evaluations/new/", {**wanted, "estimate": "1"})
+    assert "48 runs" in estimated.content.decode()
+    assert "at most $" in estimated.content.decode()
+    assert not Evaluation.objects.for_team(site.cast.team.id).exists()
+    answer = alice.post("/evaluations/new/", wanted)
+    assert answer.status_code == 302, answer.content.decode()
+    address = answer.headers["location"]
+    assert eventually(lambda: "Completed" in alice.get(address).content.decode())
+    page = alice.get(address).content.decode()
+    assert "48 of 48 results" in page
+    for part in ("mixture of agents (2 + sim-delta)", "By family", "best single"):
+        assert part in page
+    assert "<circle" in page
+    rows = alice.get(f"{address}results/?system=1&family=facts").content.decode()
+    evaluation = Evaluation.objects.for_team(site.cast.team.id).get()
+    result = results_of(evaluation).filter(system=1, task__family="facts")[0]
+    assert f"/runs/{result.run_id}/" in rows
+    assert access_run(team_id=site.cast.team.id, run_id=result.run_id).is_over
+    for form_name, mark in (
+        ("json", '"oracle"'),
+        ("md", "| system |"),
+        ("csv", "task,"),
+    ):
+        file = alice.get(f"{address}report.{form_name}")
+        assert mark in file.getvalue().decode()
+
+
+def test_faults_of_a_file_are_shown_with_their_lines(alice, cast):
+    answer = upload(alice, lines(documents()) + "{\n{}\n")
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert "Line 11: it is not JSON" in page
+    assert "Line 12: prompt" in page
+    assert not SuiteVersion.objects.for_team(cast.team.id).exists()
+
+
+def test_empty_pages_say_what_is_missing(alice):
+    page = alice.get("/evaluations/").content.decode()
+    assert "No evaluations yet" in page
+    assert "No suites yet" in page
+    answer = alice.get("/evaluations/new/", follow=True)
+    assert "An evaluation needs a suite of tasks first." in answer.content.decode()
+
+
+def test_members_read_and_do_not_start(cast):
+    make_evaluation(cast.team)
+    bob = signed_in(cast.bob)
+    page = bob.get("/evaluations/").content.decode()
+    assert "basics" in page
+    assert "New evaluation" not in page
+    assert bob.get("/evaluations/new/").status_code == 403
+
+
+def test_g6_another_team_sees_no_page_of_it(cast):
+    evaluation = make_evaluation(cast.team)
+    mallory = signed_in(cast.mallory)
+    for part in ("", "results/", "report.json", "report.md", "report.csv"):
+        address = f"/evaluations/{evaluation.id}/{part}"
+        assert mallory.get(address).status_code == 404
+    assert "basics" not in mallory.get("/evaluations/").content.decode()
+
+
+def test_hostile_names_are_inert(cast):
+    name = "<script>alert(1)</script>"
+    evaluation = make_evaluation(cast.team, name)
+    page = signed_in(cast.vera).get(f"/evaluations/{evaluation.id}/").content.decode()
+    assert name not in page
+    assert "&lt;script&gt;" in page

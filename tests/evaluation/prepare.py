@@ -1,0 +1,39 @@
+"""Fills a database of its own: `python -m tests.evaluation.prepare <url of models>`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "conductor_site.settings")
+django.setup()
+
+from django.core.management import call_command  # noqa: E402
+
+from tests.evaluation.samples import suite  # noqa: E402
+from tests.factories import PoolFactory, PriceFactory, TeamFactory  # noqa: E402
+
+WORKERS = ("delay-100", "delay-200")
+"""Answer `ok` after so many milliseconds."""
+TASKS = 24
+
+
+def main() -> None:
+    """Make a team with two workers and a suite."""
+    call_command("migrate", verbosity=0)
+    team = TeamFactory.create(slug="orchestra")
+    pool = PoolFactory.create(team=team, base_url=sys.argv[1], workers=WORKERS)
+    for place in pool.places.all():
+        PriceFactory.create(worker=place.worker)
+    verifier = {"kind": "exact", "answer": "ok"}
+    tasks = [
+        {"id": str(n), "prompt": f"Is {n} ok?", "verifier": verifier}
+        for n in range(TASKS)
+    ]
+    suite(team, tasks)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Small suites for tests, which the simulated workers can answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.utils import timezone
+
+from apps.accounts.models import Team
+from apps.audit.jobs import actor_facts
+from apps.audit.models import JobState
+from apps.audit.selectors import entry_list
+from apps.evaluation.models import (
+    Evaluation,
+    EvaluationOutcome,
+    EvaluationResult,
+    ResultState,
+    SuiteVersion,
+)
+from apps.evaluation.services import suite_import
+from apps.evaluation.suites.tasks import SuiteTask
+from tests.factories import ACTOR
+
+CAPITALS = {"France": "Paris", "Italy": "Rome", "Spain": "Madrid", "Japan": "Tokyo"}
+
+
+def documents(count: int = 12) -> list[dict[str, Any]]:
+    """Return tasks of two families, as a file has them."""
+    sums = [
+        {
+            "id": f"sum-{n}",
+            "family": "sums",
+            "prompt": f"What is {n + 11} * 7 + {n}?",
+            "verifier": {"kind": "numeric", "answer": (n + 11) * 7 + n},
+        }
+        for n in range(count // 2)
+    ]
+    facts = [
+        {
+            "id": f"capital-{n}",
+            "family": "facts",
+            "prompt": f"What is the capital of {country}?",
+            "verifier": {"kind": "exact", "answer": capital},
+        }
+        for n, (country, capital) in enumerate(CAPITALS.items())
+    ]
+    return [*sums, *facts]
+
+
+def lines(tasks: Sequence[dict[str, Any]]) -> str:
+    return "".join(json.dumps(task) + "\n" for task in tasks)
+
+
+def suite(
+    team: Team, tasks: Sequence[dict[str, Any]] | None = None, name: str = "basics"
+) -> SuiteVersion:
+    """Store a suite."""
+    return suite_import(
+        team=team,
+        name=name,
+        tasks=[SuiteTask.model_validate(task) for task in tasks or documents()],
+        actor=ACTOR,
+    )
+
+
+def make_evaluation(team: Team, name: str = "basics") -> Evaluation:
+    """Add an evaluation that has ended, with one result, and its suite."""
+    version = suite(team, name=name)
+    system = {"kind": "worker", "worker": "sim-delta"}
+    evaluation = Evaluation.objects.create(
+        team=team,
+        version=version,
+        settings={"pool": "default", "systems": [system]},
+        state=JobState.DONE,
+        outcome=EvaluationOutcome.COMPLETED,
+        requested_by=actor_facts(ACTOR),
+        beat_at=timezone.now(),
+        finished_at=timezone.now(),
+        total=1,
+        graded=1,
+        cost_micros=1_200,
+    )
+    EvaluationResult.objects.create(
+        team=team,
+        evaluation=evaluation,
+        place=0,
+        system=0,
+        task=version.tasks.order_by("index")[0],
+        state=ResultState.RIGHT,
+        cost_micros=1_200,
+        latency_ms=300,
+    )
+    return evaluation
+
+
+def evaluation_ids(team: Team, name: str = "basics") -> dict[str, Any]:
+    """Add an evaluation; return its id and its suite's, by argument names."""
+    evaluation = make_evaluation(team, name)
+    return {"evaluation_id": evaluation.id, "suite_id": evaluation.version.suite.id}
+
+
+def command(*arguments: Any) -> tuple[str, str]:
+    """Run a command of manage.py; return what it printed, and its messages."""
+    out, err = StringIO(), StringIO()
+    call_command(*[str(argument) for argument in arguments], stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+def written(path: Path, tasks: Sequence[dict[str, Any]]) -> Path:
+    path.write_text(lines(tasks))
+    return path
+
+
+def newest(team: Team) -> Evaluation:
+    return Evaluation.objects.for_team(team.id).latest("id")
+
+
+def entries_of(team: Team, action: str) -> list[dict[str, Any]]:
+    """Return the facts of a team's entries of one action."""
+    entries = entry_list(team.id, limit=100_000)
+    return [dict(entry.data) for entry in entries if entry.action == action]

@@ -1,0 +1,99 @@
+"""Suites and evaluations over REST: imported, started, watched, read, downloaded."""
+
+from __future__ import annotations
+
+import csv
+
+import httpx
+import pytest
+
+from apps.accounts.models import Scope
+from tests.conftest import Site
+from tests.evaluation.samples import documents, make_evaluation
+from tests.factories import issue_key
+from tests.runs.asking import eventually
+
+SCOPES = (Scope.READ, Scope.POOLS_WRITE, Scope.RUN, Scope.DIRECT)
+
+
+def client(site: Site, *scopes: Scope) -> httpx.Client:
+    key = issue_key(site.cast.team, scopes=scopes)
+    headers = {"authorization": f"Bearer {key.secret}"}
+    return httpx.Client(base_url=f"{site.url}/api/v1", headers=headers, timeout=30)
+
+
+@pytest.fixture
+def program(site):
+    with client(site, *SCOPES) as http:
+        yield http
+
+
+def settings(site: Site, **values: object) -> dict[str, object]:
+    pool = site.cast.team.pools.get(is_default=True).name
+    systems = [
+        {"kind": "tier", "tier": "ultra"},
+        {"kind": "worker", "worker": "sim-delta"},
+    ]
+    return {"pool": pool, "systems": systems, **values}
+
+
+def test_the_whole_way(site, program):
+    suite = program.post("/suites/", json={"name": "basics", "tasks": documents()})
+    assert suite.status_code == 201, suite.text
+    assert program.get("/suites/").json()["data"] == [suite.json()]
+    wanted = {"suite": "basics", "settings": settings(site)}
+    started = program.post("/evaluations/", json=wanted)
+    assert started.status_code == 202, started.text
+    place = f"/evaluations/{started.json()['id']}/"
+    assert eventually(lambda: program.get(place).json()["state"] == "completed")
+    found = program.get(place).json()
+    assert (found["progress"]["graded"], found["progress"]["total"]) == (20, 20)
+    report = program.get(f"{place}report/").json()
+    assert [system["ended"] for system in report["systems"]] == [10, 10]
+    total = sum(system["cost_micros"] for system in report["systems"])
+    assert total == found["progress"]["cost_micros"] > 0
+    table = program.get(f"{place}results/")
+    assert table.headers["content-type"].startswith("text/csv")
+    rows = list(csv.DictReader(table.text.splitlines()))
+    for row in (rows[0], rows[-1]):
+        run = program.get(f"/runs/{row['run_id']}/").json()
+        assert (run["source"], run["state"]) == ("evaluation", "completed")
+    assert [e["id"] for e in program.get("/evaluations/").json()["data"]] == [
+        found["id"]
+    ]
+
+
+def test_faults_of_tasks_are_named_by_their_place(program):
+    tasks = [documents()[0], {"prompt": "x"}, documents()[0]]
+    answer = program.post("/suites/", json={"name": "bad", "tasks": tasks})
+    assert answer.status_code == 400
+    assert {"tasks[1]", "tasks[2]"} <= set(answer.json()["error"]["fields"])
+    assert program.get("/suites/").json()["data"] == []
+
+
+@pytest.mark.parametrize(
+    ("scopes", "status"),
+    [
+        ((Scope.READ,), 403),
+        ((Scope.POOLS_WRITE,), 403),
+        ((Scope.POOLS_WRITE, Scope.RUN), 403),
+        ((Scope.POOLS_WRITE, Scope.RUN, Scope.DIRECT), 202),
+    ],
+)
+def test_a_key_needs_every_scope(site, program, scopes, status):
+    program.post("/suites/", json={"name": "basics", "tasks": documents()[:2]})
+    wanted = {"suite": "basics", "settings": settings(site)}
+    with client(site, *scopes) as other:
+        answer = other.post("/evaluations/", json=wanted)
+    assert answer.status_code == status, answer.text
+
+
+def test_an_unknown_suite_is_not_found(site, program):
+    wanted = {"suite": "none", "settings": settings(site)}
+    assert program.post("/evaluations/", json=wanted).status_code == 404
+
+
+def test_an_evaluation_that_has_ended_stays_as_it_is(site, program):
+    evaluation = make_evaluation(site.cast.team)
+    answer = program.post(f"/evaluations/{evaluation.id}/cancel/")
+    assert (answer.status_code, answer.json()["state"]) == (200, "completed")
