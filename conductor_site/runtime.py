@@ -12,6 +12,7 @@ from apps.audit.exports.jobs import export_take
 from apps.audit.jobs import JobThread
 from apps.audit.writer_process import open_writer
 from apps.evaluation.jobs import evaluation_take
+from apps.evaluation.shadow.jobs import shadow_take
 from apps.runs.execution.executor import Executor, open_executor
 from apps.runs.models import ProcessKind
 from apps.webhooks.delivery_thread import DeliveryThread
@@ -42,6 +43,7 @@ async def open_runtime(
         checks = JobThread("full-checks", full_check_take, full_checks_order_due)
         exports = JobThread("ledger-exports", export_take)
         evaluations = JobThread("evaluations", evaluation_take)
+        shadows = JobThread("shadow-tests", shadow_take)
         webhooks = DeliveryThread()
         stack.push_async_callback(asyncio.to_thread, checkpoints.close)
         stack.push_async_callback(asyncio.to_thread, maintenance.close)
@@ -49,6 +51,7 @@ async def open_runtime(
         stack.push_async_callback(asyncio.to_thread, checks.close)
         stack.push_async_callback(asyncio.to_thread, exports.close)
         stack.push_async_callback(asyncio.to_thread, evaluations.close)
+        stack.push_async_callback(asyncio.to_thread, shadows.close)
         stack.push_async_callback(asyncio.to_thread, webhooks.close)
         stack.push_async_callback(end_runs, executor)
         yield executor

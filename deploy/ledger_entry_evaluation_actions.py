@@ -52,4 +52,42 @@ EVALUATION_ACTIONS: Mapping[str, Action] = {
         },
         outcomes=("success", "failure"),
     ),
+    "shadow_test.started": Action(
+        "Somebody started a shadow test.",
+        "shadow_test",
+        {"name": NAME, "settings": mapping("Tier, candidate, share and limits.")},
+    ),
+    "shadow_test.stopped": Action(
+        "Somebody stopped a shadow test.", "shadow_test", {"name": NAME}
+    ),
+    "shadow_test.ended": Action(
+        "A shadow test ended.",
+        "shadow_test",
+        {
+            "name": NAME,
+            "outcome": text("completed, stopped, budget or failed."),
+            "error": text("Why it failed; or empty."),
+            "mirrored": count("Runs that were mirrored."),
+            "skipped": count("Runs that were left out."),
+        },
+        outcomes=("success", "failure"),
+    ),
+    "shadow_test.promoted": Action(
+        "A tier became the candidate of a shadow test.",
+        "shadow_test",
+        {
+            "name": NAME,
+            "before": mapping("Values of the pool until then."),
+            "after": mapping("Values of the pool since."),
+        },
+    ),
+    "shadow_test.demoted": Action(
+        "A tier became again what it was before a promotion.",
+        "shadow_test",
+        {
+            "name": NAME,
+            "before": mapping("Values of the pool until then."),
+            "after": mapping("Values of the pool since."),
+        },
+    ),
 }

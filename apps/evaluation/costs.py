@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apps.engine.ports import CallParams, PoolWorker
+from apps.engine.ports import CallParams, Messages, PoolWorker
 from apps.engine.usage import Price
 from apps.evaluation.drawing import tasks_drawn
 from apps.evaluation.models import StoredTask, SuiteVersion
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.storage import task_read
-from apps.evaluation.suites.tasks import SuiteTask
+from apps.evaluation.suites.tasks import NO_FAMILY, SuiteTask
 from apps.evaluation.systems.base import CARRIER_TIER, Arrangement, TaskContext
 from apps.evaluation.systems.kinds import System
 from apps.evaluation.systems.single_worker import WorkerSystem
@@ -26,6 +26,7 @@ from apps.runs.planning.model_resolver import (
 
 LONG_ANSWER = "x" * 16_384
 """Stands for an answer that is not known yet."""
+DEFAULT_PARAMS = CallParams()
 SAMPLE = 50
 """Tasks that an estimate looks at."""
 
@@ -34,14 +35,23 @@ def task_context(
     task: SuiteTask, snapshot: PoolSnapshot, settings: EvaluationSettings
 ) -> TaskContext:
     """Return what a system may know of a task."""
-    return TaskContext(
-        task.id,
-        task.family,
-        task.prompt,
-        _workers(snapshot),
-        snapshot.tiers[CARRIER_TIER].max_steps,
-        settings.seed,
+    return prompt_context(
+        task.prompt, task.id, snapshot, family=task.family, seed=settings.seed
     )
+
+
+def prompt_context(
+    prompt: str,
+    key: str,
+    snapshot: PoolSnapshot,
+    *,
+    family: str = NO_FAMILY,
+    seed: int = 0,
+) -> TaskContext:
+    """Return what a system may know of a prompt, which `key` identifies."""
+    carrier = snapshot.tiers.get(CARRIER_TIER)
+    most = carrier.max_steps if carrier else 0
+    return TaskContext(key, family, prompt, _workers(snapshot), most, seed)
 
 
 def model_of(arranged: Arrangement, snapshot: PoolSnapshot) -> str:
@@ -50,7 +60,12 @@ def model_of(arranged: Arrangement, snapshot: PoolSnapshot) -> str:
 
 
 def highest_cost(
-    system: System, arranged: Arrangement, prompt: str, snapshot: PoolSnapshot
+    system: System,
+    arranged: Arrangement,
+    prompt: str,
+    snapshot: PoolSnapshot,
+    params: CallParams = DEFAULT_PARAMS,
+    messages: Messages = (),
 ) -> int | None:
     """Return what a run may cost without retries; None: a price is missing."""
     model = model_of(arranged, snapshot)
@@ -65,7 +80,7 @@ def highest_cost(
     if arranged.steps is not None:
         limits = replace(limits, max_steps=arranged.steps)
     resolved = replace(resolved, pool=pool, limits=limits)
-    found = price_range(prompt, CallParams(), resolved)
+    found = price_range(prompt, params, resolved, messages)
     return None if found is None else found.high
 
 

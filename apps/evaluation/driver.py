@@ -13,12 +13,8 @@ from dataclasses import replace
 from uuid import UUID
 
 from django.db.models import Sum
-from django.utils import timezone
 
-from apps.accounts.principal import Principal, key_principal, member_principal
-from apps.accounts.rights import MANAGE_EVALUATIONS
-from apps.accounts.selectors import membership_of
-from apps.accounts.services import api_key_holder
+from apps.accounts.principal import Principal
 from apps.audit.types import Actor
 from apps.budgets.errors import RateLimited
 from apps.core.errors import (
@@ -46,6 +42,7 @@ from apps.evaluation.models import (
     EvaluationResult,
     ResultState,
 )
+from apps.evaluation.requesters import requester_principal
 from apps.evaluation.selectors import evaluation_counts
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.storage import task_read
@@ -211,29 +208,12 @@ class EvaluationDriver:
         the key may not run it any more.
         """
         requested = Actor(**self._evaluation.requested_by)
-        if requested.type == "service":
-            return None
         try:
-            principal = (
-                self._key(requested)
-                if requested.type == "api_key"
-                else self._member(requested)
+            return requester_principal(
+                requested, self._evaluation.team, self._evaluation.user
             )
-            principal.require(MANAGE_EVALUATIONS)
         except (NotAllowed, NotAuthenticated) as exc:
             raise EvaluationEnded(EvaluationOutcome.FAILED, exc.message) from exc
-        return principal
-
-    def _key(self, requested: Actor) -> Principal:
-        holder = api_key_holder(self._team_id, UUID(requested.id), now=timezone.now())
-        return key_principal(holder, requested.context)
-
-    def _member(self, requested: Actor) -> Principal:
-        user, team = self._evaluation.user, self._evaluation.team
-        membership = None if user is None else membership_of(user, self._team_id)
-        if user is None or membership is None:
-            raise NotAllowed(f"{requested.display} is no longer a member of the team")
-        return member_principal(user, team, membership.role, requested.context)
 
     def _set_aside(self, result: EvaluationResult, cost: int | None) -> bool:
         """Claim a result, with what its runs may cost; False: it has to wait.

@@ -14,6 +14,8 @@ from apps.accounts.models import Team, User
 from apps.audit.models import BackgroundJob
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
+from apps.evaluation.shadow.models import MirroredRun as MirroredRun
+from apps.evaluation.shadow.models import ShadowTest as ShadowTest
 
 NAME_LENGTH = 80
 

@@ -31,13 +31,12 @@ from apps.evaluation.models import (
     Suite,
     SuiteVersion,
 )
+from apps.evaluation.runnable import require_runnable
 from apps.evaluation.selectors import evaluation_list, results_of
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.storage import tasks_digest, tasks_store
 from apps.evaluation.suites.tasks import SuiteTask
-from apps.evaluation.systems.base import CARRIER_TIER
 from apps.pools.selectors import pool_snapshot
-from apps.pools.types import PoolSnapshot
 
 DIRECT_KINDS = ("worker", "worker_per_family")
 """Systems that call workers without a plan, which takes a right of its own."""
@@ -183,7 +182,13 @@ def _checked(
 ) -> tuple[EvaluationSettings, int]:
     """Return settings that can be run, and how many tasks each system gets."""
     settings = with_measured(values_read(EvaluationSettings, values), version)
-    require_possible(settings, pool_snapshot(version.team_id, settings.pool))
+    require_runnable(
+        settings.systems,
+        pool_snapshot(version.team_id, settings.pool),
+        grader=settings.grader,
+        needs_prices=settings.max_cost_micros is not None,
+        param="systems",
+    )
     tasks = len(tasks_drawn(version, settings))
     if not tasks:
         raise InvalidInput("the suite has no such tasks", param="families")
@@ -222,38 +227,6 @@ def evaluation_record(evaluation: Evaluation) -> None:
     is_whole = evaluation.outcome == EvaluationOutcome.COMPLETED
     outcome = "success" if is_whole else "failure"
     _record(evaluation, "evaluation.ended", actor, facts, outcome)
-
-
-def require_possible(settings: EvaluationSettings, snapshot: PoolSnapshot) -> None:
-    """Raise InvalidInput if a pool cannot run one of the systems."""
-    workers = {worker.name: worker for worker in snapshot.chat_workers}
-    if settings.grader is not None and settings.grader not in workers:
-        raise InvalidInput(
-            f"pool {snapshot.name!r} has no worker {settings.grader!r} that answers "
-            "conversations",
-            param="grader",
-        )
-    for system in settings.systems:
-        for name in system.named_workers:
-            if name not in workers:
-                raise InvalidInput(
-                    f"{system.label}: pool {snapshot.name!r} has no worker {name!r} "
-                    "that answers conversations",
-                    param="systems",
-                )
-        most = snapshot.tiers[CARRIER_TIER].max_steps
-        if system.steps > most:
-            raise InvalidInput(
-                f"{system.label}: it takes {system.steps} steps, and tier "
-                f"{CARRIER_TIER!r} of pool {snapshot.name!r} allows {most}",
-                param="systems",
-            )
-    unpriced = [name for name, worker in workers.items() if worker.price is None]
-    if settings.max_cost_micros is not None and unpriced:
-        raise InvalidInput(
-            f"with a cost limit every worker needs a price; {unpriced[0]!r} has none",
-            param="max_cost_micros",
-        )
 
 
 def _record(

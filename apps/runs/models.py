@@ -39,6 +39,11 @@ class Source(models.TextChoices):
     PLAYGROUND = "playground", "Playground"
     API = "api", "API"
     EVALUATION = "evaluation", "Evaluation"
+    SHADOW = "shadow", "Shadow test"
+
+
+NOT_BY_CALLERS = (Source.EVALUATION, Source.SHADOW)
+"""Runs whose answers nobody waits for."""
 
 
 class ProcessKind(models.TextChoices):

@@ -63,6 +63,19 @@ class RecordRedaction:
 
 
 @dataclass(frozen=True, slots=True)
+class MirroredCall:
+    """The run that another one repeats for comparison.
+
+    Policies decide as they would for its caller.
+    """
+
+    run_id: uuid.UUID
+    source: str
+    user_id: uuid.UUID | None
+    api_key_id: uuid.UUID | None
+
+
+@dataclass(frozen=True, slots=True)
 class RunOrder:
     """Everything needed to start a run, already authenticated."""
 
@@ -111,6 +124,8 @@ class RunOrder:
     """None: the prompt is as the caller sent it."""
     planner: FixedPlanner | None = None
     """Plans in the place of the tier's planner. None: the tier's does."""
+    mirrors: MirroredCall | None = None
+    """None: the run is no copy of another one."""
     idempotency_key: str = ""
     """Must stand for this run when it gets on record. Empty: nothing must."""
 

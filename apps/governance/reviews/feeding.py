@@ -20,6 +20,7 @@ from apps.audit.services import entries_append
 from apps.audit.types import SERVICE, Actor, Batch, EntryDraft
 from apps.core.data_classes import data_class_read, is_at_least
 from apps.core.ids import first_id, new_id
+from apps.core.sampling import is_sampled
 from apps.engine.events import PolicyDecided
 from apps.governance.reviews.models import (
     ReviewItem,
@@ -28,8 +29,8 @@ from apps.governance.reviews.models import (
     ReviewSettings,
     ReviewState,
 )
-from apps.governance.reviews.rules import ReviewDocument, is_sampled
-from apps.runs.models import Run, RunState, Source
+from apps.governance.reviews.rules import ReviewDocument
+from apps.runs.models import NOT_BY_CALLERS, Run, RunState
 from apps.runs.selectors import event_of
 
 SETTLED = timedelta(minutes=2)
@@ -105,7 +106,7 @@ def reasons_of(
         ReviewReason.POLICY: rules.policy_hits
         and any(each.outcome != "allowed" for each in decisions),
         ReviewReason.DATA_CLASS: _has_class(rules, decisions),
-        ReviewReason.SAMPLE: is_sampled(run.id, rules.sample_percent),
+        ReviewReason.SAMPLE: is_sampled(run.id.bytes, rules.sample_percent),
     }
     return [reason for reason, holds in found.items() if holds]
 
@@ -166,7 +167,8 @@ def _queue(
 ) -> int:
     """Queue those that a rule asks for and that are not there yet; return how many.
 
-    Runs of evaluations have a verifier; people send those by hand that they want to.
+    Runs of evaluations and shadow tests have no caller; people send those by hand that
+    they want to.
     """
     items = ReviewItem.objects.for_team(team_id)
     known = items.filter(run_id__in=[run.id for run in runs])
@@ -174,7 +176,7 @@ def _queue(
     fresh = {
         run.id: run
         for run in runs
-        if run.id not in there and run.source != Source.EVALUATION
+        if run.id not in there and run.source not in NOT_BY_CALLERS
     }
     decisions: Mapping[UUID, list[PolicyDecided]] = {}
     if rules.reads_decisions:

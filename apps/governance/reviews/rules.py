@@ -5,10 +5,8 @@ The shape of the settings in the database, in ledger entries and in the REST API
 
 from __future__ import annotations
 
-import hashlib
 from decimal import Decimal
 from typing import Annotated, Any, Literal
-from uuid import UUID
 
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
@@ -22,7 +20,6 @@ MAX_CRITERIA = 9
 HIGHEST_SCORE = 5
 Score = int | str
 PASS_FAIL: tuple[str, ...] = ("pass", "fail")
-HASH_BYTES = 4
 
 
 class Criterion(InputPart):
@@ -96,13 +93,3 @@ class ReviewDocument(InputPart):
     def values(self) -> dict[str, Any]:
         """Return the document as JSON values, without what is not given."""
         return self.model_dump(mode="json", exclude_defaults=True)
-
-
-def is_sampled(run_id: UUID, percent: int) -> bool:
-    """Say whether a run belongs to the share that is reviewed.
-
-    The first four bytes of SHA-256 of its id, as a fraction of their range, lie below
-    the share: so anyone can work it out again, and nobody can choose it.
-    """
-    digest = hashlib.sha256(run_id.bytes).digest()[:HASH_BYTES]
-    return int.from_bytes(digest) * 100 < percent << 8 * HASH_BYTES

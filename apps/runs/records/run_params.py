@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
+from uuid import UUID
 
 import orjson
 
@@ -22,6 +23,7 @@ from apps.runs.planning.restrictions import is_restricted
 from apps.runs.types import (
     UNRESTRICTED,
     Delivery,
+    MirroredCall,
     RecordRedaction,
     RunOrder,
     RunRestrictions,
@@ -56,6 +58,7 @@ def params_on_record(order: RunOrder, delivery: Delivery) -> str:
         "delivery": delivery if is_held_back else order.delivery,
         "echo": order.echo,
         "planner": planner_values(order.planner) if order.planner else None,
+        "mirrors": asdict(order.mirrors) if order.mirrors else None,
     }
     given |= {name: value for name, value in beside.items() if value}
     if is_restricted(order):
@@ -93,6 +96,7 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
         echo=given.get("echo", {}),
         redaction=_redaction_of(created),
         planner=planner_read(given["planner"]) if "planner" in given else None,
+        mirrors=_mirrored(given["mirrors"]) if "mirrors" in given else None,
     )
 
 
@@ -100,6 +104,16 @@ def _redaction_of(created: ev.RunCreated) -> RecordRedaction | None:
     if created.redacted is None:
         return None
     return RecordRedaction(created.redacted_class, created.redacted)
+
+
+def _mirrored(given: Mapping[str, Any]) -> MirroredCall:
+    user_id, api_key_id = given["user_id"], given["api_key_id"]
+    return MirroredCall(
+        UUID(given["run_id"]),
+        given["source"],
+        None if user_id is None else UUID(user_id),
+        None if api_key_id is None else UUID(api_key_id),
+    )
 
 
 def _call_params(given: Mapping[str, Any]) -> CallParams:

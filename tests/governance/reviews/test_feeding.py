@@ -13,11 +13,11 @@ from apps.accounts.models import Scope
 from apps.audit.services import entries_append
 from apps.audit.types import Batch, EntryDraft
 from apps.core.ids import first_id, new_id
+from apps.core.sampling import is_sampled
 from apps.engine.codec import encode
 from apps.engine.events import PolicyDecided
 from apps.governance.models import ReviewItem, ReviewPending, ReviewSettings
 from apps.governance.reviews import feeding
-from apps.governance.reviews.rules import is_sampled
 from apps.runs.models import Run
 from tests.conftest import Cast
 from tests.factories import ACTOR
@@ -89,14 +89,14 @@ def test_a_sample_follows_from_the_ids_alone(cast: Cast) -> None:
     found = set(
         ReviewItem.objects.for_team(cast.team.id).values_list("run_id", flat=True)
     )
-    assert found == {run_id for run_id in ids if is_sampled(run_id, 20)}
+    assert found == {run_id for run_id in ids if is_sampled(run_id.bytes, 20)}
 
 
 def test_a_share_of_many_ids_is_sampled() -> None:
     ids = [new_id() for _ in range(5_000)]
-    assert 850 < sum(is_sampled(each, 20) for each in ids) < 1_150
-    assert all(is_sampled(each, 100) for each in ids)
-    assert not any(is_sampled(each, 0) for each in ids)
+    assert 850 < sum(is_sampled(each.bytes, 20) for each in ids) < 1_150
+    assert all(is_sampled(each.bytes, 100) for each in ids)
+    assert not any(is_sampled(each.bytes, 0) for each in ids)
 
 
 def test_a_run_is_queued_once_and_recorded(cast: Cast) -> None:

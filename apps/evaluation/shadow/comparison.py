@@ -1,0 +1,80 @@
+"""Notes what became of a live run and its mirror, and which answer is better."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from apps.core.ids import new_id
+from apps.engine import events as ev
+from apps.evaluation.shadow.agreement import answers_agree, judgement_read
+from apps.evaluation.shadow.models import MirroredRun, MirrorState
+from apps.runs.models import Run
+from apps.runs.records.run_view import RunView
+from apps.runs.selectors import access_run, run_view
+
+NO_JUDGEMENT = "the grader's reply is no judgement"
+
+
+def mirror_noted(mirrored: MirroredRun, *, is_judged: bool) -> None:
+    """Store the figures of both runs, which have ended, and whether they agree.
+
+    With `is_judged` a model compares answers that differ: the row waits for it then.
+    """
+    live, run = (
+        access_run(team_id=mirrored.team_id, run_id=run_id)
+        for run_id in (mirrored.live_run_id, mirrored.run_id)
+    )
+    live_view, view = run_view(live), run_view(run)
+    mirrored.live_error, mirrored.error = _error(live, live_view), _error(run, view)
+    mirrored.live_cost_micros, mirrored.cost_micros = live.cost_micros, run.cost_micros
+    mirrored.has_unknown_cost = live.has_unknown_cost or run.has_unknown_cost
+    mirrored.live_latency_ms = live.latency_ms or 0
+    mirrored.latency_ms = run.latency_ms or 0
+    mirrored.live_tokens = live.prompt_tokens + live.completion_tokens
+    mirrored.tokens = run.prompt_tokens + run.completion_tokens
+    mirrored.state = MirrorState.DONE
+    if not (mirrored.live_error or mirrored.error):
+        mirrored.agrees = _agree(live_view, view)
+        if is_judged and not mirrored.agrees:
+            mirrored.state, mirrored.judging_run_id = MirrorState.JUDGED, new_id()
+    mirrored.save()
+
+
+def judgement_noted(mirrored: MirroredRun) -> None:
+    """Store which answer is better, as the model says whose run has ended."""
+    run = access_run(team_id=mirrored.team_id, run_id=mirrored.current_run_id)
+    view = run_view(run)
+    mirrored.judging_cost_micros = run.cost_micros
+    mirrored.has_unknown_cost |= run.has_unknown_cost
+    mirrored.state = MirrorState.DONE
+    if error := _error(run, view):
+        mirrored.cause = f"the grader's run: {error}"
+    else:
+        try:
+            mirrored.judgement = judgement_read(
+                view.answer or "", run_id=mirrored.run_id
+            )
+        except ValueError:
+            mirrored.cause = NO_JUDGEMENT
+    mirrored.save()
+
+
+def _agree(live: RunView, view: RunView) -> bool:
+    if live.tool_calls or view.tool_calls:
+        return _called(live.tool_calls) == _called(view.tool_calls)
+    return answers_agree(live.answer or "", view.answer or "")
+
+
+def _called(tool_calls: str) -> list[tuple[str, Any]]:
+    """Return names and arguments; the ids of calls are by chance."""
+    given = orjson.loads(tool_calls or "[]")
+    return [(each["function"]["name"], each["function"]["arguments"]) for each in given]
+
+
+def _error(run: Run, view: RunView) -> str:
+    """Return the code of a run that has no answer; empty: it has one."""
+    if isinstance(view.end, ev.RunCompleted):
+        return ""
+    return view.error.code[:40] if view.error else run.state

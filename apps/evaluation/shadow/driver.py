@@ -1,0 +1,323 @@
+"""Drives one shadow test: finds live runs, begins the candidate's, compares the two.
+
+What has been done is in the database alone, as in an evaluation: a process that takes
+over finds the runs of the one before it and pays for none of them twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Sum
+from django.utils import timezone
+
+from apps.accounts.principal import Principal
+from apps.audit.types import Actor
+from apps.budgets.errors import RateLimited
+from apps.core.errors import (
+    ConductorError,
+    Conflict,
+    InvalidInput,
+    Overloaded,
+)
+from apps.core.ids import first_id
+from apps.core.money import usd_text
+from apps.core.sampling import is_sampled
+from apps.core.scoping import TeamQuerySet
+from apps.evaluation.requesters import requester_principal
+from apps.evaluation.shadow.candidate_runs import (
+    CannotMirror,
+    PlannedRun,
+    candidate_run,
+    judging_run,
+    mirror_order,
+)
+from apps.evaluation.shadow.comparison import judgement_noted, mirror_noted
+from apps.evaluation.shadow.models import (
+    IN_PROGRESS,
+    OPEN,
+    MirroredRun,
+    MirrorState,
+    ShadowOutcome,
+    ShadowTest,
+)
+from apps.evaluation.shadow.settings import ShadowSettings
+from apps.pools.selectors import pool_snapshot
+from apps.pools.types import PoolSnapshot
+from apps.runs.models import NOT_BY_CALLERS, Run, RunState
+from apps.runs.selectors import run_states
+from apps.runs.services import run_cancel, run_start_blocking
+
+SETTLED = timedelta(minutes=2)
+"""After so long a run that was accepted has its row."""
+RUNS_AT_ONCE = 200
+PAUSE_S = 0.1
+"""How long a step waits while runs of the candidate go on."""
+BACK_OFF_S = 2.0
+"""How long no run begins after the site was full, unless it says another time."""
+STOPPED = "its shadow test has ended"
+PRICE_MISSING = "a worker has no price, so the cost limit cannot be kept"
+
+
+class ShadowEnded(Exception):
+    """The test is over."""
+
+    def __init__(self, outcome: ShadowOutcome, why: str = "") -> None:
+        super().__init__(why)
+        self.outcome, self.why = outcome, why
+
+
+class ShadowDriver:
+    """One claimed test. Not for the event loop: every step blocks."""
+
+    def __init__(self, test: ShadowTest) -> None:
+        self._test = test
+        self._team_id = test.team_id
+        self._settings = ShadowSettings.model_validate(test.settings)
+        self._requested = Actor(**test.requested_by)
+        self._not_before = 0.0
+        """Time of the monotonic clock before which no run begins."""
+
+    def step(self) -> bool:
+        """Do what there is to do; False: nothing goes on, so come back later.
+
+        Raises: ShadowEnded; the candidate's runs have ended then.
+        """
+        try:
+            self._settle()
+            if self._is_stopped():
+                raise ShadowEnded(ShadowOutcome.STOPPED)
+            found = self._look()
+            self._await_live()
+            begun = self._begin()
+            if not self._rows(*OPEN).exists() and self._has_found_all():
+                raise ShadowEnded(ShadowOutcome.COMPLETED)
+        except ShadowEnded:
+            self._stop()
+            raise
+        goes_on = self._rows(*IN_PROGRESS).exists()
+        if goes_on and not begun:
+            time.sleep(PAUSE_S)
+        return goes_on or begun > 0 or found > 0
+
+    def _is_stopped(self) -> bool:
+        rows = ShadowTest.objects.for_team(self._team_id).filter(id=self._test.id)
+        return not rows.filter(is_stopped=False).exists()
+
+    def _rows(self, *states: MirrorState) -> TeamQuerySet[MirroredRun]:
+        rows = MirroredRun.objects.for_team(self._team_id).filter(test=self._test)
+        return rows.filter(state__in=states) if states else rows
+
+    def _room(self) -> int:
+        """Return how many more runs are to be mirrored."""
+        mirrored = self._rows().exclude(state=MirrorState.SKIPPED).count()
+        return max(self._settings.max_runs - mirrored, 0)
+
+    def _has_found_all(self) -> bool:
+        if not self._room():
+            return True
+        return self._test.looked_until >= first_id(self._test.until)
+
+    @transaction.atomic
+    def _look(self) -> int:
+        """Note live runs that are to be mirrored; return how many have been found."""
+        room, test = self._room(), self._test
+        if not room:
+            return 0
+        end = first_id(test.until)
+        settled = min(first_id(timezone.now() - SETTLED), end)
+        runs = Run.objects.for_team(self._team_id).filter(
+            id__gte=test.looked_until,
+            id__lt=end,
+            pool_name=self._settings.pool,
+            model__in=self._settings.models,
+        )
+        runs = runs.exclude(source__in=NOT_BY_CALLERS).order_by("id")
+        found = list(runs[:RUNS_AT_ONCE])
+        known = set(
+            self._rows()
+            .filter(live_run_id__in=[run.id for run in found])
+            .values_list("live_run_id", flat=True)
+        )
+        fresh = [
+            MirroredRun(team_id=self._team_id, test=test, live_run_id=run.id)
+            for run in found
+            if run.id not in known and self._is_wanted(run)
+        ]
+        MirroredRun.objects.bulk_create(fresh[:room])
+        reached = settled
+        if len(found) == RUNS_AT_ONCE:
+            reached = min(settled, UUID(int=found[-1].id.int + 1))
+        if reached > test.looked_until and len(fresh) <= room:
+            test.looked_until = reached
+            test.save(update_fields=["looked_until"])
+        return len(fresh)
+
+    def _is_wanted(self, run: Run) -> bool:
+        sources = self._settings.sources
+        if sources and run.source not in sources:
+            return False
+        return is_sampled(self._test.id.bytes + run.id.bytes, self._settings.percent)
+
+    def _await_live(self) -> None:
+        """Let those wait for their turn whose live run has ended."""
+        waiting = list(self._rows(MirrorState.LIVE).order_by("id")[:RUNS_AT_ONCE])
+        states = run_states(self._team_id, [each.live_run_id for each in waiting])
+        for mirrored in waiting:
+            state = states.get(mirrored.live_run_id)
+            if state is None:
+                self._give_up(mirrored, "the live run is not on record any more")
+            elif state == RunState.CANCELLED:
+                self._give_up(mirrored, "the live run was cancelled")
+            elif state != RunState.RUNNING:
+                mirrored.state = MirrorState.WAITING
+                mirrored.save(update_fields=["state"])
+
+    def _give_up(self, mirrored: MirroredRun, why: str) -> None:
+        """Leave a run out; if both answers are there, only their judgement."""
+        mirrored.cause, mirrored.judging_cost_micros = why[:200], 0
+        if mirrored.state == MirrorState.JUDGED:
+            mirrored.state = MirrorState.DONE
+        else:
+            mirrored.state, mirrored.cost_micros = MirrorState.SKIPPED, 0
+        mirrored.save()
+
+    def _settle(self) -> None:
+        """Compare the answers of runs that have ended, and read what a model judged."""
+        rows = list(self._rows(*IN_PROGRESS).order_by("id"))
+        states = self._states(rows)
+        for mirrored in rows:
+            state = states.get(mirrored.current_run_id, RunState.RUNNING)
+            if state == RunState.RUNNING:
+                continue
+            if mirrored.state == MirrorState.JUDGED:
+                judgement_noted(mirrored)
+            else:
+                mirror_noted(mirrored, is_judged=self._settings.grader is not None)
+
+    def _states(self, rows: Iterable[MirroredRun]) -> dict[UUID, str]:
+        return run_states(self._team_id, [each.current_run_id for each in rows])
+
+    def _begin(self) -> int:
+        """Begin runs as far as there is room; return how many have begun."""
+        if time.monotonic() < self._not_before:
+            return 0
+        running = list(self._rows(*IN_PROGRESS).order_by("id"))
+        known = self._states(running)
+        lost = [each for each in running if each.current_run_id not in known]
+        free = max(self._settings.parallel_runs - len(running), 0)
+        waiting = self._rows(MirrorState.WAITING).order_by("id")[:free]
+        wanted = [*lost, *waiting]
+        if not wanted:
+            return 0
+        try:
+            principal = requester_principal(
+                self._requested, self._test.team, self._test.user
+            )
+            snapshot = pool_snapshot(self._team_id, self._settings.pool_of_candidate)
+        except ConductorError as exc:
+            raise ShadowEnded(ShadowOutcome.FAILED, exc.message) from exc
+        return self._begin_some(wanted, principal, snapshot)
+
+    def _begin_some(
+        self,
+        wanted: Sequence[MirroredRun],
+        principal: Principal | None,
+        snapshot: PoolSnapshot,
+    ) -> int:
+        for begun, mirrored in enumerate(wanted):
+            if not self._start(mirrored, principal, snapshot):
+                return begun
+        return len(wanted)
+
+    def _start(
+        self,
+        mirrored: MirroredRun,
+        principal: Principal | None,
+        snapshot: PoolSnapshot,
+    ) -> bool:
+        """Begin the run that a row waits for; False: none can for a while."""
+        make = judging_run if mirrored.judging_run_id else candidate_run
+        try:
+            planned = make(mirrored, self._settings, snapshot)
+        except CannotMirror as exc:
+            self._give_up(mirrored, str(exc))
+            return True
+        if not self._set_aside(mirrored, planned.cost_micros):
+            return False
+        return self._run(mirrored, planned, principal)
+
+    def _set_aside(self, mirrored: MirroredRun, cost: int | None) -> bool:
+        """Claim a row, with what its run may cost; False: it has to wait.
+
+        Raises: ShadowEnded if the cost limit allows no further run.
+        """
+        if cost is None:
+            raise ShadowEnded(ShadowOutcome.FAILED, PRICE_MISSING)
+        others = self._rows().exclude(id=mirrored.id)
+        sums = others.aggregate(runs=Sum("cost_micros"), s=Sum("judging_cost_micros"))
+        spent = (sums["runs"] or 0) + (sums["s"] or 0)
+        is_judged = mirrored.state == MirrorState.JUDGED
+        if is_judged:
+            spent += mirrored.cost_micros
+        left = self._settings.max_cost_micros - spent
+        if cost > left:
+            if others.filter(state__in=IN_PROGRESS).exists():
+                return False  # what they leave over may be enough
+            raise ShadowEnded(
+                ShadowOutcome.BUDGET,
+                f"the next run may cost ${usd_text(cost)}, and ${usd_text(left)} are "
+                "left",
+            )
+        if is_judged:
+            mirrored.judging_cost_micros = cost
+        else:
+            mirrored.state, mirrored.cost_micros = MirrorState.STARTED, cost
+        mirrored.save(update_fields=["state", "cost_micros", "judging_cost_micros"])
+        return True
+
+    def _run(
+        self, mirrored: MirroredRun, planned: PlannedRun, principal: Principal | None
+    ) -> bool:
+        """Begin a run; False: the site is full, or a rate used up."""
+        try:
+            order = mirror_order(planned, principal, self._requested)
+            run_start_blocking(order, mirrored.current_run_id, detached=True)
+        except (Overloaded, RateLimited) as exc:
+            self._not_before = time.monotonic() + (exc.retry_after_s or BACK_OFF_S)
+            self._put_back(mirrored)
+            return False
+        except Conflict:
+            return True  # it is executing
+        except InvalidInput as exc:
+            self._give_up(mirrored, exc.message)
+        except ConductorError as exc:
+            self._put_back(mirrored)
+            raise ShadowEnded(ShadowOutcome.FAILED, exc.message) from exc
+        return True
+
+    def _put_back(self, mirrored: MirroredRun) -> None:
+        """Let a row wait whose run could not begin; nothing is set aside for it."""
+        if mirrored.state == MirrorState.STARTED:
+            mirrored.state, mirrored.cost_micros = MirrorState.WAITING, 0
+        mirrored.judging_cost_micros = 0
+        mirrored.save(update_fields=["state", "cost_micros", "judging_cost_micros"])
+
+    def _stop(self) -> None:
+        """Cancel the candidate's runs in progress, and note what they cost."""
+        running = list(self._rows(*IN_PROGRESS))
+        known = self._states(running)
+        for run_id in known:
+            run_cancel(
+                run_id=run_id,
+                team_id=self._team_id,
+                actor=self._requested,
+                reason=STOPPED,
+            )
+        self._settle()
+        for mirrored in self._rows(*OPEN):
+            self._give_up(mirrored, STOPPED)

@@ -1,0 +1,144 @@
+"""Shadow tests, and the runs that they mirror.
+
+Rows hold no text: prompts and answers are in the runs, under their retention.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+
+from apps.accounts.models import Team, User
+from apps.audit.models import BackgroundJob
+from apps.core.ids import new_id
+from apps.core.scoping import TeamQuerySet
+
+NAME_LENGTH = 80
+
+
+class ShadowOutcome(models.TextChoices):
+    """How a shadow test ended."""
+
+    COMPLETED = "completed", "Completed"
+    """Its time is over, or it has mirrored as many runs as it was to."""
+    STOPPED = "stopped", "Stopped"
+    """A person or a key stopped it."""
+    BUDGET = "budget", "Cost limit reached"
+    FAILED = "failed", "Failed"
+    """It could not go on; `error` says why."""
+
+
+class ShadowTest(BackgroundJob):
+    """A share of a tier's runs is run again by a candidate, which answers no caller."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+")
+    user = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    """Who started it: the candidate's runs are theirs."""
+    name = models.CharField(max_length=NAME_LENGTH)
+    settings = models.JSONField()
+    """A `ShadowSettings`."""
+    since = models.DateTimeField()
+    """Runs that began from then on are mirrored."""
+    until = models.DateTimeField()
+    """Runs that began before then."""
+    looked_until = models.UUIDField()
+    """Runs with smaller ids have been looked at."""
+    outcome = models.CharField(max_length=10, choices=ShadowOutcome.choices, default="")
+    """Empty: it has not ended."""
+    error = models.CharField(max_length=300, default="")
+    is_stopped = models.BooleanField(default=False)
+    """Somebody has stopped it; the process that drives it takes note."""
+    replaced = models.JSONField(null=True)
+    """Values of the pool before and after the candidate was promoted. NULL: it is
+    not promoted."""
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+
+    objects = TeamQuerySet["ShadowTest"].as_manager()
+
+    class Meta:
+        ordering = ("-id",)
+        indexes = [models.Index(fields=["team", "id"], name="shadow_test_by_team")]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.state}"
+
+
+class MirrorState(models.TextChoices):
+    """Where a mirrored run stands."""
+
+    LIVE = "live", "Live run in progress"
+    WAITING = "waiting", "Waiting"
+    STARTED = "started", "Candidate's run in progress"
+    JUDGED = "judged", "Being judged"
+    """Both answers are there, and a model compares them."""
+    DONE = "done", "Done"
+    SKIPPED = "skipped", "Left out"
+    """It could not be mirrored; `cause` says why."""
+
+
+OPEN = (MirrorState.LIVE, MirrorState.WAITING, MirrorState.STARTED, MirrorState.JUDGED)
+IN_PROGRESS = (MirrorState.STARTED, MirrorState.JUDGED)
+
+
+class Judgement(models.TextChoices):
+    """Which answer is better, as a model judges."""
+
+    LIVE = "live", "The live answer is better"
+    CANDIDATE = "candidate", "The candidate's answer is better"
+    SAME = "same", "Equally good"
+
+
+class MirroredRun(models.Model):
+    """A live run beside the candidate's run of the same request."""
+
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
+    test = models.ForeignKey(
+        ShadowTest, models.CASCADE, related_name="mirrored_runs", db_index=False
+    )
+    live_run_id = models.UUIDField()
+    run_id = models.UUIDField(default=new_id)
+    """Of the candidate's run, given before it begins: so it never begins twice."""
+    judging_run_id = models.UUIDField(null=True)
+    state = models.CharField(
+        max_length=8, choices=MirrorState.choices, default=MirrorState.LIVE
+    )
+    cause = models.CharField(max_length=200, default="")
+    """Why it was left out, or why there is no judgement."""
+    agrees = models.BooleanField(null=True)
+    """Both final answers are equal. NULL: one of the runs has no answer."""
+    judgement = models.CharField(max_length=9, choices=Judgement.choices, default="")
+    """Empty: no model has judged."""
+    live_error = models.CharField(max_length=40, default="")
+    """Code of the live run's failure; empty: it has an answer. The next one likewise"""
+    error = models.CharField(max_length=40, default="")
+    live_cost_micros = models.PositiveBigIntegerField(default=0)
+    """The known part, in micro-dollars, like the next ones."""
+    cost_micros = models.PositiveBigIntegerField(default=0)
+    """What is set aside, while the run is in progress."""
+    judging_cost_micros = models.PositiveBigIntegerField(default=0)
+    has_unknown_cost = models.BooleanField(default=False)
+    live_latency_ms = models.PositiveBigIntegerField(default=0)
+    latency_ms = models.PositiveBigIntegerField(default=0)
+    live_tokens = models.PositiveBigIntegerField(default=0)
+    tokens = models.PositiveBigIntegerField(default=0)
+
+    objects = TeamQuerySet["MirroredRun"].as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["test", "live_run_id"], name="run_is_mirrored_once"
+            )
+        ]
+        indexes = [models.Index(fields=["test", "state", "id"], name="mirror_by_state")]
+
+    def __str__(self) -> str:
+        return f"{self.live_run_id} {self.state}"
+
+    @property
+    def current_run_id(self) -> uuid.UUID:
+        """Return the run that it waits for: the candidate's, or the one that judges."""
+        return self.judging_run_id or self.run_id

@@ -1,0 +1,144 @@
+"""Promotes the candidate of a shadow test: a tier becomes it, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from apps.accounts.principal import Principal
+from apps.accounts.rights import MANAGE_EVALUATIONS
+from apps.audit.services import entries_append
+from apps.audit.types import Actor, Batch, EntryDraft
+from apps.core.errors import Conflict, InvalidInput
+from apps.evaluation.shadow.models import ShadowTest
+from apps.evaluation.shadow.settings import ShadowSettings
+from apps.evaluation.systems.single_worker import WorkerSystem
+from apps.evaluation.systems.tier import TierSystem
+from apps.pools.models import Pool, TierPlanner
+from apps.pools.selectors import access_pool, pool_list
+from apps.pools.serializers import pool_values
+from apps.pools.services import pool_update
+
+Values = dict[str, Any]
+
+
+def why_not_promotable(test: ShadowTest) -> str:
+    """Say why a candidate cannot become the tier; empty: it can."""
+    try:
+        pool = _pool(test)
+        _promoted(pool, ShadowSettings.model_validate(test.settings))
+    except InvalidInput as exc:
+        return str(exc.message)
+    return ""
+
+
+def shadow_promote(*, test: ShadowTest, principal: Principal) -> None:
+    """Let the tier of a test's live runs become its candidate, from the next run on.
+
+    Raises: NotAllowed; InvalidInput if no tier can be this; Conflict if it is so
+    already; NotFound, InvalidFields, VersionConflict as `pool_update`.
+    """
+    principal.require(MANAGE_EVALUATIONS)
+    if test.replaced is not None:
+        raise Conflict("the candidate is promoted already")
+    pool = _pool(test)
+    settings = ShadowSettings.model_validate(test.settings)
+    after = _promoted(pool, settings)
+    before = _kept(pool_values(pool), after)
+    if before == after:
+        raise Conflict(f"tier {settings.tier!r} is what the candidate was already")
+    with transaction.atomic():
+        _change(pool, after, principal.actor)
+        test.replaced = {"before": before, "after": after}
+        test.save(update_fields=["replaced"])
+        _record(test, "shadow_test.promoted", principal.actor, before, after)
+
+
+def shadow_demote(*, test: ShadowTest, principal: Principal) -> None:
+    """Let the tier become again what it was before the promotion.
+
+    Raises: NotAllowed; Conflict if nothing is promoted, or if the tier has been
+    changed since; as `pool_update`.
+    """
+    principal.require(MANAGE_EVALUATIONS)
+    if test.replaced is None:
+        raise Conflict("the candidate is not promoted")
+    pool = _pool(test)
+    before, after = test.replaced["before"], test.replaced["after"]
+    if _kept(pool_values(pool), after) != after:
+        raise Conflict(
+            "the tier has been changed since the promotion; change it under Pools"
+        )
+    with transaction.atomic():
+        _change(pool, before, principal.actor)
+        test.replaced = None
+        test.save(update_fields=["replaced"])
+        _record(test, "shadow_test.demoted", principal.actor, after, before)
+
+
+def _pool(test: ShadowTest) -> Pool:
+    """Return the pool of the live runs. Raises: InvalidInput if it is gone."""
+    name = test.settings["pool"]
+    found = pool_list(test.team_id).filter(name=name).first()
+    if found is None:
+        raise InvalidInput(f"this team has no pool {name!r} any more")
+    return access_pool(test.team_id, found.id)
+
+
+def _promoted(pool: Pool, settings: ShadowSettings) -> Values:
+    """Return the pool's values that make its tier the candidate. Raises: InvalidInput
+    if no tier can be it.
+    """
+    candidate = settings.candidate
+    if settings.pool_of_candidate != settings.pool:
+        raise InvalidInput(
+            f"the candidate is of pool {settings.pool_of_candidate!r}: let callers "
+            "name that pool, or make it the default under Pools"
+        )
+    if isinstance(candidate, WorkerSystem):
+        return _worker(pool, settings.tier, candidate.worker)
+    if isinstance(candidate, TierSystem) and not candidate.workers:
+        return _tier(pool, settings.tier, candidate)
+    raise InvalidInput(f"no tier of a pool can be {candidate.label}")
+
+
+def _worker(pool: Pool, tier: str, name: str) -> Values:
+    place = pool.places.filter(worker__name=name).select_related("worker").first()
+    if place is None:
+        raise InvalidInput(f"pool {pool.name!r} has no worker {name!r} any more")
+    return {
+        "fallback_id": str(place.worker_id),
+        "tiers": {tier: {"planner": str(TierPlanner.SINGLE_WORKER)}},
+    }
+
+
+def _tier(pool: Pool, tier: str, candidate: TierSystem) -> Values:
+    tiers = pool_values(pool)["tiers"]
+    if candidate.tier not in tiers:
+        raise InvalidInput(
+            f"pool {pool.name!r} has no tier {candidate.tier!r} any more"
+        )
+    limits = {"max_rounds": candidate.max_rounds, "max_steps": candidate.max_steps}
+    given = {name: value for name, value in limits.items() if value is not None}
+    return {"tiers": {tier: {**tiers[candidate.tier], **given}}}
+
+
+def _kept(values: Values, names: Values) -> Values:
+    """Return those of the values that `names` has."""
+    return {
+        name: _kept(values[name], inner) if isinstance(inner, dict) else values[name]
+        for name, inner in names.items()
+    }
+
+
+def _change(pool: Pool, values: Values, actor: Actor) -> None:
+    pool_update(pool=pool, values=values, actor=actor, expected_version=pool.version)
+
+
+def _record(
+    test: ShadowTest, action: str, actor: Actor, before: Values, after: Values
+) -> None:
+    facts = {"name": test.name, "before": before, "after": after}
+    draft = EntryDraft(action, "shadow_test", test.id, actor, facts)
+    entries_append(batch=Batch(test.team_id, (draft,)))

@@ -1,0 +1,107 @@
+"""What a shadow test found so far: agreement, cost and time of both sides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apps.evaluation.shadow.models import (
+    OPEN,
+    Judgement,
+    MirroredRun,
+    MirrorState,
+    ShadowTest,
+)
+from apps.evaluation.shadow.selectors import mirrored_of
+from apps.evaluation.statistics import Interval, share
+
+
+@dataclass(frozen=True, slots=True)
+class SideFigures:
+    """One side of the pairs of which both sides have an answer."""
+
+    failures: int
+    """Of all pairs, also of those that only the other side could answer."""
+    cost_micros: int
+    """The known part."""
+    tokens: int
+    latency_ms: tuple[int, int]
+    """Median and 95th percentile."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowReport:
+    """The figures of a test."""
+
+    mirrored: int
+    """Runs that it took up: all but those left out."""
+    open: int
+    """Of these, those in progress."""
+    compared: int
+    """Of these, pairs of which both sides have an answer."""
+    live: SideFigures
+    candidate: SideFigures
+    agreement: Interval | None
+    """Share of the compared pairs whose final answers are equal. None: no pairs."""
+    judgements: dict[str, int]
+    """How often each side was judged better, or neither; by `Judgement`."""
+    not_worse: Interval | None
+    """Share of the agreeing and the judged pairs in which the candidate's answer is
+    as good or better. None: no model judges, or none has yet."""
+    spent_micros: int
+    """By the candidate and the grader, of all pairs. What is in progress counts with
+    what it may cost."""
+    judging_cost_micros: int
+    has_unknown_cost: bool
+    skipped: dict[str, int]
+    """Runs that were left out, by why."""
+
+
+def shadow_report(test: ShadowTest) -> ShadowReport:
+    """Return what a test has found so far."""
+    rows = list(mirrored_of(test))
+    taken = [row for row in rows if row.state != MirrorState.SKIPPED]
+    done = [row for row in taken if row.state == MirrorState.DONE]
+    pairs = [row for row in done if not (row.live_error or row.error)]
+    judged = Counter(str(row.judgement) for row in pairs if row.judgement)
+    agreeing = sum(bool(row.agrees) for row in pairs)
+    decided = agreeing + sum(judged.values())
+    as_good = decided - judged[Judgement.LIVE]
+    return ShadowReport(
+        mirrored=len(taken),
+        open=sum(row.state in OPEN for row in taken),
+        compared=len(pairs),
+        live=SideFigures(
+            sum(bool(row.live_error) for row in done),
+            sum(row.live_cost_micros for row in pairs),
+            sum(row.live_tokens for row in pairs),
+            _percentiles([row.live_latency_ms for row in pairs]),
+        ),
+        candidate=SideFigures(
+            sum(bool(row.error) for row in done),
+            sum(row.cost_micros for row in pairs),
+            sum(row.tokens for row in pairs),
+            _percentiles([row.latency_ms for row in pairs]),
+        ),
+        agreement=share(agreeing, len(pairs)),
+        judgements={str(each): judged[each] for each in Judgement},
+        not_worse=share(as_good, decided) if judged else None,
+        spent_micros=sum(row.cost_micros + row.judging_cost_micros for row in rows),
+        judging_cost_micros=sum(row.judging_cost_micros for row in rows),
+        has_unknown_cost=any(row.has_unknown_cost for row in rows),
+        skipped=_causes(rows),
+    )
+
+
+def _causes(rows: Sequence[MirroredRun]) -> dict[str, int]:
+    skipped = (row.cause for row in rows if row.state == MirrorState.SKIPPED)
+    return dict(Counter(skipped).most_common())
+
+
+def _percentiles(values: Sequence[int]) -> tuple[int, int]:
+    """Return median and 95th percentile, each one of the values; 0 if there is none."""
+    if not values:
+        return 0, 0
+    ordered = sorted(values)
+    return ordered[(len(ordered) - 1) // 2], ordered[int((len(ordered) - 1) * 0.95)]

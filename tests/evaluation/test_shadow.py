@@ -1,0 +1,356 @@
+"""Shadow tests mirror live runs to a candidate, and answer no caller."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from django.utils import timezone
+
+from apps.accounts.models import Role
+from apps.accounts.principal import member_principal
+from apps.audit.models import Content, JobState
+from apps.audit.services import content_erase
+from apps.core.errors import Conflict, InvalidFields, InvalidInput, NotAllowed, NotFound
+from apps.evaluation.shadow.agreement import (
+    answers_agree,
+    judgement_read,
+    judging_prompt,
+)
+from apps.evaluation.shadow.candidate_runs import ERASED
+from apps.evaluation.shadow.models import Judgement, MirrorState, ShadowTest
+from apps.evaluation.shadow.promotion import (
+    shadow_demote,
+    shadow_promote,
+    why_not_promotable,
+)
+from apps.evaluation.shadow.report import shadow_report
+from apps.evaluation.shadow.selectors import access_shadow, mirrored_of
+from apps.evaluation.shadow.services import shadow_start, shadow_stop
+from apps.governance.services import policy_replace
+from apps.pools.models import Pool, Worker
+from apps.pools.selectors import access_pool
+from apps.pools.serializers import pool_values
+from apps.runs.models import Run, RunState, Source
+from apps.runs.selectors import run_events, run_view
+from tests.conftest import Site, membership
+from tests.evaluation.samples import entries_of
+from tests.evaluation.test_driver import slow as slow
+from tests.factories import ACTOR
+from tests.runs.asking import eventually
+
+BIRCH = {"kind": "worker", "worker": "sim-birch"}
+SUM = "What is 17 * 23 + 4?"
+
+
+def pool_of(site: Site) -> Pool:
+    return site.cast.team.pools.get(is_default=True)
+
+
+def alice(site: Site):
+    return member_principal(site.cast.alice, site.cast.team, Role.OWNER, {})
+
+
+def start(site: Site, **values: Any) -> ShadowTest:
+    """Start a test of tier mini as alice, beside sim-birch alone."""
+    principal = alice(site)
+    usual = {
+        "name": "Birch alone",
+        "pool": pool_of(site).name,
+        "tier": "mini",
+        "candidate": BIRCH,
+        "max_cost_micros": 5_000_000,
+    }
+    return shadow_start(
+        team=site.cast.team,
+        values={**usual, **values},
+        principal=principal,
+        actor=principal.actor,
+    )
+
+
+def ask(site: Site, prompt: str = SUM, **fields: Any) -> dict[str, Any]:
+    body = {"messages": [{"role": "user", "content": prompt}], **fields}
+    answer = httpx.post(
+        f"{site.api_url}/chat/completions",
+        json={"model": "conductor-mini", **body},
+        headers={"Authorization": f"Bearer {site.key}"},
+    )
+    return answer.json()
+
+
+def ended(test: ShadowTest) -> ShadowTest:
+    """Return a test once a process of the site has ended it."""
+    rows = ShadowTest.objects.for_team(test.team_id).filter(id=test.id)
+    assert eventually(lambda: rows.filter(state=JobState.DONE).exists(), 60)
+    return rows.get()
+
+
+def runs_of(site: Site, source: str):
+    return Run.objects.for_team(site.cast.team.id).filter(source=source)
+
+
+def test_live_runs_are_mirrored_in_the_name_of_who_started_the_test(site):
+    test = start(site, max_runs=2)
+    before = [ask(site), ask(site, "What is the capital of Italy?")]
+    test = ended(test)
+    assert test.outcome == "completed"
+    live, mirrors = runs_of(site, Source.API), runs_of(site, Source.SHADOW)
+    assert (live.count(), mirrors.count()) == (2, 2)
+    assert {(run.user_id, run.api_key_id) for run in mirrors} == {
+        (site.cast.alice.id, None)
+    }
+    assert {run.model.rpartition("/")[2] for run in mirrors} == {"sim-birch"}
+    texts = [answer["choices"][0]["message"]["content"] for answer in before]
+    answers = [run_view(run).answer for run in live.order_by("id")]
+    assert texts == answers
+    report = shadow_report(test)
+    assert (report.mirrored, report.compared, report.open) == (2, 2, 0)
+    assert report.agreement is not None
+    assert report.live.cost_micros == sum(run.cost_micros for run in live)
+    assert report.candidate.cost_micros == sum(run.cost_micros for run in mirrors)
+    assert report.spent_micros == report.candidate.cost_micros
+    (created, *_) = run_events(mirrors.latest("id"))
+    mirrored = json.loads(created.event.params)["mirrors"]
+    assert mirrored["run_id"] in {str(run.id) for run in live}
+    assert mirrored["api_key_id"] == str(site.cast.key.row.id)
+    assert [
+        len(entries_of(site.cast.team, f"shadow_test.{e}"))
+        for e in ("started", "ended")
+    ] == [1, 1]
+
+
+def test_recorded_runs_are_mirrored_by_time(site):
+    early = timezone.now()
+    for _ in range(3):
+        ask(site)
+    test = ended(start(site, since=early.isoformat(), max_runs=3))
+    assert shadow_report(test).compared == 3
+    later = (early - timedelta(days=10)).isoformat()
+    none = ended(start(site, since=later, days=1))
+    assert (none.outcome, shadow_report(none).mirrored) == ("completed", 0)
+
+
+def test_runs_of_other_tiers_sources_and_the_test_itself_are_left_alone(site):
+    early = timezone.now().isoformat()
+    ask(site, model="conductor-ultra")
+    ask(site, model="worker/sim-delta")
+    ask(site)
+    test = ended(start(site, since=early, max_runs=1))
+    (row,) = mirrored_of(test)
+    (live,) = runs_of(site, Source.API).filter(id=row.live_run_id)
+    assert live.model == "conductor-mini"
+    other = start(site, since=early, sources=["playground"], name="Pages")
+    assert eventually(
+        lambda: (
+            access_shadow(team_id=test.team_id, test_id=other.id).beat_at
+            > other.beat_at
+        )
+    )
+    assert not mirrored_of(other).exists()
+
+
+def test_a_model_compares_answers_that_differ(site):
+    site.add_worker("scripted")
+    reply = json.dumps({"reason": "Shorter.", "better": "same"})
+    site.add_worker("echo")
+    echo = {"kind": "worker", "worker": "echo"}
+    test = start(site, candidate=echo, grader="scripted", max_runs=1)
+    ask(site, f"Write a poem. [[say {reply}]]")
+    test = ended(test)
+    (row,) = mirrored_of(test)
+    assert (row.agrees, row.judgement) == (False, Judgement.SAME)
+    (judging,) = runs_of(site, Source.SHADOW).filter(id=row.judging_run_id)
+    assert (judging.source, judging.user_id) == (Source.SHADOW, site.cast.alice.id)
+    report = shadow_report(test)
+    assert report.judging_cost_micros == judging.cost_micros > 0
+    shadows = runs_of(site, Source.SHADOW)
+    assert report.spent_micros == sum(run.cost_micros for run in shadows)
+    assert report.not_worse is not None
+    assert report.not_worse.value == 1
+
+
+def test_a_reply_that_judges_nothing_is_named(site):
+    site.add_worker("scripted")
+    site.add_worker("echo")
+    echo = {"kind": "worker", "worker": "echo"}
+    test = start(site, candidate=echo, grader="scripted", max_runs=1)
+    ask(site, "Write a poem. [[say I like both]]")
+    (row,) = mirrored_of(ended(test))
+    assert (row.state, row.judgement) == (MirrorState.DONE, "")
+    assert row.cause
+
+
+def test_rules_apply_as_to_the_caller_of_the_live_run(site):
+    site.add_worker("echo")
+    workers = Worker.objects.for_team(site.cast.team.id)
+    workers.filter(name="echo").update(tags=["outside"])
+    rule = {
+        "name": "Not outside for this key",
+        "conditions": {
+            "key_ids": [str(site.cast.key.row.id)],
+            "plan_tags": ["outside"],
+        },
+        "effect": {"kind": "deny"},
+    }
+    policy_replace(team=site.cast.team, values={"rules": [rule]}, actor=ACTOR)
+    echo = {"kind": "worker", "worker": "echo"}
+    test = start(site, candidate=echo, max_runs=1)
+    ask(site)
+    (row,) = mirrored_of(ended(test))
+    assert (row.live_error, row.error) == ("", "policy_denied")
+
+
+def test_the_budget_of_the_test_ends_it(site):
+    test = start(site, max_cost_micros=1)
+    ask(site)
+    test = ended(test)
+    assert (test.outcome, "are left" in test.error) == ("budget", True)
+    assert not runs_of(site, Source.SHADOW).exists()
+
+
+def test_stopping_cancels_what_goes_on_and_sets_nothing_aside(site, slow):
+    test = start(site, candidate={"kind": "worker", "worker": slow})
+    ask(site)
+    started = mirrored_of(test).filter(state=MirrorState.STARTED)
+    assert eventually(started.exists, 30)
+    assert shadow_stop(test=test, actor=ACTOR)
+    assert not shadow_stop(test=test, actor=ACTOR)
+    test = ended(test)
+    assert test.outcome == "stopped"
+    (run,) = runs_of(site, Source.SHADOW)
+    assert run.state == RunState.CANCELLED
+    assert shadow_report(test).spent_micros == run.cost_micros
+
+
+def test_it_ends_when_its_starter_leaves_the_team(site):
+    test = start(site)
+    membership(site.cast.team, site.cast.alice).delete()
+    ask(site)
+    test = ended(test)
+    assert test.outcome == "failed"
+    assert "no longer a member" in test.error
+
+
+def test_an_erased_prompt_is_left_out(site):
+    early = timezone.now().isoformat()
+    ask(site)
+    (run,) = runs_of(site, Source.API)
+    texts = Content.objects.for_team(run.team_id).values_list("seq", "name")
+    content_erase(team_id=run.team_id, places=texts, actor=ACTOR, reason="old")
+    test = start(site, since=early)
+    assert eventually(mirrored_of(test).filter(state=MirrorState.SKIPPED).exists)
+    assert shadow_report(test).skipped == {ERASED: 1}
+
+
+def test_a_worker_is_promoted_to_the_tier_and_back(site):
+    pool = pool_of(site)
+    before = pool_values(access_pool(site.cast.team.id, pool.id))
+    test = start(site, max_runs=1)
+    shadow_promote(test=test, principal=alice(site))
+    after = pool_values(access_pool(site.cast.team.id, pool.id))
+    assert after["tiers"]["mini"]["planner"] == "single_worker"
+    assert after["tiers"]["ultra"] == before["tiers"]["ultra"]
+    assert "birch" in ask(site)["choices"][0]["message"]["content"]
+    with pytest.raises(Conflict, match="promoted already"):
+        shadow_promote(test=test, principal=alice(site))
+    shadow_demote(test=test, principal=alice(site))
+    assert pool_values(access_pool(site.cast.team.id, pool.id)) == before
+    promoted, demoted = (
+        entries_of(site.cast.team, f"shadow_test.{e}")[0]
+        for e in ("promoted", "demoted")
+    )
+    assert promoted["after"] == demoted["before"]
+
+
+def test_a_tier_that_was_changed_since_does_not_go_back(site):
+    test = start(site)
+    shadow_promote(test=test, principal=alice(site))
+    pool = pool_of(site)
+    pool.tiers.filter(name="mini").update(planner="conductor")
+    with pytest.raises(Conflict, match="changed since"):
+        shadow_demote(test=test, principal=alice(site))
+
+
+def test_what_no_tier_can_be_is_not_promoted(site):
+    chain = {"kind": "self_reflection", "worker": "sim-birch", "turns": 2}
+    test = start(site, candidate=chain)
+    assert "no tier of a pool can be" in why_not_promotable(test)
+    with pytest.raises(InvalidInput):
+        shadow_promote(test=test, principal=alice(site))
+    ultra = start(site, candidate={"kind": "tier", "tier": "ultra", "max_rounds": 2})
+    assert why_not_promotable(ultra) == ""
+    shadow_promote(test=ultra, principal=alice(site))
+    tiers = pool_values(access_pool(site.cast.team.id, pool_of(site).id))["tiers"]
+    assert tiers["mini"] == {**tiers["ultra"], "max_rounds": 2}
+
+
+@pytest.mark.parametrize(
+    ("values", "error"),
+    [
+        ({"candidate": {"kind": "tier", "tier": "mini"}}, InvalidFields),
+        ({"candidate": {"kind": "random_plan"}}, InvalidFields),
+        ({"candidate": {"kind": "worker", "worker": "nobody"}}, InvalidInput),
+        ({"percent": 0}, InvalidFields),
+        ({"percent": 101}, InvalidFields),
+        ({"pool": "elsewhere"}, NotFound),
+        ({"since": "2026-11-24T10:00:00"}, InvalidFields),
+        ({"max_cost_micros": None}, InvalidFields),
+        ({"grader": "nobody"}, InvalidInput),
+        ({"name": "two\nlines"}, InvalidFields),
+    ],
+)
+def test_bad_settings_are_refused(site, values, error):
+    with pytest.raises(error):
+        start(site, **values)
+    assert not ShadowTest.objects.for_team(site.cast.team.id).exists()
+
+
+def test_members_may_not_start_one_and_others_see_none(site):
+    bob = member_principal(site.cast.bob, site.cast.team, Role.MEMBER, {})
+    with pytest.raises(NotAllowed):
+        shadow_start(
+            team=site.cast.team,
+            values={
+                "name": "x",
+                "pool": pool_of(site).name,
+                "tier": "mini",
+                "candidate": BIRCH,
+                "max_cost_micros": 1,
+            },
+            principal=bob,
+            actor=bob.actor,
+        )
+    test = start(site)
+    with pytest.raises(NotFound):
+        access_shadow(team_id=site.cast.other_team.id, test_id=test.id)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "agree"),
+    [
+        ("It is so.\nThe answer is 4.", "**4**", True),
+        (r"\boxed{4}", "Answer:  4", True),
+        ("Rome", "rome", True),
+        ("4", "5", False),
+    ],
+)
+def test_answers_agree_by_their_final_answers(one, other, agree):
+    assert answers_agree(one, other) is agree
+
+
+def test_the_places_of_the_answers_follow_from_the_id():
+    ids = [uuid.uuid4() for _ in range(200)]
+    firsts = 0
+    for run_id in ids:
+        prompt = judging_prompt("Q", "LIVE", "CANDIDATE", run_id=run_id, mark="m")
+        is_first = prompt.index("CANDIDATE") < prompt.index("LIVE\n")
+        firsts += is_first
+        better = "first" if is_first else "second"
+        found = judgement_read(json.dumps({"better": better}), run_id=run_id)
+        assert found == Judgement.CANDIDATE
+    assert 60 < firsts < 140
