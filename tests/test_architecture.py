@@ -67,6 +67,13 @@ ALSO_OPEN = {
     "apps.evaluation.report",  # a read with a report of its own, like the next one
     "apps.evaluation.report_formats",
     "apps.evaluation.settings",
+    "apps.evaluation.shadow.jobs",  # opened and closed by the process
+    "apps.evaluation.shadow.models",  # words for states and outcomes
+    "apps.evaluation.shadow.promotion",
+    "apps.evaluation.shadow.report",  # a read with a report of its own
+    "apps.evaluation.shadow.selectors",
+    "apps.evaluation.shadow.services",
+    "apps.evaluation.shadow.settings",
     "apps.evaluation.statistics",  # intervals, which pages draw
     "apps.evaluation.suites.benchmarks",  # which there are, for forms
     "apps.evaluation.suites.files",  # tasks as people and programs send them

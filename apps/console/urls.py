@@ -7,4 +7,5 @@ urlpatterns = [
     path("", include("apps.console.people_urls")),
     path("", include("apps.console.pool_urls")),
     path("", include("apps.console.evaluation_urls")),
+    path("", include("apps.console.shadow_urls")),
 ]

@@ -6,6 +6,7 @@ Source: RFC 9562, sections 5.7 and 6.2 (method 1, a counter in `rand_a`).
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import time
@@ -13,6 +14,8 @@ import uuid
 from datetime import datetime
 
 COUNTER_BITS = 12
+SAMPLE_BYTES = 4
+"""Of a hash, to draw a sample by."""
 BUFFERED = 128
 """Random words fetched at once: asking the system for each costs a third more."""
 
@@ -60,3 +63,13 @@ def first_id(at: datetime) -> uuid.UUID:
     """Return the least id of a moment: none made from then on is below it."""
     milliseconds = max(0, int(at.timestamp() * 1000))
     return uuid.UUID(int=milliseconds << 80 | 0x7 << 76 | 0x2 << 62)
+
+
+def is_sampled(data: bytes, percent: int) -> bool:
+    """Say whether something belongs to a share, by the bytes of what identifies it.
+
+    The first four bytes of their SHA-256, as a fraction of the range, lie below the
+    share: so anyone can work it out again, and nobody can choose it.
+    """
+    digest: bytes = hashlib.sha256(data).digest()[:SAMPLE_BYTES]
+    return int.from_bytes(digest) * 100 < percent << 8 * SAMPLE_BYTES

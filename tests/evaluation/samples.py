@@ -15,14 +15,18 @@ from apps.accounts.models import Team
 from apps.audit.jobs import actor_facts
 from apps.audit.models import JobState
 from apps.audit.selectors import entry_list
+from apps.core.ids import first_id, new_id
 from apps.evaluation.models import (
     Evaluation,
     EvaluationOutcome,
     EvaluationResult,
+    MirroredRun,
     ResultState,
+    ShadowTest,
     SuiteVersion,
 )
 from apps.evaluation.services import suite_import
+from apps.evaluation.shadow.models import MirrorState, ShadowOutcome
 from apps.evaluation.suites.tasks import SuiteTask
 from tests.factories import ACTOR
 
@@ -99,9 +103,49 @@ def make_evaluation(team: Team, name: str = "basics") -> Evaluation:
 
 
 def evaluation_ids(team: Team, name: str = "basics") -> dict[str, Any]:
-    """Add an evaluation; return its id and its suite's, by argument names."""
+    """Add an evaluation and a shadow test; return ids by argument names."""
     evaluation = make_evaluation(team, name)
-    return {"evaluation_id": evaluation.id, "suite_id": evaluation.version.suite.id}
+    return {
+        "evaluation_id": evaluation.id,
+        "suite_id": evaluation.version.suite.id,
+        "test_id": make_shadow_test(team, name).id,
+    }
+
+
+def make_shadow_test(team: Team, name: str = "basics") -> ShadowTest:
+    """Add a shadow test that has ended, with one pair."""
+    now = timezone.now()
+    test = ShadowTest.objects.create(
+        team=team,
+        name=name,
+        settings={
+            "name": name,
+            "pool": "default",
+            "tier": "mini",
+            "candidate": {"kind": "worker", "worker": "sim-delta"},
+            "max_cost_micros": 1_000_000,
+        },
+        since=now,
+        until=now,
+        looked_until=first_id(now),
+        state=JobState.DONE,
+        outcome=ShadowOutcome.COMPLETED,
+        requested_by=actor_facts(ACTOR),
+        beat_at=now,
+        finished_at=now,
+    )
+    MirroredRun.objects.create(
+        team=team,
+        test=test,
+        original_run_id=new_id(),
+        state=MirrorState.DONE,
+        agrees=True,
+        original_cost_micros=1_200,
+        cost_micros=400,
+        original_latency_ms=900,
+        latency_ms=300,
+    )
+    return test
 
 
 def command(*arguments: Any) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Shadow tests mirror live runs to a candidate, and answer no caller."""
+"""Shadow tests mirror original run to a candidate, and answer no caller."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from apps.accounts.principal import member_principal
 from apps.audit.models import Content, JobState
 from apps.audit.services import content_erase
 from apps.core.errors import Conflict, InvalidFields, InvalidInput, NotAllowed, NotFound
+from apps.engine.events import RunCreated
 from apps.evaluation.shadow.agreement import (
     answers_agree,
     judgement_read,
@@ -80,7 +81,7 @@ def ask(site: Site, prompt: str = SUM, **fields: Any) -> dict[str, Any]:
         json={"model": "conductor-mini", **body},
         headers={"Authorization": f"Bearer {site.key}"},
     )
-    return answer.json()
+    return dict(answer.json())
 
 
 def ended(test: ShadowTest) -> ShadowTest:
@@ -94,29 +95,30 @@ def runs_of(site: Site, source: str):
     return Run.objects.for_team(site.cast.team.id).filter(source=source)
 
 
-def test_live_runs_are_mirrored_in_the_name_of_who_started_the_test(site):
+def test_original_runs_are_mirrored_in_the_name_of_who_started_the_test(site):
     test = start(site, max_runs=2)
     before = [ask(site), ask(site, "What is the capital of Italy?")]
     test = ended(test)
     assert test.outcome == "completed"
-    live, mirrors = runs_of(site, Source.API), runs_of(site, Source.SHADOW)
-    assert (live.count(), mirrors.count()) == (2, 2)
+    original, mirrors = runs_of(site, Source.API), runs_of(site, Source.SHADOW)
+    assert (original.count(), mirrors.count()) == (2, 2)
     assert {(run.user_id, run.api_key_id) for run in mirrors} == {
         (site.cast.alice.id, None)
     }
     assert {run.model.rpartition("/")[2] for run in mirrors} == {"sim-birch"}
     texts = [answer["choices"][0]["message"]["content"] for answer in before]
-    answers = [run_view(run).answer for run in live.order_by("id")]
+    answers = [run_view(run).answer for run in original.order_by("id")]
     assert texts == answers
     report = shadow_report(test)
     assert (report.mirrored, report.compared, report.open) == (2, 2, 0)
     assert report.agreement is not None
-    assert report.live.cost_micros == sum(run.cost_micros for run in live)
+    assert report.original.cost_micros == sum(run.cost_micros for run in original)
     assert report.candidate.cost_micros == sum(run.cost_micros for run in mirrors)
     assert report.spent_micros == report.candidate.cost_micros
-    (created, *_) = run_events(mirrors.latest("id"))
-    mirrored = json.loads(created.event.params)["mirrors"]
-    assert mirrored["run_id"] in {str(run.id) for run in live}
+    created = run_events(mirrors.latest("id"))[0].event
+    assert isinstance(created, RunCreated)
+    mirrored = json.loads(created.params)["mirrors"]
+    assert mirrored["run_id"] in {str(run.id) for run in original}
     assert mirrored["api_key_id"] == str(site.cast.key.row.id)
     assert [
         len(entries_of(site.cast.team, f"shadow_test.{e}"))
@@ -142,8 +144,8 @@ def test_runs_of_other_tiers_sources_and_the_test_itself_are_left_alone(site):
     ask(site)
     test = ended(start(site, since=early, max_runs=1))
     (row,) = mirrored_of(test)
-    (live,) = runs_of(site, Source.API).filter(id=row.live_run_id)
-    assert live.model == "conductor-mini"
+    (original,) = runs_of(site, Source.API).filter(id=row.original_run_id)
+    assert original.model == "conductor-mini"
     other = start(site, since=early, sources=["playground"], name="Pages")
     assert eventually(
         lambda: (
@@ -185,7 +187,7 @@ def test_a_reply_that_judges_nothing_is_named(site):
     assert row.cause
 
 
-def test_rules_apply_as_to_the_caller_of_the_live_run(site):
+def test_rules_apply_as_to_the_caller_of_the_original_run(site):
     site.add_worker("echo")
     workers = Worker.objects.for_team(site.cast.team.id)
     workers.filter(name="echo").update(tags=["outside"])
@@ -202,7 +204,7 @@ def test_rules_apply_as_to_the_caller_of_the_live_run(site):
     test = start(site, candidate=echo, max_runs=1)
     ask(site)
     (row,) = mirrored_of(ended(test))
-    assert (row.live_error, row.error) == ("", "policy_denied")
+    assert (row.original_error, row.error) == ("", "policy_denied")
 
 
 def test_the_budget_of_the_test_ends_it(site):
@@ -347,8 +349,8 @@ def test_the_places_of_the_answers_follow_from_the_id():
     ids = [uuid.uuid4() for _ in range(200)]
     firsts = 0
     for run_id in ids:
-        prompt = judging_prompt("Q", "LIVE", "CANDIDATE", run_id=run_id, mark="m")
-        is_first = prompt.index("CANDIDATE") < prompt.index("LIVE\n")
+        prompt = judging_prompt("Q", "ORIGINAL", "CANDIDATE", run_id=run_id, mark="m")
+        is_first = prompt.index("CANDIDATE") < prompt.index("ORIGINAL\n")
         firsts += is_first
         better = "first" if is_first else "second"
         found = judgement_read(json.dumps({"better": better}), run_id=run_id)

@@ -45,6 +45,7 @@ SUBJECTS = {
     "credential",
     "feedback",
     "evaluation",
+    "shadow_test",
     "file",
     "invitation",
     "ledger_export",
@@ -356,6 +357,24 @@ def evaluate(walk: Walk) -> None:
     walk.rest("POST", f"{place}cancel/")
     assert eventually(lambda: walk.rest("GET", place)["state"] == "cancelled")
     walk.rest("DELETE", f"suites/{suite['id']}/")
+    shadow_test(walk, pool)
+
+
+def shadow_test(walk: Walk, pool: str) -> None:
+    """Start a shadow test, promote its candidate, take that back, and stop it."""
+    settings = {
+        "name": "Ultra for mini",
+        "pool": pool,
+        "tier": "mini",
+        "candidate": {"kind": "tier", "tier": "ultra"},
+        "max_cost_micros": 1_000_000,
+    }
+    started = walk.rest("POST", "shadow-tests/", {"settings": settings})
+    place = f"shadow-tests/{started['id']}/"
+    walk.rest("PUT", f"{place}promotion/")
+    walk.rest("DELETE", f"{place}promotion/")
+    walk.rest("POST", f"{place}stop/")
+    assert eventually(lambda: walk.rest("GET", place)["state"] == "stopped")
 
 
 def manage_webhooks(walk: Walk, cast: Cast) -> None:

@@ -28,6 +28,7 @@ from apps.console.layout import (
     require,
     try_change,
 )
+from apps.console.shadow_rows import shadow_row
 from apps.evaluation.comparison import compare
 from apps.evaluation.models import GRADED, Evaluation, ResultState, SuiteVersion
 from apps.evaluation.report import report_make, result_rows
@@ -55,6 +56,7 @@ from apps.evaluation.services import (
     suite_import,
 )
 from apps.evaluation.settings import EvaluationSettings
+from apps.evaluation.shadow.selectors import mirrored_of, shadow_list
 from apps.evaluation.suites.files import UnreadableSuite, tasks_read
 from apps.pools.selectors import access_pool, pool_list, pool_snapshot
 from apps.web.downloads import download
@@ -80,6 +82,10 @@ def evaluation_list_page(request: TeamRequest) -> HttpResponseBase:
         "rows": rows,
         "is_busy": any(row.is_open for row in rows),
         "suites": [newest_version(suite) for suite in suite_list(team_id)],
+        "shadows": [
+            shadow_row(test, mirrored_of(test).count())
+            for test in shadow_list(team_id)[:SHOWN]
+        ],
     }
     return console_page(request, "console/evaluations.html", context, tab=TAB)
 

@@ -1,4 +1,4 @@
-"""Compares the answers of a live run and its mirror: exactly, and by a model.
+"""Compares the answers of an original run and its mirror: exactly, and by a model.
 
 The model sees the answers in an order that follows from the run's id, so that it cannot
 prefer a place; what it says is read as JSON with one of three words.
@@ -11,7 +11,7 @@ from uuid import UUID
 
 import orjson
 
-from apps.core.sampling import is_sampled
+from apps.core.ids import is_sampled
 from apps.engine.ports import CallParams
 from apps.evaluation.shadow.models import Judgement
 from apps.evaluation.verifiers.final_answer import final_answer
@@ -39,11 +39,11 @@ def answers_agree(one: str, other: str) -> bool:
 
 
 def judging_prompt(
-    prompt: str, live: str, candidate: str, *, run_id: UUID, mark: str
+    prompt: str, original: str, candidate: str, *, run_id: UUID, mark: str
 ) -> str:
     """Return what the model is sent; `mark` must occur in none of the texts."""
     first, second = (
-        (candidate, live) if _candidate_is_first(run_id) else (live, candidate)
+        (candidate, original) if _candidate_is_first(run_id) else (original, candidate)
     )
     return (
         "Compare two answers to the same request. Say which one serves the person who "
@@ -67,7 +67,7 @@ def judgement_read(reply: str, *, run_id: UUID) -> Judgement:
     if better not in ("first", "second"):
         raise ValueError("it has no word first, second or same")
     is_candidate = (better == "first") == _candidate_is_first(run_id)
-    return Judgement.CANDIDATE if is_candidate else Judgement.LIVE
+    return Judgement.CANDIDATE if is_candidate else Judgement.ORIGINAL
 
 
 def _candidate_is_first(run_id: UUID) -> bool:

@@ -24,7 +24,7 @@ from apps.runs.types import MirroredCall, RunOrder
 
 MARK_BYTES = 8
 TOOL_RESULTS = "it returns the results of tools, which only its own worker can read"
-ERASED = "the prompt of the live run has been erased"
+ERASED = "the prompt of the original run has been erased"
 
 
 class CannotMirror(Exception):
@@ -36,39 +36,44 @@ class PlannedRun:
     """A run that is about to begin."""
 
     order: RunOrder
-    """As the live run's, with what the candidate changes."""
+    """As the original run's, with what the candidate changes."""
     cost_micros: int | None
     """What it may cost at most; None: a price is missing."""
 
 
-def live_order(mirrored: MirroredRun) -> RunOrder:
-    """Return the order of the live run. Raises: CannotMirror."""
-    run = access_run(team_id=mirrored.team_id, run_id=mirrored.live_run_id)
+def original_order(mirrored: MirroredRun) -> RunOrder:
+    """Return the order of the original run. Raises: CannotMirror."""
+    run = access_run(team_id=mirrored.team_id, run_id=mirrored.original_run_id)
     first = next((entry.event for entry in run_events(run)), None)
     if not isinstance(first, ev.RunCreated) or not first.prompt:
         raise CannotMirror(ERASED)
     order = order_of(run, first)
     if order.continues:
         raise CannotMirror(TOOL_RESULTS)
-    caller = MirroredCall(run.id, run.source, run.user_id, run.api_key_id)
-    return replace(order, mirrors=caller, source=Source.SHADOW.value)
+    original = MirroredCall(run.id, run.source, run.user_id, run.api_key_id)
+    return replace(order, mirrors=original, source=Source.SHADOW.value)
 
 
 def candidate_run(
     mirrored: MirroredRun, settings: ShadowSettings, snapshot: PoolSnapshot
 ) -> PlannedRun:
-    """Return the run that sends a live request to the candidate.
+    """Return the run that sends a recorded request to the candidate.
 
     Raises: CannotMirror.
     """
-    live = live_order(mirrored)
+    original = original_order(mirrored)
     candidate = settings.candidate
-    context = prompt_context(live.prompt, str(mirrored.live_run_id), snapshot)
+    context = prompt_context(original.prompt, str(mirrored.original_run_id), snapshot)
     arranged = candidate.arrange(context)
     cost = highest_cost(
-        candidate, arranged, live.prompt, snapshot, live.params, live.messages
+        candidate,
+        arranged,
+        original.prompt,
+        snapshot,
+        original.params,
+        original.messages,
     )
-    return PlannedRun(_arranged(live, arranged, snapshot, cost), cost)
+    return PlannedRun(_arranged(original, arranged, snapshot, cost), cost)
 
 
 def judging_run(
@@ -76,18 +81,18 @@ def judging_run(
 ) -> PlannedRun:
     """Return the run that compares both answers. Raises: CannotMirror."""
     assert settings.grader is not None  # else nothing is judged
-    live = live_order(mirrored)
+    original = original_order(mirrored)
     answers = [
         run_view(access_run(team_id=mirrored.team_id, run_id=run_id)).answer or ""
-        for run_id in (mirrored.live_run_id, mirrored.run_id)
+        for run_id in (mirrored.original_run_id, mirrored.run_id)
     ]
     prompt = judging_prompt(
-        live.prompt, *answers, run_id=mirrored.run_id, mark=token_hex(MARK_BYTES)
+        original.prompt, *answers, run_id=mirrored.run_id, mark=token_hex(MARK_BYTES)
     )
     grader = WorkerSystem(kind="worker", worker=settings.grader)
     arranged = Arrangement(direct_model(settings.grader), params=JUDGING_PARAMS)
     cost = highest_cost(grader, arranged, prompt, snapshot)
-    asked = replace(live, prompt=prompt, messages=(), params=JUDGING_PARAMS)
+    asked = replace(original, prompt=prompt, messages=(), params=JUDGING_PARAMS)
     return PlannedRun(_arranged(asked, arranged, snapshot, cost), cost)
 
 
@@ -96,7 +101,7 @@ def mirror_order(
 ) -> RunOrder:
     """Return the order in the name of who started the test; None: the operator did.
 
-    The limits of the live run's key do not apply, but its data class does. Raises:
+    The limits of the original run's key do not apply, but its data class does. Raises:
     NotAllowed, RateLimited.
     """
     order = planned.order
@@ -119,11 +124,11 @@ def mirror_order(
 
 
 def _arranged(
-    live: RunOrder, arranged: Arrangement, snapshot: PoolSnapshot, cost: int | None
+    original: RunOrder, arranged: Arrangement, snapshot: PoolSnapshot, cost: int | None
 ) -> RunOrder:
     wanted = arranged.restrictions
     return replace(
-        live,
+        original,
         model=model_of(arranged, snapshot),
         planner=arranged.planner,
         is_streamed=False,
@@ -131,7 +136,7 @@ def _arranged(
         delivery=None,
         echo={},
         restrictions=replace(
-            live.restrictions,
+            original.restrictions,
             workers=wanted.workers,
             max_steps=wanted.max_steps,
             max_rounds=wanted.max_rounds,

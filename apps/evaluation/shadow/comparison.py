@@ -1,4 +1,4 @@
-"""Notes what became of a live run and its mirror, and which answer is better."""
+"""Notes what became of an original run and its mirror, and which answer is better."""
 
 from __future__ import annotations
 
@@ -22,21 +22,27 @@ def mirror_noted(mirrored: MirroredRun, *, is_judged: bool) -> None:
 
     With `is_judged` a model compares answers that differ: the row waits for it then.
     """
-    live, run = (
+    original, run = (
         access_run(team_id=mirrored.team_id, run_id=run_id)
-        for run_id in (mirrored.live_run_id, mirrored.run_id)
+        for run_id in (mirrored.original_run_id, mirrored.run_id)
     )
-    live_view, view = run_view(live), run_view(run)
-    mirrored.live_error, mirrored.error = _error(live, live_view), _error(run, view)
-    mirrored.live_cost_micros, mirrored.cost_micros = live.cost_micros, run.cost_micros
-    mirrored.has_unknown_cost = live.has_unknown_cost or run.has_unknown_cost
-    mirrored.live_latency_ms = live.latency_ms or 0
+    original_view, view = run_view(original), run_view(run)
+    mirrored.original_error, mirrored.error = (
+        _error(original, original_view),
+        _error(run, view),
+    )
+    mirrored.original_cost_micros, mirrored.cost_micros = (
+        original.cost_micros,
+        run.cost_micros,
+    )
+    mirrored.has_unknown_cost = original.has_unknown_cost or run.has_unknown_cost
+    mirrored.original_latency_ms = original.latency_ms or 0
     mirrored.latency_ms = run.latency_ms or 0
-    mirrored.live_tokens = live.prompt_tokens + live.completion_tokens
+    mirrored.original_tokens = original.prompt_tokens + original.completion_tokens
     mirrored.tokens = run.prompt_tokens + run.completion_tokens
     mirrored.state = MirrorState.DONE
-    if not (mirrored.live_error or mirrored.error):
-        mirrored.agrees = _agree(live_view, view)
+    if not (mirrored.original_error or mirrored.error):
+        mirrored.agrees = _agree(original_view, view)
         if is_judged and not mirrored.agrees:
             mirrored.state, mirrored.judging_run_id = MirrorState.JUDGED, new_id()
     mirrored.save()
@@ -61,10 +67,10 @@ def judgement_noted(mirrored: MirroredRun) -> None:
     mirrored.save()
 
 
-def _agree(live: RunView, view: RunView) -> bool:
-    if live.tool_calls or view.tool_calls:
-        return _called(live.tool_calls) == _called(view.tool_calls)
-    return answers_agree(live.answer or "", view.answer or "")
+def _agree(original: RunView, view: RunView) -> bool:
+    if original.tool_calls or view.tool_calls:
+        return _called(original.tool_calls) == _called(view.tool_calls)
+    return answers_agree(original.answer or "", view.answer or "")
 
 
 def _called(tool_calls: str) -> list[tuple[str, Any]]:

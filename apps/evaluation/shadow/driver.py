@@ -1,4 +1,4 @@
-"""Drives one shadow test: finds live runs, begins the candidate's, compares the two.
+"""Drives one shadow test: finds runs, begins the candidate's, compares the two.
 
 What has been done is in the database alone, as in an evaluation: a process that takes
 over finds the runs of the one before it and pays for none of them twice.
@@ -24,9 +24,8 @@ from apps.core.errors import (
     InvalidInput,
     Overloaded,
 )
-from apps.core.ids import first_id
+from apps.core.ids import first_id, is_sampled
 from apps.core.money import usd_text
-from apps.core.sampling import is_sampled
 from apps.core.scoping import TeamQuerySet
 from apps.evaluation.requesters import requester_principal
 from apps.evaluation.shadow.candidate_runs import (
@@ -92,7 +91,7 @@ class ShadowDriver:
             if self._is_stopped():
                 raise ShadowEnded(ShadowOutcome.STOPPED)
             found = self._look()
-            self._await_live()
+            self._await_originals()
             begun = self._begin()
             if not self._rows(*OPEN).exists() and self._has_found_all():
                 raise ShadowEnded(ShadowOutcome.COMPLETED)
@@ -124,7 +123,7 @@ class ShadowDriver:
 
     @transaction.atomic
     def _look(self) -> int:
-        """Note live runs that are to be mirrored; return how many have been found."""
+        """Note runs that are to be mirrored; return how many have been found."""
         room, test = self._room(), self._test
         if not room:
             return 0
@@ -140,11 +139,11 @@ class ShadowDriver:
         found = list(runs[:RUNS_AT_ONCE])
         known = set(
             self._rows()
-            .filter(live_run_id__in=[run.id for run in found])
-            .values_list("live_run_id", flat=True)
+            .filter(original_run_id__in=[run.id for run in found])
+            .values_list("original_run_id", flat=True)
         )
         fresh = [
-            MirroredRun(team_id=self._team_id, test=test, live_run_id=run.id)
+            MirroredRun(team_id=self._team_id, test=test, original_run_id=run.id)
             for run in found
             if run.id not in known and self._is_wanted(run)
         ]
@@ -163,16 +162,16 @@ class ShadowDriver:
             return False
         return is_sampled(self._test.id.bytes + run.id.bytes, self._settings.percent)
 
-    def _await_live(self) -> None:
-        """Let those wait for their turn whose live run has ended."""
-        waiting = list(self._rows(MirrorState.LIVE).order_by("id")[:RUNS_AT_ONCE])
-        states = run_states(self._team_id, [each.live_run_id for each in waiting])
+    def _await_originals(self) -> None:
+        """Let those wait for their turn whose original run has ended."""
+        waiting = list(self._rows(MirrorState.PENDING).order_by("id")[:RUNS_AT_ONCE])
+        states = run_states(self._team_id, [each.original_run_id for each in waiting])
         for mirrored in waiting:
-            state = states.get(mirrored.live_run_id)
+            state = states.get(mirrored.original_run_id)
             if state is None:
-                self._give_up(mirrored, "the live run is not on record any more")
+                self._give_up(mirrored, "the original run is not on record any more")
             elif state == RunState.CANCELLED:
-                self._give_up(mirrored, "the live run was cancelled")
+                self._give_up(mirrored, "the original run was cancelled")
             elif state != RunState.RUNNING:
                 mirrored.state = MirrorState.WAITING
                 mirrored.save(update_fields=["state"])

@@ -69,7 +69,7 @@ class ShadowTest(BackgroundJob):
 class MirrorState(models.TextChoices):
     """Where a mirrored run stands."""
 
-    LIVE = "live", "Live run in progress"
+    PENDING = "pending", "Original run in progress"
     WAITING = "waiting", "Waiting"
     STARTED = "started", "Candidate's run in progress"
     JUDGED = "judged", "Being judged"
@@ -79,31 +79,36 @@ class MirrorState(models.TextChoices):
     """It could not be mirrored; `cause` says why."""
 
 
-OPEN = (MirrorState.LIVE, MirrorState.WAITING, MirrorState.STARTED, MirrorState.JUDGED)
+OPEN = (
+    MirrorState.PENDING,
+    MirrorState.WAITING,
+    MirrorState.STARTED,
+    MirrorState.JUDGED,
+)
 IN_PROGRESS = (MirrorState.STARTED, MirrorState.JUDGED)
 
 
 class Judgement(models.TextChoices):
     """Which answer is better, as a model judges."""
 
-    LIVE = "live", "The live answer is better"
+    ORIGINAL = "original", "The original answer is better"
     CANDIDATE = "candidate", "The candidate's answer is better"
     SAME = "same", "Equally good"
 
 
 class MirroredRun(models.Model):
-    """A live run beside the candidate's run of the same request."""
+    """An original run beside the candidate's run of the same request."""
 
     team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
     test = models.ForeignKey(
         ShadowTest, models.CASCADE, related_name="mirrored_runs", db_index=False
     )
-    live_run_id = models.UUIDField()
+    original_run_id = models.UUIDField()
     run_id = models.UUIDField(default=new_id)
     """Of the candidate's run, given before it begins: so it never begins twice."""
     judging_run_id = models.UUIDField(null=True)
     state = models.CharField(
-        max_length=8, choices=MirrorState.choices, default=MirrorState.LIVE
+        max_length=8, choices=MirrorState.choices, default=MirrorState.PENDING
     )
     cause = models.CharField(max_length=200, default="")
     """Why it was left out, or why there is no judgement."""
@@ -111,18 +116,18 @@ class MirroredRun(models.Model):
     """Both final answers are equal. NULL: one of the runs has no answer."""
     judgement = models.CharField(max_length=9, choices=Judgement.choices, default="")
     """Empty: no model has judged."""
-    live_error = models.CharField(max_length=40, default="")
-    """Code of the live run's failure; empty: it has an answer. The next one likewise"""
+    original_error = models.CharField(max_length=40, default="")
+    """Code of the original run's failure; empty: it has an answer."""
     error = models.CharField(max_length=40, default="")
-    live_cost_micros = models.PositiveBigIntegerField(default=0)
+    original_cost_micros = models.PositiveBigIntegerField(default=0)
     """The known part, in micro-dollars, like the next ones."""
     cost_micros = models.PositiveBigIntegerField(default=0)
     """What is set aside, while the run is in progress."""
     judging_cost_micros = models.PositiveBigIntegerField(default=0)
     has_unknown_cost = models.BooleanField(default=False)
-    live_latency_ms = models.PositiveBigIntegerField(default=0)
+    original_latency_ms = models.PositiveBigIntegerField(default=0)
     latency_ms = models.PositiveBigIntegerField(default=0)
-    live_tokens = models.PositiveBigIntegerField(default=0)
+    original_tokens = models.PositiveBigIntegerField(default=0)
     tokens = models.PositiveBigIntegerField(default=0)
 
     objects = TeamQuerySet["MirroredRun"].as_manager()
@@ -130,13 +135,13 @@ class MirroredRun(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["test", "live_run_id"], name="run_is_mirrored_once"
+                fields=["test", "original_run_id"], name="run_is_mirrored_once"
             )
         ]
         indexes = [models.Index(fields=["test", "state", "id"], name="mirror_by_state")]
 
     def __str__(self) -> str:
-        return f"{self.live_run_id} {self.state}"
+        return f"{self.original_run_id} {self.state}"
 
     @property
     def current_run_id(self) -> uuid.UUID:

@@ -16,8 +16,7 @@ from apps.evaluation.shadow.settings import ShadowSettings
 from apps.evaluation.systems.single_worker import WorkerSystem
 from apps.evaluation.systems.tier import TierSystem
 from apps.pools.models import Pool, TierPlanner
-from apps.pools.selectors import access_pool, pool_list
-from apps.pools.serializers import pool_values
+from apps.pools.selectors import access_pool, pool_list, pool_values
 from apps.pools.services import pool_update
 
 Values = dict[str, Any]
@@ -33,8 +32,38 @@ def why_not_promotable(test: ShadowTest) -> str:
     return ""
 
 
+def promotion_of(test: ShadowTest) -> list[str]:
+    """Return what a promotion changes, or taking it back, in one sentence each."""
+    try:
+        pool = _pool(test)
+        if test.replaced is None:
+            after = _promoted(pool, ShadowSettings.model_validate(test.settings))
+        else:
+            after = test.replaced["before"]
+    except InvalidInput as exc:
+        return [str(exc.message)]
+    before = _kept(pool_values(pool), after)
+    names = {str(p.worker_id): p.worker.name for p in pool.places.all()}
+    found = []
+    if before.get("fallback_id") != after.get("fallback_id"):
+        old, new = (
+            names.get(each["fallback_id"], "another worker") for each in (before, after)
+        )
+        found.append(
+            f"{new} becomes the fallback worker of pool {pool.name}, instead of {old}."
+        )
+    for tier, values in after["tiers"].items():
+        had = before["tiers"][tier]
+        found += [
+            f"Tier {tier}: {name} becomes {_word(value)}; it is {_word(had[name])}."
+            for name, value in values.items()
+            if had[name] != value
+        ]
+    return found
+
+
 def shadow_promote(*, test: ShadowTest, principal: Principal) -> None:
-    """Let the tier of a test's live runs become its candidate, from the next run on.
+    """Let the tier of a test's original run become its candidate, from the next run on.
 
     Raises: NotAllowed; InvalidInput if no tier can be this; Conflict if it is so
     already; NotFound, InvalidFields, VersionConflict as `pool_update`.
@@ -78,7 +107,7 @@ def shadow_demote(*, test: ShadowTest, principal: Principal) -> None:
 
 
 def _pool(test: ShadowTest) -> Pool:
-    """Return the pool of the live runs. Raises: InvalidInput if it is gone."""
+    """Return the pool of the original run. Raises: InvalidInput if it is gone."""
     name = test.settings["pool"]
     found = pool_list(test.team_id).filter(name=name).first()
     if found is None:
@@ -130,6 +159,10 @@ def _kept(values: Values, names: Values) -> Values:
         name: _kept(values[name], inner) if isinstance(inner, dict) else values[name]
         for name, inner in names.items()
     }
+
+
+def _word(value: object) -> str:
+    return "none" if value is None else str(value)
 
 
 def _change(pool: Pool, values: Values, actor: Actor) -> None:

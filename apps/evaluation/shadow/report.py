@@ -40,7 +40,7 @@ class ShadowReport:
     """Of these, those in progress."""
     compared: int
     """Of these, pairs of which both sides have an answer."""
-    live: SideFigures
+    original: SideFigures
     candidate: SideFigures
     agreement: Interval | None
     """Share of the compared pairs whose final answers are equal. None: no pairs."""
@@ -63,20 +63,20 @@ def shadow_report(test: ShadowTest) -> ShadowReport:
     rows = list(mirrored_of(test))
     taken = [row for row in rows if row.state != MirrorState.SKIPPED]
     done = [row for row in taken if row.state == MirrorState.DONE]
-    pairs = [row for row in done if not (row.live_error or row.error)]
+    pairs = [row for row in done if not (row.original_error or row.error)]
     judged = Counter(str(row.judgement) for row in pairs if row.judgement)
     agreeing = sum(bool(row.agrees) for row in pairs)
     decided = agreeing + sum(judged.values())
-    as_good = decided - judged[Judgement.LIVE]
+    as_good = decided - judged[Judgement.ORIGINAL]
     return ShadowReport(
         mirrored=len(taken),
         open=sum(row.state in OPEN for row in taken),
         compared=len(pairs),
-        live=SideFigures(
-            sum(bool(row.live_error) for row in done),
-            sum(row.live_cost_micros for row in pairs),
-            sum(row.live_tokens for row in pairs),
-            _percentiles([row.live_latency_ms for row in pairs]),
+        original=SideFigures(
+            sum(bool(row.original_error) for row in done),
+            sum(row.original_cost_micros for row in pairs),
+            sum(row.original_tokens for row in pairs),
+            _percentiles([row.original_latency_ms for row in pairs]),
         ),
         candidate=SideFigures(
             sum(bool(row.error) for row in done),

@@ -97,10 +97,10 @@ def shadow_record_end(test: ShadowTest) -> None:
 
 
 def _require_possible(team: Team, settings: ShadowSettings) -> None:
-    live = pool_snapshot(team.id, settings.pool)
-    if settings.tier not in live.tiers:
+    original = pool_snapshot(team.id, settings.pool)
+    if settings.tier not in original.tiers:
         raise InvalidInput(
-            f"pool {live.name!r} has no tier {settings.tier!r}", param="tier"
+            f"pool {original.name!r} has no tier {settings.tier!r}", param="tier"
         )
     require_runnable(
         (settings.candidate,),

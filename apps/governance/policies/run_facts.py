@@ -30,14 +30,14 @@ class RunFactsReader:
 
     def __init__(self, order: RunOrder, resolved: ResolvedModel) -> None:
         self._order = order
-        self._caller = order.mirrors or order
+        self._client = order.mirrors or order
         self._patterns: tuple[OwnPattern, ...] = ()
         self._known = RunFacts(
             role="",
-            member_id=self._caller.user_id,
-            key_id=self._caller.api_key_id,
+            member_id=self._client.user_id,
+            key_id=self._client.api_key_id,
             tier=resolved.tier,
-            source=self._caller.source,
+            source=self._client.source,
             texts=(order.prompt,),
             worker_tags={w.name: w.tags for w in resolved.pool.workers},
         )
@@ -70,8 +70,8 @@ class RunFactsReader:
         return with_redacted(found, order)
 
     async def _read_role(self) -> str:
-        user_id = self._caller.user_id
-        if self._caller.api_key_id is not None or user_id is None:
+        user_id = self._client.user_id
+        if self._client.api_key_id is not None or user_id is None:
             return API_KEY_ROLE
         team_id = self._order.team_id
         role: str = await database_sync_to_async(role_of)(team_id, user_id)

@@ -19,8 +19,7 @@ from apps.audit.selectors import entries_by_subject
 from apps.audit.services import entries_append
 from apps.audit.types import SERVICE, Actor, Batch, EntryDraft
 from apps.core.data_classes import data_class_read, is_at_least
-from apps.core.ids import first_id, new_id
-from apps.core.sampling import is_sampled
+from apps.core.ids import first_id, is_sampled, new_id
 from apps.engine.events import PolicyDecided
 from apps.governance.reviews.models import (
     ReviewItem,

@@ -12,8 +12,7 @@ from django.utils import timezone
 from apps.accounts.models import Scope
 from apps.audit.services import entries_append
 from apps.audit.types import Batch, EntryDraft
-from apps.core.ids import first_id, new_id
-from apps.core.sampling import is_sampled
+from apps.core.ids import first_id, is_sampled, new_id
 from apps.engine.codec import encode
 from apps.engine.events import PolicyDecided
 from apps.governance.models import ReviewItem, ReviewPending, ReviewSettings

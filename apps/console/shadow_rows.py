@@ -1,0 +1,145 @@
+"""Shadow tests as the team's pages show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from apps.audit.models import JobState
+from apps.evaluation.models import MirroredRun, ShadowTest
+from apps.evaluation.shadow.models import Judgement, MirrorState, ShadowOutcome
+from apps.evaluation.shadow.report import ShadowReport, SideFigures
+from apps.evaluation.shadow.settings import ShadowSettings
+
+PER_RUNS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowRow:
+    """A shadow test and how far it is."""
+
+    test: ShadowTest
+    settings: ShadowSettings
+    mirrored: int
+
+    @property
+    def is_open(self) -> bool:
+        """Say whether it is still under way."""
+        return self.test.state != JobState.DONE
+
+    @property
+    def original(self) -> str:
+        """Return the name of the tier whose runs are mirrored."""
+        return f"{self.settings.pool}/{self.settings.tier}"
+
+    @property
+    def candidate(self) -> str:
+        """Return the candidate's name, with its pool if it is another one."""
+        label = self.settings.candidate.label
+        pool = self.settings.pool_of_candidate
+        return label if pool == self.settings.pool else f"{label} of {pool}"
+
+    @property
+    def state_words(self) -> str:
+        """Return the state for people."""
+        if not self.is_open:
+            return str(ShadowOutcome(self.test.outcome).label)
+        return "Being stopped" if self.test.is_stopped else "Running"
+
+    @property
+    def badge(self) -> str:
+        """Return the state by which a badge is coloured."""
+        if self.is_open:
+            return "running"
+        ok = (ShadowOutcome.COMPLETED, ShadowOutcome.STOPPED)
+        return "completed" if self.test.outcome in ok else "failed"
+
+    @property
+    def percent(self) -> int:
+        """Return the share of the runs that were to be mirrored."""
+        return min(100 * self.mirrored // self.settings.max_runs, 100)
+
+    @property
+    def started_by(self) -> str:
+        """Return the name of the person or key that started it."""
+        return str(self.test.requested_by.get("display", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class SideRow:
+    """One side of a test in the table of figures."""
+
+    name: str
+    is_candidate: bool
+    figures: SideFigures
+    compared: int
+
+    @property
+    def cost_micros(self) -> int:
+        """Return the cost of 1,000 runs."""
+        return self.figures.cost_micros * PER_RUNS // max(self.compared, 1)
+
+    @property
+    def tokens(self) -> int:
+        """Return the tokens of one run."""
+        return self.figures.tokens // max(self.compared, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """A original run beside its mirror."""
+
+    pair: MirroredRun
+
+    @property
+    def words(self) -> str:
+        """Return how the two compare."""
+        pair = self.pair
+        if pair.state == MirrorState.SKIPPED:
+            return "Left out"
+        if pair.state != MirrorState.DONE:
+            return str(MirrorState(pair.state).label)
+        if pair.original_error or pair.error:
+            return "Both failed" if pair.original_error and pair.error else self._failed
+        if pair.agrees:
+            return "Same final answer"
+        if pair.judgement:
+            return str(Judgement(pair.judgement).label)
+        return "Different final answers"
+
+    @property
+    def _failed(self) -> str:
+        failed = "original run" if self.pair.original_error else "candidate"
+        return f"The {failed} failed"
+
+    @property
+    def badge(self) -> str:
+        """Return the state by which its badge is coloured."""
+        pair = self.pair
+        if pair.state != MirrorState.DONE:
+            return "cancelled" if pair.state == MirrorState.SKIPPED else "running"
+        if pair.error or pair.judgement == Judgement.ORIGINAL:
+            return "failed"
+        return "completed" if pair.agrees or pair.judgement else "cancelled"
+
+
+def shadow_row(test: ShadowTest, mirrored: int) -> ShadowRow:
+    """Return a test as lists show it."""
+    return ShadowRow(test, ShadowSettings.model_validate(test.settings), mirrored)
+
+
+def report_context(row: ShadowRow, report: ShadowReport) -> dict[str, Any]:
+    """Return what the page of a test shows of its figures."""
+    return {
+        "report": report,
+        "sides": [
+            SideRow(row.original, False, report.original, report.compared),
+            SideRow(row.candidate, True, report.candidate, report.compared),
+        ],
+        "judgements": [
+            (Judgement(name).label, count)
+            for name, count in report.judgements.items()
+            if count
+        ],
+        "cost_limit": row.settings.max_cost_micros,
+    }

@@ -1,0 +1,102 @@
+"""The pages of shadow tests: start, watch, promote, take back, stop."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.evaluation.models import ShadowTest
+from tests.conftest import Cast, Site
+from tests.console.test_evaluations import signed_in
+from tests.evaluation.samples import make_shadow_test
+from tests.evaluation.test_shadow import ask, pool_of
+from tests.runs.asking import eventually
+
+NEW = "/evaluations/shadow/new/"
+
+
+def wanted(site: Site, **fields: str) -> dict[str, str]:
+    pool = pool_of(site).name
+    usual = {
+        "name": "Birch for mini",
+        "original": f"{pool} mini",
+        "candidate": f"{pool} worker:sim-birch",
+        "begin": "",
+        "percent": "100",
+        "days": "7",
+        "max_runs": "1",
+        "max_cost": "5",
+        "grader": "",
+    }
+    return {**usual, **fields}
+
+
+def test_the_whole_way_on_the_pages(site: Site):
+    alice = signed_in(site.cast.alice)
+    pool = pool_of(site).name
+    form = alice.get(NEW).content.decode()
+    assert f"{pool}: Self-reflection of sim-birch" in form
+    answer = alice.post(NEW, wanted(site))
+    assert answer.status_code == 302, answer.content.decode()
+    address = answer.headers["location"]
+    assert "No runs yet" in alice.get(address).content.decode()
+    ask(site)
+    assert eventually(lambda: "Completed" in alice.get(address).content.decode(), 30)
+    page = alice.get(address).content.decode()
+    for part in ("Same final answer", "Side by side", "Promote the candidate"):
+        assert part in page
+    question = alice.get(f"{address}promote/").content.decode()
+    assert "sim-birch becomes the fallback worker" in question
+    promoted = alice.post(f"{address}promote/", follow=True).content.decode()
+    assert f"{pool}/mini is sim-birch from the next run on." in promoted
+    assert "Take back" in promoted
+    back = alice.post(f"{address}take-back/", follow=True).content.decode()
+    assert "is again what it was before" in back
+    listed = alice.get("/evaluations/").content.decode()
+    assert "Birch for mini" in listed
+    assert f"{pool}/mini beside sim-birch" in listed
+
+
+def test_recorded_runs_are_chosen_by_days(site: Site):
+    alice = signed_in(site.cast.alice)
+    ask(site)
+    address = alice.post(NEW, wanted(site, begin="7")).headers["location"]
+    assert eventually(lambda: "Completed" in alice.get(address).content.decode(), 30)
+    test = ShadowTest.objects.for_team(site.cast.team.id).get()
+    assert (test.until - test.since).days == 7
+
+
+def test_stopping_from_the_page(site: Site):
+    alice = signed_in(site.cast.alice)
+    address = alice.post(NEW, wanted(site)).headers["location"]
+    assert "stop-shadow" in alice.get(address).content.decode()
+    alice.post(f"{address}stop/")
+    assert eventually(lambda: "Stopped" in alice.get(address).content.decode(), 30)
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"candidate": "{pool} conductor:mini"}, "the very tier"),
+        ({"max_cost": ""}, "Write an amount in dollars"),
+        ({"percent": "0"}, "greater than or equal to 1"),
+        ({"name": " "}, "This field is required"),
+    ],
+)
+def test_faults_are_shown_on_the_form(site: Site, fields, complaint):
+    pool = pool_of(site).name
+    fields = {name: value.format(pool=pool) for name, value in fields.items()}
+    answer = signed_in(site.cast.alice).post(NEW, wanted(site, **fields))
+    assert answer.status_code == 400
+    assert complaint in answer.content.decode()
+    assert not ShadowTest.objects.for_team(site.cast.team.id).exists()
+
+
+def test_members_read_and_change_nothing(cast: Cast):
+    test = make_shadow_test(cast.team)
+    bob = signed_in(cast.bob)
+    page = bob.get(f"/evaluations/shadow/{test.id}/").content.decode()
+    assert "1 run" in page
+    assert "Promote" not in page
+    assert bob.post(f"/evaluations/shadow/{test.id}/stop/").status_code == 403
+    mallory = signed_in(cast.mallory)
+    assert mallory.get(f"/evaluations/shadow/{test.id}/").status_code == 404
