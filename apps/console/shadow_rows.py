@@ -108,6 +108,12 @@ class PairRow:
         return "Different final answers"
 
     @property
+    def errors(self) -> str:
+        """Return the codes of what failed."""
+        found = (self.pair.original_error, self.pair.error)
+        return ", ".join(dict.fromkeys(code for code in found if code))
+
+    @property
     def _failed(self) -> str:
         failed = "original run" if self.pair.original_error else "candidate"
         return f"The {failed} failed"

@@ -20,7 +20,7 @@ def wanted(site: Site, **fields: str) -> dict[str, str]:
         "name": "Birch for mini",
         "original": f"{pool} mini",
         "candidate": f"{pool} worker:sim-birch",
-        "begin": "",
+        "begin": "now",
         "percent": "100",
         "days": "7",
         "max_runs": "1",

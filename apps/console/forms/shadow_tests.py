@@ -16,7 +16,7 @@ from apps.evaluation.shadow.settings import MAX_DAYS
 from apps.evaluation.systems.short_names import systems_named
 from apps.pools.types import PoolSnapshot
 
-FROM_NOW = ""
+FROM_NOW = "now"
 BEGIN = (
     (FROM_NOW, "From now on"),
     ("1", "Recorded runs of the last day"),
@@ -38,7 +38,7 @@ class ShadowTestForm(ConsoleForm):
     candidate = forms.ChoiceField(
         help_text="Answers the same requests in the background; no caller notices."
     )
-    begin = forms.ChoiceField(label="Which runs", choices=BEGIN, required=False)
+    begin = forms.ChoiceField(label="Which runs", choices=BEGIN)
     percent = forms.IntegerField(
         label="Share in percent",
         min_value=1,
@@ -47,11 +47,12 @@ class ShadowTestForm(ConsoleForm):
         help_text="Drawn by the runs' ids.",
     )
     days = forms.IntegerField(
+        label="Days from now",
         min_value=1,
         max_value=MAX_DAYS,
         initial=7,
         required=False,
-        help_text="How long it goes on, for runs from now on.",
+        help_text="So long runs from now on are mirrored.",
     )
     max_runs = forms.IntegerField(
         label="Runs at most", min_value=1, max_value=10_000, initial=100
@@ -75,6 +76,11 @@ class ShadowTestForm(ConsoleForm):
     ) -> None:
         super().__init__(*args, **kwargs)
         self._pools = pools
+        first = next(iter(pools.values()))
+        last = [*first.tiers][-1]
+        self.initial["original"] = f"{first.name}{SEPARATOR}{last}"
+        fallback = f"{first.name}{SEPARATOR}worker:{first.fallback}"
+        self.initial["candidate"] = fallback
         self.fields["max_cost"].help_text = (
             "No run of the candidate begins that could exceed it. Every worker needs a "
             "price."

@@ -162,6 +162,9 @@ def _kept(values: Values, names: Values) -> Values:
 
 
 def _word(value: object) -> str:
+    """Return a value of a tier for people."""
+    if value in TierPlanner.values:
+        return f"“{TierPlanner(value).label}”"
     return "none" if value is None else str(value)
 
 
