@@ -80,7 +80,7 @@ def shadow_new(request: TeamRequest) -> HttpResponseBase:
 
 
 def _usable_pools(team_id: UUID) -> dict[str, PoolSnapshot]:
-    """Return the pools of a team that have a worker, by name; the default comes first."""
+    """Return the pools that have a worker, by name; the default comes first."""
     found = {}
     for pool in pool_list(team_id).order_by("-is_default", "name"):
         with suppress(PoolUnusable):
