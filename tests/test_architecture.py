@@ -81,6 +81,7 @@ ALSO_OPEN = {
     "apps.evaluation.systems.short_names",  # systems as people name them
     "apps.runs.planning.cost_estimates",  # what a plan may cost
     "apps.runs.execution.executor",  # opened and closed by the process
+    "apps.runs.forks",  # what changes in a repeated plan
     "apps.runs.admission",  # the way in for runs of every interface
     "apps.runs.consumers",
     "apps.runs.routing",

@@ -292,6 +292,23 @@ class StepFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class StepReused:
+    """The step has an answer from an earlier run, so no worker is called for it."""
+
+    action: ClassVar[str] = "step.reused"
+    round: int
+    step: int
+    worker: str
+    """Who answered in the earlier run."""
+    text: Body
+    """The visible response, or what a person put in its place."""
+    run_id: str
+    """The earlier run."""
+    is_edited: bool
+    """True: a person wrote the answer."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepSkipped:
     """The step was not run: after a failure elsewhere in the round it has no use."""
 
@@ -362,7 +379,14 @@ PlanEvent = (
     | PlanAccepted
     | PlanKept
 )
-StepEvent = StepStarted | StepAttemptFailed | StepCompleted | StepFailed | StepSkipped
+StepEvent = (
+    StepStarted
+    | StepAttemptFailed
+    | StepCompleted
+    | StepReused
+    | StepFailed
+    | StepSkipped
+)
 RunEnd = RunCompleted | RunFailed | RunCancelled
 CallOutcome = PlanReplied | PlanCallFailed | StepAttemptFailed | StepCompleted
 """Events that end a call: they carry its usage and cost."""

@@ -16,6 +16,7 @@ from apps.engine.events import (
     PlanRejectedEvent,
     PlanReplied,
     PlanRequested,
+    StepReused,
     StepSkipped,
 )
 from apps.engine.gate import (
@@ -36,8 +37,9 @@ from apps.engine.ports import (
     PlanRequest,
     Progress,
     Rejection,
+    ReusedAnswer,
 )
-from apps.engine.replay import Round
+from apps.engine.replay import Round, StepResult
 from apps.engine.rounds import UNNEEDED
 from apps.engine.run import RunContext
 from apps.engine.steps import backoff_s
@@ -162,7 +164,10 @@ def _check_worker(run: RunContext, plan: Plan, index: int) -> None:
 
 
 def _accept(run: RunContext, number: int, plan: Plan, planner: str) -> Round:
-    skipped = tuple(sorted(set(range(len(plan.steps))) - plan.needed()))
+    needed = plan.needed()
+    skipped = tuple(sorted(set(range(len(plan.steps))) - needed))
+    is_first = number == 0 and planner != APPROVER
+    reused = [each for each in run.task.reused if is_first and each.step in needed]
     run.journal.note(
         PlanAccepted(
             round=number,
@@ -174,12 +179,26 @@ def _accept(run: RunContext, number: int, plan: Plan, planner: str) -> Round:
             reasoning=plan.reasoning,
         ),
         *(StepSkipped(number, index, UNNEEDED) for index in skipped),
+        *(_reused(number, answer) for answer in reused),
     )
     round_ = Round(plan)
+    for answer in reused:
+        round_.results[answer.step] = StepResult("completed", answer.text, "stop")
     run.state.rounds.append(round_)
     run.state.plan_calls = run.state.plan_failures = 0
     run.state.rejections = []
     return round_
+
+
+def _reused(number: int, answer: ReusedAnswer) -> StepReused:
+    return StepReused(
+        number,
+        answer.step,
+        answer.worker,
+        answer.text,
+        answer.run_id,
+        answer.is_edited,
+    )
 
 
 @dataclass(slots=True)

@@ -98,6 +98,21 @@ class CallParams:
 
 
 @dataclass(frozen=True, slots=True)
+class ReusedAnswer:
+    """The answer of a step of the first plan, from an earlier run."""
+
+    step: int
+    """Its index in the plan."""
+    worker: str
+    """Who answered."""
+    text: str
+    run_id: str
+    """The earlier run."""
+    is_edited: bool = False
+    """True: a person wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """What a person or program wants done."""
 
@@ -112,6 +127,8 @@ class Task:
     messages: Messages = ()
     """The conversation itself, for a worker that is asked directly, and the images of
     it for all. Empty: there is nothing but `prompt`."""
+    reused: tuple[ReusedAnswer, ...] = ()
+    """Answers that the first plan begins with, unless an approver changed it."""
 
 
 @dataclass(frozen=True, slots=True)

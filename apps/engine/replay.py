@@ -175,6 +175,7 @@ class _Reader:
                 ev.StepStarted()
                 | ev.StepAttemptFailed()
                 | ev.StepCompleted()
+                | ev.StepReused()
                 | ev.StepFailed()
                 | ev.StepSkipped()
             ):
@@ -223,6 +224,8 @@ class _Reader:
                     tool_calls=event.tool_calls,
                     stop_sequence=event.stop_sequence,
                 )
+            case ev.StepReused():
+                now.results[event.step] = StepResult("completed", event.text, "stop")
             case ev.StepFailed():
                 now.results[event.step] = StepResult(
                     "failed", event.message, fault=event.fault

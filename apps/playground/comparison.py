@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any
 
 from apps.playground.run_page import RunBody, compose
 from apps.runs.models import Run
 from apps.runs.planning.model_resolver import direct_worker
+from apps.runs.records.round_view import StepView
 from apps.runs.records.run_view import RunView
 from apps.runs.selectors import run_events
 from apps.web import formats
@@ -50,6 +52,41 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
+class StepPair:
+    """The steps at one place of two plans."""
+
+    left: StepView | None
+    right: StepView | None
+
+    @property
+    def number(self) -> int:
+        """Return the place, counted from 1."""
+        step = self.left or self.right
+        assert step is not None
+        return step.number
+
+    @property
+    def sides(self) -> tuple[StepView | None, StepView | None]:
+        """Return both, in reading order."""
+        return self.left, self.right
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """Return what differs, each as a word; empty: nothing does."""
+        left, right = self.left, self.right
+        if left is None or right is None:
+            return ("only in one plan",)
+        given = {
+            "worker": (left.worker, right.worker),
+            "subtask": (left.subtask, right.subtask),
+            "reads": (left.access, right.access),
+            "result": (left.state, right.state),
+            "answer": (left.text, right.text),
+        }
+        return tuple(name for name, (one, other) in given.items() if one != other)
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Two runs and how they differ."""
 
@@ -79,6 +116,14 @@ class Comparison:
         return bool(left and right) and left != right
 
     @property
+    def steps(self) -> list[StepPair]:
+        """Return the steps of both last plans, by their places; empty without plans."""
+        left, right = (_planned_steps(side.story) for side in self.sides)
+        if not (left and right):
+            return []
+        return [StepPair(*both) for both in zip_longest(left, right)]
+
+    @property
     def words(self) -> tuple[str, ...]:
         """Return the difference as sentences."""
         left, right = _names(self)
@@ -96,6 +141,10 @@ def compare(left: Run, right: Run, now: datetime) -> Comparison:
 
 def _side(run: Run, place: str, now: datetime) -> Side:
     return Side(run, compose(run.id, run_events(run), now), place)
+
+
+def _planned_steps(story: RunView) -> list[StepView]:
+    return next((each.steps for each in reversed(story.rounds) if each.steps), [])
 
 
 def difference(left: Named, right: Named) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from django.urls import path
 from apps.playground import (
     approval_views,
     feedback_view,
+    fork_views,
     part_views,
     review_views,
     views,
@@ -66,6 +67,12 @@ urlpatterns = [
         name="run_feedback",
     ),
     path("runs/<uuid:run_id>/rerun/", views.run_rerun_view, name="run_rerun"),
+    path("runs/<uuid:run_id>/replay/", fork_views.run_replay, name="run_replay"),
+    path(
+        "runs/<uuid:run_id>/steps/<int:round>/<int:step>/fork/",
+        fork_views.step_fork,
+        name="step_fork",
+    ),
     path("runs/<uuid:run_id>/compare/", views.run_compare, name="run_compare"),
     path("runs/<uuid:run_id>/verify/", views.run_verify, name="run_verify"),
     path("runs/<uuid:run_id>/bundle/", views.run_bundle, name="run_bundle"),

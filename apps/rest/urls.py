@@ -6,7 +6,6 @@ from django.urls import URLPattern, path, re_path
 
 from apps.rest.documentation import ApiDocs, ApiSchema
 from apps.rest.resources import (
-    approvals,
     budgets,
     conductors,
     credentials,
@@ -14,23 +13,27 @@ from apps.rest.resources import (
     feedback,
     invitations,
     keys,
-    ledger,
-    ledger_exports,
     me,
     members,
-    policy,
     pools,
-    retention,
-    review_settings,
-    reviews,
+    run_forks,
     run_records,
     runs,
     shadow_tests,
-    suspension,
     team,
     usage,
     webhooks,
     workers,
+)
+from apps.rest.resources.governance import (
+    approvals,
+    ledger,
+    ledger_exports,
+    policy,
+    retention,
+    review_settings,
+    reviews,
+    suspension,
 )
 from apps.rest.views import NoSuchAddress
 
@@ -268,5 +271,6 @@ urlpatterns: list[URLPattern] = [
         name="run_feedback",
     ),
     path("runs/<uuid:run_id>/rerun/", runs.RunRerun.as_view(), name="run_rerun"),
+    path("runs/<uuid:run_id>/fork/", run_forks.RunFork.as_view(), name="run_fork"),
     re_path("", NoSuchAddress.as_view(), name="nothing"),
 ]

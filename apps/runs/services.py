@@ -22,17 +22,15 @@ from django.utils.module_loading import import_string
 from apps.accounts.principal import Principal
 from apps.audit.types import Actor
 from apps.budgets.rate_limits import UNLIMITED, Admission
-from apps.core.errors import InvalidInput, NotFound, Overloaded
+from apps.core.errors import Overloaded
 from apps.engine import events as ev
-from apps.runs.admission import ordered_by
 from apps.runs.coordination.cancel_requests import cancel_await, cancel_request
 from apps.runs.coordination.suspensions import runs_allow, runs_suspend
 from apps.runs.execution.executor import Executor, find_run, get_executor, stop_run
 from apps.runs.execution.idempotency_keys import idempotency_claim, idempotency_release
+from apps.runs.forks import StepEdit, forked, order_again
 from apps.runs.models import Run, Source
 from apps.runs.planning.prompt_limits import check_prompt
-from apps.runs.records.history import run_events
-from apps.runs.records.run_params import order_of
 from apps.runs.selectors import access_run
 from apps.runs.types import LiveRun, RunOrder, UsageGroup, UsageRow
 from apps.runs.usage.report import usage_rows
@@ -42,6 +40,7 @@ __all__ = [
     "idempotency_release",
     "run_cancel",
     "run_find",
+    "run_fork",
     "run_rerun",
     "run_start",
     "run_start_blocking",
@@ -113,25 +112,31 @@ def run_rerun(
     Raises: as `run_start_blocking`; NotFound if the run's first entry is not there,
     InvalidInput if its prompt has been erased.
     """
-    first = next((entry.event for entry in run_events(run)), None)
-    if not isinstance(first, ev.RunCreated):
-        raise NotFound(f"run {str(run.id)!r} has no record of what was asked")
-    if not first.prompt:
-        raise InvalidInput("the prompt of this run has been erased", param="prompt")
-    recorded = order_of(run, first)
-    order = replace(
-        recorded,
-        **ordered_by(principal, admission),
-        model=model or recorded.model,
-        restrictions=(
-            replace(recorded.restrictions, workers=())
-            if model
-            else recorded.restrictions
-        ),
-        source=str(source),
-        ignored="",
-    )
+    order = order_again(run, principal, admission, source)
+    if model:
+        restrictions = replace(order.restrictions, workers=())
+        order = replace(order, model=model, restrictions=restrictions)
+        order = replace(order, planner=None, reused=(), derived_from=None)
     return run_start_blocking(order)
+
+
+def run_fork(
+    run: Run,
+    principal: Principal,
+    admission: Admission = UNLIMITED,
+    *,
+    edit: StepEdit | None = None,
+    source: str = Source.PLAYGROUND,
+) -> uuid.UUID:
+    """Run a recorded plan again, with the pool as it is now; return the new run's id.
+
+    With `edit`, one step is changed and only it and the steps that depend on it are
+    run: the others keep their answers, which are not paid for again. Limits, and what
+    it raises: as `run_rerun`; InvalidInput if there is no such plan, its texts have
+    been erased, or the pool can't run it any more.
+    """
+    order = order_again(run, principal, admission, source)
+    return run_start_blocking(forked(order, run, edit))
 
 
 def run_cancel(

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from apps.audit.types import Actor
 from apps.budgets.rate_limits import TokenMeter
 from apps.engine.events import Event, RunCancelled, RunEnd
-from apps.engine.ports import CallParams, Messages, Progress
+from apps.engine.ports import CallParams, Messages, Progress, ReusedAnswer
 from apps.engine.usage import Cost, Usage
 from apps.planners.fixed import FixedPlanner
 
@@ -124,6 +124,10 @@ class RunOrder:
     """None: the prompt is as the caller sent it."""
     planner: FixedPlanner | None = None
     """Plans in the place of the tier's planner. None: the tier's does."""
+    reused: tuple[ReusedAnswer, ...] = ()
+    """Answers of an earlier run that the plan begins with."""
+    derived_from: uuid.UUID | None = None
+    """The run whose plan this one repeats. None: it has a plan of its own."""
     mirrors: MirroredCall | None = None
     """None: the run is no copy of another one."""
     idempotency_key: str = ""

@@ -41,6 +41,7 @@ async function refresh() {
   const newWords = fresh.querySelector("#comparison-words");
   // The same words again would be read out again.
   if (words.textContent !== newWords.textContent) words.replaceChildren(...newWords.children);
+  root.querySelector("#step-pairs").replaceWith(fresh.querySelector("#step-pairs"));
 }
 
 /** @param {HTMLElement} side @param {HTMLElement} fresh */

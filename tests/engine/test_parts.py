@@ -144,6 +144,7 @@ EXAMPLES: list[ev.Event] = [
     ),
     ev.StepFailed(0, 0, "empty", "m"),
     ev.StepSkipped(0, 1, "why"),
+    ev.StepReused(0, 1, "b", "text", "run-1", True),
     ev.RunCompleted("a", "stop", Usage(1, 1), 2, False, 3, 4),
     ev.RunCompleted("", "tool_calls", Usage(1, 1), 2, False, 3, 4, tool_calls="[{}]"),
     ev.RunCompleted("a", "stop", Usage(1, 1), 2, False, 3, 4, stop_sequence="END"),

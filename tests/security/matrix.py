@@ -55,6 +55,8 @@ MATRIX = {
     "playground:run_cancel": RUN,
     "playground:run_compare": RUN,
     "playground:run_rerun": RUN,
+    "playground:run_replay": RUN,
+    "playground:step_fork": managed(P.RUN),
     "playground:run_verify": Access(write=P.READ_RUNS),
     "playground:run_export": RUNS,
     "playground:run_feedback": Access(write=P.READ_RUNS),
@@ -255,4 +257,5 @@ MATRIX = {
     "rest:run_export": Access(P.EXPORT_RUNS),
     "rest:run_cancel": RUN,
     "rest:run_rerun": RUN,
+    "rest:run_fork": RUN,
 }

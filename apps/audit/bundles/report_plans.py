@@ -17,6 +17,7 @@ from apps.core.plan_layout import Edge, Layout, Node, lay_out
 PLAN_ACCEPTED = "plan.accepted"
 STATES = {
     "step.completed": "completed",
+    "step.reused": "reused",
     "step.failed": "failed",
     "step.skipped": "skipped",
 }

@@ -364,7 +364,7 @@ class Runs(RestView):
         admission = pass_run(self, values["model"], values["prompt"])
         detached = values.pop("background")
         order = _order(self.principal, admission, values)
-        return _started(self, run_start_blocking(order, detached=detached))
+        return run_started(self, run_start_blocking(order, detached=detached))
 
 
 class OneRun(RestView):
@@ -402,7 +402,7 @@ class RunRerun(RestView):
         principal.require(READ_RUNS)
         admission = pass_run(self, run.model, run_view(run).prompt)
         new_id = run_rerun(run, principal, admission, source=Source.API.value)
-        return _started(self, new_id)
+        return run_started(self, new_id)
 
 
 class RunEstimate(RestView):
@@ -451,7 +451,7 @@ class RunCancel(RestView):
         return Response({"is_stopped": is_stopped})
 
 
-def _started(view: RestView, run_id: uuid.UUID) -> Response:
+def run_started(view: RestView, run_id: uuid.UUID) -> Response:
     """Answer with a run that has just begun."""
     run = access_run(team_id=view.principal.team_id, run_id=run_id)
     return view.created(RunOutput(run).data, reverse("rest:run", args=[run_id]))

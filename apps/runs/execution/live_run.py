@@ -304,6 +304,7 @@ class RunExecution:
             is_streamed=order.is_streamed and is_live and not self._history,
             is_watched=order.is_watched,
             messages=order.messages,
+            reused=order.reused,
         )
 
     async def _break_off(self, fault: Fault) -> None:

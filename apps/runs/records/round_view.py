@@ -116,6 +116,10 @@ class StepView:
     """Waits between the attempts left out."""
     fault: str = ""
     message: str = ""
+    reused_from: str = ""
+    """Id of the earlier run that its answer is from. Empty: it was answered here."""
+    is_edited: bool = False
+    """True: a person wrote the reused answer."""
 
     @property
     def place(self) -> tuple[int, int]:

@@ -89,6 +89,7 @@ class RunFold:
                 ev.StepStarted()
                 | ev.StepCompleted()
                 | ev.StepAttemptFailed()
+                | ev.StepReused()
                 | ev.StepFailed()
                 | ev.StepSkipped()
             ):
@@ -191,6 +192,8 @@ class RunFold:
                 cost = self._count(event)
                 call = step.settle(event, cost)
                 call.fail(event, cost, event.fault, event.message)
+            case ev.StepReused():
+                self._reuse(step, event)
             case ev.StepFailed():
                 step.state, step.fault, step.message = (
                     "failed",
@@ -214,6 +217,15 @@ class RunFold:
         if self._keeps_texts:
             call.output, call.reasoning = event.text, event.reasoning
             call.tool_calls = event.tool_calls
+
+    def _reuse(self, step: StepView, event: ev.StepReused) -> None:
+        """Give a step the answer of an earlier run; no call is behind it here."""
+        answer = CallView(0, event.worker, self.last_at or NEVER, self.last_seq)
+        answer.state, answer.finish_reason = "completed", "stop"
+        if self._keeps_texts:
+            answer.output = event.text
+        step.state, step.worker, step.answered_by = "completed", event.worker, answer
+        step.reused_from, step.is_edited = event.run_id, event.is_edited
 
     def _begun(self, event: ev.PlanRequested | ev.StepStarted, worker: str) -> CallView:
         messages = event.messages if self._keeps_texts else ""

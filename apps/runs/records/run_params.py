@@ -15,7 +15,7 @@ import orjson
 
 from apps.audit.types import Actor
 from apps.engine import events as ev
-from apps.engine.ports import CallParams
+from apps.engine.ports import CallParams, ReusedAnswer
 from apps.planners.fixed import planner_read, planner_values
 from apps.runs.models import Run
 from apps.runs.planning.model_resolver import ResolvedModel
@@ -58,6 +58,8 @@ def params_on_record(order: RunOrder, delivery: Delivery) -> str:
         "delivery": delivery if is_held_back else order.delivery,
         "echo": order.echo,
         "planner": planner_values(order.planner) if order.planner else None,
+        "reused": [asdict(answer) for answer in order.reused],
+        "derived_from": order.derived_from,
         "mirrors": asdict(order.mirrors) if order.mirrors else None,
     }
     given |= {name: value for name, value in beside.items() if value}
@@ -96,6 +98,8 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
         echo=given.get("echo", {}),
         redaction=_redaction_of(created),
         planner=planner_read(given["planner"]) if "planner" in given else None,
+        reused=tuple(ReusedAnswer(**each) for each in given.get("reused", ())),
+        derived_from=UUID(given["derived_from"]) if "derived_from" in given else None,
         mirrors=_mirrored(given["mirrors"]) if "mirrors" in given else None,
     )
 

@@ -120,6 +120,7 @@ _COUNTED: dict[type, Callable[[str, Any], None]] = {
     ev.PlanKept: lambda tier, event: PLANS.add("kept"),
     ev.StepAttemptFailed: lambda tier, event: _spent(WORKER, event),
     ev.StepCompleted: _completed,
+    ev.StepReused: lambda tier, event: STEPS.add("reused"),
     ev.StepFailed: lambda tier, event: STEPS.add("failed"),
     ev.StepSkipped: lambda tier, event: STEPS.add("skipped"),
     ev.RunCompleted: count_end,

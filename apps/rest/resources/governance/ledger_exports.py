@@ -22,7 +22,7 @@ from apps.audit.exports.parts import FILE_TYPE
 from apps.audit.jobs import job_state
 from apps.audit.models import ExportFormat, LedgerExport
 from apps.rest.fields import Input, Output, Time
-from apps.rest.resources.ledger import EntryFilterFields, wanted_of
+from apps.rest.resources.governance.ledger import EntryFilterFields, wanted_of
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 from apps.web.downloads import download

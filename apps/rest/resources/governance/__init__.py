@@ -1,0 +1,1 @@
+"""Resources by which runs are governed: policy, approvals, reviews, the ledger."""
