@@ -13,10 +13,11 @@ from django.utils import timezone
 from apps.core.data_classes import DATA_CLASSES
 from apps.playground.choices import PoolChoice, direct_models
 from apps.pools.models import TierName
-from apps.runs.models import RunState
+from apps.runs.models import NOT_BY_CALLERS, RunState, Source
 from apps.runs.types import RunFilters
 from apps.web.formats import size
 
+BY_CALLERS = "callers"
 PERIODS = {
     "hour": ("Last hour", timedelta(hours=1)),
     "day": ("Last 24 hours", timedelta(days=1)),
@@ -108,6 +109,13 @@ def _first_fault(form: forms.Form) -> tuple[str, str]:
     return name, str(errors[0])
 
 
+def _sources(chosen: str) -> tuple[str, ...]:
+    """Return the sources of a choice; empty: all."""
+    if chosen == BY_CALLERS:
+        return tuple(each for each in Source.values if each not in NOT_BY_CALLERS)
+    return (chosen,) if chosen else ()
+
+
 class RunFilterForm(forms.Form):
     """The filters of the list of runs; all live in the address."""
 
@@ -116,6 +124,14 @@ class RunFilterForm(forms.Form):
         choices=[("", "Any state"), *RunState.choices], required=False
     )
     model = forms.CharField(required=False, max_length=200)
+    source = forms.ChoiceField(
+        choices=[
+            ("", "Any source"),
+            (BY_CALLERS, "People and API clients"),
+            *Source.choices,
+        ],
+        required=False,
+    )
     who = forms.CharField(required=False, max_length=200)
     period = forms.ChoiceField(
         choices=[
@@ -147,7 +163,9 @@ class RunFilterForm(forms.Form):
     @property
     def is_search(self) -> bool:
         """Say whether something is looked for in the newest runs only."""
-        return any(self.cleaned_data.get(name) for name in ("q", "model", "who"))
+        return any(
+            self.cleaned_data.get(name) for name in ("q", "model", "source", "who")
+        )
 
     @property
     def filters(self) -> RunFilters:
@@ -159,5 +177,6 @@ class RunFilterForm(forms.Form):
             model=data.get("model", ""),
             actor=data.get("who", ""),
             query=data.get("q", ""),
+            sources=_sources(data.get("source", "")),
             since=timezone.now() - period[1] if period else None,
         )

@@ -270,6 +270,8 @@ class RunFilters:
     """A part of the name of the person or key."""
     query: str = ""
     """A part of the title."""
+    sources: tuple[str, ...] = ()
+    """Values of `runs.models.Source`."""
     since: datetime | None = None
     until: datetime | None = None
 

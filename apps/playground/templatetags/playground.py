@@ -53,6 +53,7 @@ KIND_WORDS = {
 PLANNER_WORDS = {
     "approver": "edited by an approver",
     "fallback": "fallback plan",
+    "given_plan": "made before the run",
     "language_model": "by a language model",
     "single_worker": "one worker, without a plan",
     "tool_continuation": "without a new plan",

@@ -150,6 +150,9 @@ class RunQuery(PageQuery):
         max_length=200,
         help_text=f"A part of the title. {IN_THE_NEWEST}",
     )
+    source = serializers.ChoiceField(
+        choices=Source.choices, required=False, help_text=IN_THE_NEWEST
+    )
     since = serializers.DateTimeField(required=False)
     until = serializers.DateTimeField(required=False)
 
@@ -341,7 +344,9 @@ class Runs(RestView):
         """Return runs, newest first."""
         asked = self.read_page(RunQuery)
         cursor, limit = asked.pop("cursor"), asked.pop("limit")
-        runs = run_list(team_id=self.principal.team_id, filters=RunFilters(**asked))
+        source = asked.pop("source", None)
+        filters = RunFilters(**asked, sources=(source,) if source else ())
+        runs = run_list(team_id=self.principal.team_id, filters=filters)
         return self.paged(page_by_id(runs, cursor=cursor, limit=limit), RunOutput)
 
     @operation(

@@ -22,7 +22,7 @@ SEARCHED = 50_000
 def run_list(*, team_id: uuid.UUID, filters: RunFilters) -> QuerySet[Run]:
     """Return a team's runs, newest first.
 
-    `model`, `actor` and `query` are looked for in the newest SEARCHED runs of the state
+    `model`, `actor`, `sources` and `query` are looked for in the newest SEARCHED runs of the state
     and the time asked for.
     """
     runs = Run.objects.for_team(team_id).order_by("-id")
@@ -51,6 +51,8 @@ def _sought(filters: RunFilters) -> Q:
         sought &= Q(model=filters.model)
     if filters.actor:
         sought &= Q(actor_name__icontains=filters.actor)
+    if filters.sources:
+        sought &= Q(source__in=filters.sources)
     if filters.query:
         sought &= Q(title__icontains=filters.query)
     return sought
