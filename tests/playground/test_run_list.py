@@ -64,6 +64,13 @@ def test_chosen_model_stays_even_if_no_recent_run_has_it(bob, run):
     assert '<option value="retired" selected>' in page
 
 
+def test_runs_that_no_caller_waits_for_can_be_left_out(bob, team, run):
+    record_run(team, stories.finished(), source="evaluation")
+    for source, shown in (("", 2), ("callers", 1), ("evaluation", 1), ("shadow", 0)):
+        page = bob.get(f"{URL}?source={source}").content.decode()
+        assert page.count("data-run-id") == shown, source
+
+
 def test_small_drawing_shows_the_state_of_each_step(bob, team):
     steps = [("alpha", [], "completed"), ("beta", [0], "failed")]
     names = ("worker", "access", "state")

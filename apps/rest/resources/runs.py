@@ -150,7 +150,7 @@ class RunQuery(PageQuery):
         max_length=200,
         help_text=f"A part of the title. {IN_THE_NEWEST}",
     )
-    source = serializers.ChoiceField(
+    source = serializers.ChoiceField(  # type: ignore[assignment]
         choices=Source.choices, required=False, help_text=IN_THE_NEWEST
     )
     since = serializers.DateTimeField(required=False)

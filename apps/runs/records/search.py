@@ -22,8 +22,8 @@ SEARCHED = 50_000
 def run_list(*, team_id: uuid.UUID, filters: RunFilters) -> QuerySet[Run]:
     """Return a team's runs, newest first.
 
-    `model`, `actor`, `sources` and `query` are looked for in the newest SEARCHED runs of the state
-    and the time asked for.
+    `model`, `actor`, `sources` and `query` are looked for in the newest SEARCHED runs
+    of the state and the time asked for.
     """
     runs = Run.objects.for_team(team_id).order_by("-id")
     if filters.state:
