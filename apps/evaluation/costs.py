@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from apps.engine.ports import CallParams, Messages, PoolWorker
 from apps.engine.usage import Price
 from apps.evaluation.drawing import tasks_drawn
+from apps.evaluation.measured_tasks import task_index
 from apps.evaluation.models import StoredTask, SuiteVersion
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.storage import task_read
@@ -51,7 +53,15 @@ def prompt_context(
     """Return what a system may know of a prompt, which `key` identifies."""
     carrier = snapshot.tiers.get(CARRIER_TIER)
     most = carrier.max_steps if carrier else 0
-    return TaskContext(key, family, prompt, _workers(snapshot), most, seed)
+    return TaskContext(
+        key,
+        family,
+        prompt,
+        _workers(snapshot),
+        most,
+        seed,
+        partial(task_index, snapshot.team_id),
+    )
 
 
 def model_of(arranged: Arrangement, snapshot: PoolSnapshot) -> str:

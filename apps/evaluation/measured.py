@@ -7,10 +7,13 @@ from collections.abc import Mapping
 
 from django.db.models import Count, Q, Sum
 
+from apps.audit.models import JobState
 from apps.core.errors import InvalidInput
 from apps.evaluation.models import GRADED, Evaluation, ResultState, SuiteVersion
 from apps.evaluation.selectors import access_evaluation, results_of
 from apps.evaluation.settings import EvaluationSettings
+from apps.evaluation.systems.kinds import System
+from apps.evaluation.systems.nearest_neighbors import NearestNeighborsSystem
 from apps.evaluation.systems.worker_per_family import WorkerPerFamilySystem
 
 Score = tuple[float, int]
@@ -25,18 +28,15 @@ def with_measured(
     Raises: NotFound; InvalidInput if there is nothing to know, or if it comes from the
     very tasks that are to be run.
     """
-    systems = [
-        _measured(system, settings, version)
-        if isinstance(system, WorkerPerFamilySystem)
-        else system
-        for system in settings.systems
-    ]
+    systems = [_measured(system, settings, version) for system in settings.systems]
     return settings.model_copy(update={"systems": tuple(systems)})
 
 
 def _measured(
-    system: WorkerPerFamilySystem, settings: EvaluationSettings, version: SuiteVersion
-) -> WorkerPerFamilySystem:
+    system: System, settings: EvaluationSettings, version: SuiteVersion
+) -> System:
+    if not isinstance(system, WorkerPerFamilySystem | NearestNeighborsSystem):
+        return system
     earlier = access_evaluation(
         team_id=version.team_id, evaluation_id=system.measured_by
     )
@@ -47,12 +47,19 @@ def _measured(
             "workers on the training tasks or on another suite",
             param="systems",
         )
+    if earlier.state != JobState.DONE:
+        raise InvalidInput(
+            f"{system.label}: evaluation {earlier.id} has not ended", param="systems"
+        )
     scores = _scores(earlier, was)
     if not scores:
         raise InvalidInput(
             f"{system.label}: evaluation {earlier.id} has no result of a single worker",
             param="systems",
         )
+    if isinstance(system, NearestNeighborsSystem):
+        workers = tuple(sorted(_overall(earlier, was)))
+        return system.model_copy(update={"workers": workers})
     return system.model_copy(
         update={
             "workers": {family: _best(scores[family]) for family in sorted(scores)},
@@ -83,11 +90,7 @@ def _overall(evaluation: Evaluation, settings: EvaluationSettings) -> dict[str, 
 def _rows(
     evaluation: Evaluation, settings: EvaluationSettings, *groups: str
 ) -> list[tuple[str, str, Score]]:
-    workers = {
-        place: system.worker
-        for place, system in enumerate(settings.systems)
-        if system.kind == "worker"
-    }
+    workers = settings.single_workers
     rows = results_of(evaluation).filter(state__in=GRADED, system__in=workers)
     counted = rows.values("system", *groups).annotate(
         ended=Count("id"),

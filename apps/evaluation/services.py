@@ -38,7 +38,7 @@ from apps.evaluation.suites.storage import tasks_digest, tasks_store
 from apps.evaluation.suites.tasks import SuiteTask
 from apps.pools.selectors import pool_snapshot
 
-DIRECT_KINDS = ("worker", "worker_per_family")
+DIRECT_KINDS = ("worker", "worker_per_family", "nearest_neighbors")
 """Systems that call workers without a plan, which takes a right of its own."""
 MAX_OPEN = 10
 """Evaluations of a team that have not ended."""

@@ -61,6 +61,15 @@ class EvaluationSettings(InputPart):
             )
         return self
 
+    @property
+    def single_workers(self) -> dict[int, str]:
+        """Return the workers that are run alone, by their places."""
+        return {
+            place: system.worker
+            for place, system in enumerate(self.systems)
+            if system.kind == "worker"
+        }
+
     def values(self) -> dict[str, Any]:
         """Return the settings as JSON values, without what is not given."""
         return self.model_dump(mode="json", exclude_defaults=True) | {

@@ -182,6 +182,11 @@ urlpatterns: list[URLPattern] = [
     path("suites/<uuid:suite_id>/", evaluations.OneSuite.as_view(), name="suite"),
     path("evaluations/", evaluations.Evaluations.as_view(), name="evaluations"),
     path(
+        "evaluations/estimate/",
+        evaluations.EvaluationEstimateView.as_view(),
+        name="evaluation_estimate",
+    ),
+    path(
         "evaluations/<uuid:evaluation_id>/",
         evaluations.OneEvaluation.as_view(),
         name="evaluation",

@@ -42,6 +42,9 @@ def test_the_whole_way(site, program):
     assert suite.status_code == 201, suite.text
     assert program.get("/suites/").json()["data"] == [suite.json()]
     wanted = {"suite": "basics", "settings": settings(site)}
+    estimate = program.post("/evaluations/estimate/", json=wanted).json()
+    assert (estimate["tasks"], estimate["runs"]) == (10, 20)
+    assert estimate["highest_micros"] > 0
     started = program.post("/evaluations/", json=wanted)
     assert started.status_code == 202, started.text
     place = f"/evaluations/{started.json()['id']}/"

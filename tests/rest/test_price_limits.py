@@ -210,6 +210,7 @@ CONSIDERED = {
     ("POST", "suites"): "holds no price",
     ("DELETE", "suite"): "holds no price",
     ("POST", "evaluations"): "holds no price",
+    ("POST", "evaluation_estimate"): "changes nothing",
     ("POST", "evaluation_cancel"): "holds no price",
     ("POST", "shadow_tests"): "holds no price",
     ("POST", "shadow_test_stop"): "holds no price",

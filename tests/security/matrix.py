@@ -217,6 +217,7 @@ MATRIX = {
     "rest:suites": managed(P.MANAGE_POOLS, P.READ_RUNS),
     "rest:suite": Access(write=P.MANAGE_POOLS),
     "rest:evaluations": managed(P.MANAGE_POOLS, P.READ_RUNS),
+    "rest:evaluation_estimate": Access(write=P.MANAGE_POOLS),
     "rest:evaluation": RUNS,
     "rest:evaluation_cancel": Access(write=P.MANAGE_POOLS),
     "rest:evaluation_report": RUNS,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated
+from uuid import UUID
 
 from pydantic import AfterValidator, StringConstraints
 
 from apps.core.input_parts import one_line
 from apps.engine.ports import CallParams, PoolWorker
+from apps.evaluation.systems.task_index import TaskIndex
 from apps.planners.fixed import FixedPlanner
 from apps.runs.types import UNRESTRICTED, RunRestrictions
 
@@ -34,6 +37,8 @@ class TaskContext:
     max_steps: int
     """Of a plan, by the tier of fixed planners."""
     seed: int
+    measured: Callable[[UUID], TaskIndex]
+    """Returns the tasks of an earlier evaluation of single workers, by its id."""
 
     def random(self, purpose: str) -> random.Random:
         """Return a source of chance that is the same for the same task and seed."""

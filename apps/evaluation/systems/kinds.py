@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from apps.evaluation.systems.mixture_of_agents import MixtureOfAgentsSystem
+from apps.evaluation.systems.nearest_neighbors import NearestNeighborsSystem
 from apps.evaluation.systems.random_plan import RandomPlanSystem
 from apps.evaluation.systems.self_reflection import SelfReflectionSystem
 from apps.evaluation.systems.single_worker import WorkerSystem
@@ -19,6 +20,7 @@ System = Annotated[
     | SelfReflectionSystem
     | MixtureOfAgentsSystem
     | RandomPlanSystem
-    | WorkerPerFamilySystem,
+    | WorkerPerFamilySystem
+    | NearestNeighborsSystem,
     Field(discriminator="kind"),
 ]

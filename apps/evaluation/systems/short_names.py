@@ -11,8 +11,9 @@ from apps.pools.types import PoolSnapshot
 
 FORMS = (
     "conductor:mini, conductor:ultra, worker:NAME, workers (each one alone), "
-    "self-reflection:NAME[:TURNS], moa:AGGREGATOR (the others propose), random-plan or "
-    "per-family:EVALUATION (the best worker of each family, as that one measured)"
+    "self-reflection:NAME[:TURNS], moa:AGGREGATOR (the others propose), random-plan, "
+    "per-family:EVALUATION (the best worker of each family, as that one measured) or "
+    "nearest-neighbors:EVALUATION (the best worker of the tasks most alike)"
 )
 
 
@@ -46,6 +47,8 @@ def _named(name: str, workers: Sequence[str], most: int) -> list[dict[str, Any]]
             return [{"kind": "mixture_of_agents", **given}]
         case ["random-plan"]:
             return [{"kind": "random_plan"}]
+        case ["nearest-neighbors", evaluation]:
+            return [{"kind": "nearest_neighbors", "measured_by": evaluation}]
         case ["per-family", evaluation]:
             return [{"kind": "worker_per_family", "measured_by": evaluation}]
     raise InvalidInput(f"there is no system {name!r}; expected {FORMS}")

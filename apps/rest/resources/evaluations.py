@@ -26,6 +26,7 @@ from apps.evaluation.selectors import (
 )
 from apps.evaluation.services import (
     evaluation_cancel,
+    evaluation_estimate,
     evaluation_start,
     suite_delete,
     suite_import,
@@ -188,6 +189,18 @@ class EvaluationOutput(Output):
         return str(evaluation.requested_by.get("display", ""))
 
 
+class EvaluationEstimateOutput(Output):
+    """What an evaluation would do."""
+
+    tasks = serializers.IntegerField(help_text="That each system gets.")
+    runs = serializers.IntegerField()
+    highest_micros = serializers.IntegerField(
+        allow_null=True,
+        help_text="What all runs may cost at most, retries apart; null: a price is "
+        "missing.",
+    )
+
+
 class EvaluationReportOutput(Output):
     """What an evaluation found, as far as it is."""
 
@@ -308,6 +321,31 @@ class Evaluations(RestView):
             actor=principal.actor,
         )
         return Response(EvaluationOutput(evaluation).data, status=202)
+
+
+class EvaluationEstimateView(RestView):
+    """What an evaluation would do."""
+
+    tag = TAG
+    rights = {"POST": MANAGE_EVALUATIONS}
+
+    @operation(
+        "evaluation_estimate",
+        "Estimate an evaluation",
+        body=EvaluationInput,
+        answer=EvaluationEstimateOutput,
+        errors=(404,),
+        sent={"suite": "basics", "settings": SETTINGS},
+        example={"tasks": 60, "runs": 120, "highest_micros": 418_700},
+    )
+    def post(self, request: Request) -> Response:
+        """Return what an evaluation would do and cost at most. Starts nothing."""
+        asked = self.read(EvaluationInput)
+        suite = access_suite(team_id=self.principal.team_id, name=asked["suite"])
+        found = evaluation_estimate(
+            version=newest_version(suite), values=asked["settings"]
+        )
+        return Response(EvaluationEstimateOutput(found).data)
 
 
 class OneEvaluation(RestView):
