@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import sys
@@ -28,7 +29,8 @@ NOBODY = 65_534
 """Who a sandbox is outside of it if root starts it: limits do not count for root."""
 LOOK_S = 0.02
 """Seconds between two looks at memory and output."""
-PAGE = os.sysconf("SC_PAGE_SIZE")
+OWN_MEMORY = re.compile(r"^(?:RssAnon|VmSwap):\s+(\d+)", re.MULTILINE)
+KILOBYTE = 1_024
 NICENESS = 5
 MAX_STATUS = 65_536
 
@@ -127,9 +129,10 @@ def _is_too_long(outputs: tuple[int, int], limits: Mapping[str, Any]) -> bool:
 
 
 def _memory_below(process: int) -> int:
-    """Return the memory of all descendants of a process, shared parts apart.
+    """Return the memory of all descendants of a process.
 
-    In bytes. What is gone meanwhile counts as 0.
+    In bytes. What is gone meanwhile counts as 0. Files are not part of it: those in
+    memory have a limit of their own, and other shared memory is refused.
     """
     total = 0
     with suppress(OSError, ValueError):
@@ -140,10 +143,10 @@ def _memory_below(process: int) -> int:
 
 
 def _memory_of(process: int) -> int:
-    with suppress(OSError, ValueError):
-        text = Path(f"/proc/{process}/statm").read_text()
-        _, resident, shared, *_ = map(int, text.split())
-        return (resident - shared) * PAGE
+    """Return the memory that is no file's, swapped out parts included."""
+    with suppress(OSError):
+        text = Path(f"/proc/{process}/status").read_text()
+        return sum(int(size) for size in OWN_MEMORY.findall(text)) * KILOBYTE
     return 0
 
 

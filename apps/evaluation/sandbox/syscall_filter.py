@@ -12,10 +12,12 @@ import struct
 
 LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
-NUMBER_AT, ARCHITECTURE_AT, FIRST_ARGUMENT_AT = 0, 4, 16
+NUMBER_AT, ARCHITECTURE_AT, FIRST_ARGUMENT_AT, FOURTH_ARGUMENT_AT = 0, 4, 16, 40
 """Offsets in what the filter sees of a call."""
 NEW_NAMESPACES = 0x7E020080
 """Every flag of clone that makes a namespace."""
+MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
+"""Memory of both kinds can outlive its use by every process that is measured."""
 FAMILIES = (1, 2, 10)
 """Sockets that exist: AF_UNIX, AF_INET, AF_INET6; in an empty network all the same."""
 OTHER_CALLS = 0x40000000
@@ -70,7 +72,7 @@ ONLY_X86_64 = (133, 134, 154, 172, 173)
 MKNODAT = (259, 33)
 EVERYWHERE = (425, 426, 427, *range(428, 434), 438, 442, 447)
 """io_uring, mounts by descriptor, pidfd_getfd, mount_setattr, memfd_secret."""
-CLONE, SOCKET, CLONE3 = (56, 220), (41, 198), 435
+CLONE, SOCKET, MMAP, CLONE3 = (56, 220), (41, 198), (9, 222), 435
 
 
 def filter_program(machine: str) -> bytes:
@@ -92,6 +94,14 @@ def filter_program(machine: str) -> bytes:
             CLONE[column],
             _load(FIRST_ARGUMENT_AT),
             _step(JUMP_ANY_BIT, NEW_NAMESPACES, 0, 1),
+            _refuse(errno.EPERM),
+            _step(RETURN, ALLOW),
+        ),
+        *_if_equal(
+            MMAP[column],
+            _load(FOURTH_ARGUMENT_AT),
+            _step(JUMP_ANY_BIT, MAP_ANONYMOUS, 0, 2),
+            _step(JUMP_ANY_BIT, MAP_SHARED, 0, 1),
             _refuse(errno.EPERM),
             _step(RETURN, ALLOW),
         ),

@@ -45,9 +45,9 @@ class SandboxLimits:
     """Of one file."""
     files: int = 2_048
     """Files and folders."""
-    open_files: int = 128
-    """For each process."""
-    processes: int = 64
+    open_files: int = 64
+    """For each process. With the next one it bounds what the kernel buffers."""
+    processes: int = 32
     """Processes and threads."""
     output_bytes: int = MEGABYTE
     """Of the output, and of the errors."""

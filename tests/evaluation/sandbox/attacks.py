@@ -52,6 +52,37 @@ ON_RESOURCES = (
         "failed: PermissionError",
     ),
     Attack(
+        "shared memory",
+        "import mmap, os\n"
+        "while True:\n"
+        "    x = mmap.mmap(-1, 50 << 20)\n"
+        "    if os.fork() == 0: import time; time.sleep(60)\n"
+        "    x.close()",
+        "failed: PermissionError",
+    ),
+    Attack(
+        "memory of a device", "open('/dev/zero', 'rb')", "failed: FileNotFoundError"
+    ),
+    Attack(
+        "buffers of sockets",
+        "import os, socket, time\n"
+        "while True:\n"
+        "    try: os.fork()\n"
+        "    except OSError: break\n"
+        "x = []\n"
+        "while True:\n"
+        "    try: x.append(socket.socketpair())\n"
+        "    except OSError: break\n"
+        "for pair in x:\n"
+        "    for each in pair:\n"
+        "        each.setblocking(False)\n"
+        "        try:\n"
+        "            while True: each.send(bytes(100_000))\n"
+        "        except OSError: pass\n"
+        "time.sleep(60)",
+        "timeout|memory",
+    ),
+    Attack(
         "thread bomb",
         "import threading, time\n"
         "while True: threading.Thread(target=time.sleep, args=(60,)).start()",
