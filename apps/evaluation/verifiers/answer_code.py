@@ -12,6 +12,7 @@ BLOCK = re.compile(
     r"(?P<code>.*?)(?:^[ \t]*```[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
+FUTURE = re.compile(r"^from[ \t]+__future__[ \t]+import[^\n]*\n", re.MULTILINE)
 PYTHON = {"python", "python3", "py", "py3"}
 
 
@@ -39,6 +40,9 @@ def whole_program(prefix: str, code: str, entry_point: str) -> str:
     """
     if not prefix:
         return code
+    # Nothing but a docstring may stand before them.
+    future = "".join(FUTURE.findall(code))
+    prefix, code = future + prefix, FUTURE.sub("", code)
     definition = rf"^(?:async[ \t]+)?def[ \t]+{re.escape(entry_point)}[ \t]*\("
     is_whole = not entry_point or re.search(definition, code, re.MULTILINE)
     return f"{prefix}\n\n{code}" if is_whole else prefix + code
