@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from apps.core.errors import InvalidInput
 from apps.evaluation import services
@@ -78,6 +79,14 @@ def test_without_a_sandbox_none_is_started(site, monkeypatch):
     monkeypatch.setattr(services, "sandbox_problem", lambda: why)
     with pytest.raises(InvalidInput, match=f"cannot do so safely: {why}"):
         evaluated(site, "print(7)")
+    client = Client()
+    client.force_login(site.cast.alice)
+    pool = site.cast.team.pools.get(is_default=True).name
+    wanted = {"suite": "basics", "pool": pool, "systems": ["workers"], "seed": "0"}
+    more = {"worker": "scripted", "parallel_runs": "1"}
+    answer = client.post("/evaluations/new/", {**wanted, **more})
+    assert answer.status_code == 400
+    assert why in answer.content.decode()
     rows = StoredTask.objects.for_team(site.cast.team.id)
     assert rows.get().needs_sandbox
     start(site, SCRIPTED)  # a suite without code

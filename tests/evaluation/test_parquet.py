@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 from arro3.core import Table
-from arro3.io import read_json, write_parquet
+from arro3.io import infer_json_schema, read_json, write_parquet
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 
 from apps.accounts.models import Scope
+from apps.evaluation.models import SuiteVersion
 from apps.evaluation.suites import parquet
 from apps.evaluation.suites.files import UnreadableSuite, tasks_read
 from tests.evaluation.samples import command
@@ -34,16 +37,10 @@ def parquet_of(rows: list[dict[str, Any]]) -> bytes:
     """Return rows as a Parquet file; what a row lacks is null."""
     text = io.BytesIO("".join(json.dumps(row) + "\n" for row in rows).encode())
     file = io.BytesIO()
-    write_parquet(Table.from_arrow(read_json(text, _schema(text))), file)
-    return file.getvalue()
-
-
-def _schema(text: io.BytesIO) -> Any:
-    from arro3.io import infer_json_schema
-
     schema = infer_json_schema(text)
     text.seek(0)
-    return schema
+    write_parquet(Table.from_arrow(read_json(text, schema)), file)
+    return file.getvalue()
 
 
 def test_verifiers_have_fields_are_json_or_as_in_csv():
@@ -106,6 +103,19 @@ def test_the_command_takes_them(cast, tmp_path):
     path.write_bytes(parquet_of(TASKS))
     out, _ = command("suite_import", path, "--team=orchestra", "--name=own")
     assert out == "suite 'own', version 1: 2 tasks\n"
+
+
+def test_the_page_takes_them(cast):
+    client = Client()
+    client.force_login(cast.alice)
+    place = "/evaluations/suites/new/"
+    file = SimpleUploadedFile("tasks.parquet", parquet_of(TASKS))
+    assert client.post(place, {"name": "own", "file": file}).status_code == 302
+    assert SuiteVersion.objects.for_team(cast.team.id).get().task_count == 2
+    file = SimpleUploadedFile("tasks.parquet", b"PAR1")
+    answer = client.post(place, {"name": "own", "file": file})
+    assert answer.status_code == 400
+    assert "Line 1: it is not Parquet" in answer.content.decode()
 
 
 @pytest.fixture

@@ -26,10 +26,13 @@ FOLDER = "/sandbox"
 """Where the files of a job are, which can only be read."""
 WORK = f"{FOLDER}/work"
 """The one folder that can be written to."""
-NEW_ROOT = "/tmp"  # nosec B108 - where the root is mounted, seen by this process alone
+NEW_ROOT = "/tmp"  # nosec B108
+"""Where the new root is mounted; every machine has this folder."""
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
 DEVICES = ("/dev/null", "/dev/random", "/dev/urandom")
 """Not /dev/zero: memory that is mapped from it is measured nowhere."""
+WRITABLE = {"/tmp": "temporary", "/dev/shm": "shared"}  # nosec B108
+"""Links of the sandbox to folders in the one that can be written to."""
 ROOT_SIZE = 64 << 20
 """Bytes for the files of a job, and folders to attach others to."""
 SECRET, REPORT, PEER = 3, 4, 5
@@ -43,7 +46,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "PATH": "/usr/bin:/bin",
-    "TMPDIR": f"{WORK}/tmp",
+    "TMPDIR": f"{WORK}/temporary",
 }
 
 
@@ -100,10 +103,9 @@ def _root_make(job: Mapping[str, Any]) -> None:
     os.mkdir(work)
     flags = calls.MS_NOSUID | calls.MS_NODEV | calls.MS_NOEXEC
     _mount_memory(work, limits["disk_bytes"], limits["files"], flags)
-    for name in ("tmp", "shm"):
+    for path, name in WRITABLE.items():
         os.mkdir(f"{work}/{name}")
-    _link(f"{WORK}/tmp", f"{NEW_ROOT}/tmp")
-    _link(f"{WORK}/shm", f"{NEW_ROOT}/dev/shm")
+        _link(f"{WORK}/{name}", NEW_ROOT + path)
     calls.root_change(NEW_ROOT)
     calls.mount_restrict("/", calls.ATTR_RDONLY | calls.ATTR_NOSUID | calls.ATTR_NODEV)
 
@@ -241,7 +243,7 @@ def _become_program(
     calls.capabilities_drop()
     _limits_set(job["limits"])
     calls.filter_install(filtered)
-    os.execve(python, command, ENVIRONMENT)
+    os.execve(python, command, ENVIRONMENT)  # nosec B606
 
 
 def _channels_place(channels: Mapping[int, int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
+import subprocess  # nosec B404
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
@@ -42,7 +42,7 @@ def sandbox_python(path: str) -> SandboxPython:
 @lru_cache(maxsize=8)
 def _found(path: str) -> SandboxPython:
     try:
-        told = subprocess.run(  # nosec B603 - the operator's choice
+        told = subprocess.run(  # nosec B603
             [path, "-I", "-c", QUESTION],
             env={},
             capture_output=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
+import subprocess  # nosec B404
 import sys
 import threading
 from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import pickletools  # nosec B403 - reads the steps of a pickle without taking them
+import pickletools  # nosec B403
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
