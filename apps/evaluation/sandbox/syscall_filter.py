@@ -76,7 +76,7 @@ CLONE, SOCKET, MMAP, CLONE3 = (56, 220), (41, 198), (9, 222), 435
 
 
 def filter_program(machine: str) -> bytes:
-    """Return the filter for a kind of machine. Raises: KeyError if it is unknown."""
+    """Return the filter for a kind of machine. Raises: ValueError if it is unknown."""
     column = list(ARCHITECTURES).index(machine)
     refused = [numbers[column] for numbers in NAMED.values()]
     refused += [MKNODAT[column], *EVERYWHERE]
