@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -320,6 +321,11 @@ MAX_BATCH_REQUESTS = read_int("MAX_BATCH_REQUESTS", 10_000)
 """Requests in one batch."""
 BATCH_PARALLEL_RUNS = read_int("BATCH_PARALLEL_RUNS", 8)
 """Requests of one batch that are made at the same time."""
+SANDBOX_PARALLEL = read_int("SANDBOX_PARALLEL", os.cpu_count() or 1)
+"""Sandboxes that run code of answers at the same time, in one process."""
+SANDBOX_PYTHON = read_text("SANDBOX_PYTHON")
+"""The interpreter that code of answers runs with, and whose packages it may import.
+Empty: the site's, without packages."""
 UNKNOWN_KEYS_PER_MINUTE = read_int("UNKNOWN_KEYS_PER_MINUTE", 20)
 """API keys unknown to this site that one address may send within a minute; further ones
 are answered with 429. 0: any number."""

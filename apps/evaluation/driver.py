@@ -27,6 +27,7 @@ from apps.core.errors import (
 )
 from apps.core.money import usd_text
 from apps.core.scoping import TeamQuerySet
+from apps.evaluation.code_grading import code_grades
 from apps.evaluation.costs import highest_cost, highest_grading_cost, task_context
 from apps.evaluation.drawing import tasks_drawn
 from apps.evaluation.grading import (
@@ -44,6 +45,7 @@ from apps.evaluation.models import (
 )
 from apps.evaluation.requesters import requester_principal
 from apps.evaluation.selectors import evaluation_counts
+from apps.evaluation.services import require_sandbox
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.storage import task_read
 from apps.evaluation.suites.tasks import SuiteTask
@@ -101,6 +103,10 @@ class EvaluationDriver:
             raise
 
     def _run_all(self) -> Generator[None]:
+        try:  # again: another machine may have taken the order
+            require_sandbox(self._evaluation.version)
+        except InvalidInput as exc:
+            raise EvaluationEnded(EvaluationOutcome.FAILED, exc.message) from exc
         while True:
             running = self._settle()
             if Evaluation.objects.for_team(self._team_id).filter(
@@ -157,7 +163,7 @@ class EvaluationDriver:
         running = []
         for result in waited_for:
             state = states.get(result.current_run_id, RunState.RUNNING)
-            if state != RunState.RUNNING:
+            if state != RunState.RUNNING and not code_grades.is_running(result.id):
                 self._note(result)
             if result.state in IN_PROGRESS:
                 running.append(result)
@@ -349,5 +355,7 @@ class EvaluationDriver:
             )
         # Those whose run has not begun: nothing is set aside for them any more.
         for result in self._settle():
+            code_grades.stop(result.id)
             if result.current_run_id not in known:
                 self._put_back(result)
+        self._settle()

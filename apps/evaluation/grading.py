@@ -7,18 +7,22 @@ from secrets import token_hex
 from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.engine.ports import CallParams
+from apps.evaluation.code_grading import GradingStopped, code_grades
 from apps.evaluation.models import EvaluationResult, ResultState
+from apps.evaluation.sandbox.types import SandboxUnavailable
 from apps.evaluation.suites.tasks import SuiteTask
 from apps.evaluation.verifiers.grade import Grade
 from apps.evaluation.verifiers.model_graded import (
     RESPONSE_FORMAT,
     ModelGradedVerifier,
 )
+from apps.evaluation.verifiers.unit_tests import UnitTestsVerifier
 from apps.runs.models import Run
 from apps.runs.records.run_view import RunView
 from apps.runs.selectors import access_run, run_view
 
 CAUSE_LENGTH = 200
+NOT_GRADED = "its evaluation ended before it was graded"
 MARK_BYTES = 8
 """Of the word between task and answer, made after both of them."""
 FIELDS = (
@@ -43,7 +47,8 @@ def run_noted(
     """Store what became of a result's run, which has ended.
 
     The prompt and the answer go nowhere but to the verifier. If a model judges, the
-    result is being graded then, and that run may cost `grading_cost_micros`.
+    result is being graded then, and that run may cost `grading_cost_micros`. Code is
+    graded in a thread: until it has been, nothing is stored, and the caller asks again.
     """
     run = access_run(team_id=result.team_id, run_id=result.run_id)
     view = run_view(run)
@@ -53,9 +58,29 @@ def run_noted(
     elif task.needs_grader:
         result.state, result.grading_run_id = ResultState.GRADING, new_id()
         result.grading_cost_micros = grading_cost_micros
+    elif isinstance(task.verifier, UnitTestsVerifier):
+        if not _code_graded(result, task.verifier, view.answer or ""):
+            return
     else:
         _decide(result, task.verifier.grade(view.answer or ""))
     result.save(update_fields=FIELDS)
+
+
+def _code_graded(
+    result: EvaluationResult, verifier: UnitTestsVerifier, answer: str
+) -> bool:
+    """Note the grade of code; False: it is being made."""
+    try:
+        grade = code_grades.take(result.id, verifier, answer)
+    except SandboxUnavailable as exc:
+        _fail(result, f"sandbox: {exc}")
+        return True
+    except GradingStopped:
+        _fail(result, NOT_GRADED)
+        return True
+    if grade is not None:
+        _decide(result, grade)
+    return grade is not None
 
 
 def grading_noted(result: EvaluationResult, task: SuiteTask) -> None:

@@ -83,6 +83,8 @@ class StoredTask(models.Model):
     split = models.CharField(max_length=8)
     needs_grader = models.BooleanField(default=False)
     """A model judges its answers."""
+    needs_sandbox = models.BooleanField(default=False)
+    """The code of its answers is run."""
     sealed = models.BinaryField()
 
     objects = TeamQuerySet["StoredTask"].as_manager()

@@ -32,6 +32,7 @@ from apps.evaluation.models import (
     SuiteVersion,
 )
 from apps.evaluation.runnable import require_runnable
+from apps.evaluation.sandbox.availability import sandbox_problem
 from apps.evaluation.selectors import evaluation_list, results_of
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.storage import tasks_digest, tasks_store
@@ -198,7 +199,19 @@ def _checked(
             "tasks of this suite have a rubric: name a worker that judges answers",
             param="grader",
         )
+    require_sandbox(version)
     return settings, tasks
+
+
+def require_sandbox(version: SuiteVersion) -> None:
+    """Raise InvalidInput if code is to be run and there can be no sandbox here."""
+    rows = StoredTask.objects.for_team(version.team_id).filter(version=version)
+    if rows.filter(needs_sandbox=True).exists() and (why := sandbox_problem()):
+        raise InvalidInput(
+            "this suite runs code of answers, and this machine cannot do so "
+            f"safely: {why}",
+            param="suite",
+        )
 
 
 def evaluation_cancel(*, evaluation: Evaluation, actor: Actor) -> bool:

@@ -49,6 +49,8 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "MAX_IMAGE_BYTES",
         "MAX_ANSWER_CHARACTERS",
         "MAX_LIVE_RUNS",
+        "SANDBOX_PARALLEL",
+        "SANDBOX_PYTHON",
     ),
     "Calls to models": (
         "STEP_TIME_S",

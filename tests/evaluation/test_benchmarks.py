@@ -60,6 +60,33 @@ def test_a_row_becomes_a_task_that_grades(kind):
     assert read(kind, json.dumps(JSON_SAMPLES[kind])) == (task,)
 
 
+@pytest.mark.parametrize(
+    ("truth", "ability", "kind", "right"),
+    [
+        ("B", "Biology", "choice", "\\boxed{B}"),
+        ("1,500", "Physics", "numeric", "\\boxed{1500}"),
+        ("\\boxed{\\frac12}", "Math", "latex", "\\boxed{\\frac{1}{2}}"),
+        ("x^2+1", "MATH", "latex", "\\boxed{x^2 + 1}"),
+        ("It rises.", "Economics", "model_graded", '{"is_right": true}'),
+    ],
+)
+def test_rlpr_is_graded_by_the_form_of_its_answer(truth, ability, kind, right):
+    row = {
+        "data_source": "openbmb/WebInstruct",
+        "prompt": [
+            {"role": "system", "content": "Think first."},
+            {"role": "user", "content": "What follows?"},
+        ],
+        "ability": ability,
+        "reward_model": {"ground_truth": truth, "style": "rule"},
+        "extra_info": {"index": 0, "split": "test"},
+    }
+    (task,) = read("rlpr", json.dumps(row))
+    assert (task.verifier.kind, task.family) == (kind, "WebInstruct")
+    assert task.prompt == "What follows?\n\nPut the final answer in \\boxed{}."
+    assert task.verifier.grade(right).is_right
+
+
 def test_ids_and_families_are_those_of_the_file():
     (math,) = read("math-500", json.dumps(JSON_SAMPLES["math-500"]))
     assert (math.id, math.family) == ("test/algebra/0.json", "Algebra")

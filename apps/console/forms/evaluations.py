@@ -37,7 +37,8 @@ class SuiteForm(ConsoleForm):
         help_text="A name that is there already gets a new version.",
     )
     file = forms.FileField(
-        help_text="JSON Lines (.jsonl) or CSV with the columns prompt and answer."
+        help_text="JSON Lines (.jsonl), CSV with the columns prompt and answer, or "
+        "Parquet (.parquet)."
     )
 
     benchmark = forms.ChoiceField(

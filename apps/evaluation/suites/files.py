@@ -1,4 +1,4 @@
-"""Reads files of tasks: JSON Lines, or CSV with a header. Every fault has its line."""
+"""Reads files of tasks: JSON Lines, CSV with a header, Parquet. Faults have lines."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 from pydantic import ValidationError
 
 from apps.core.errors import InvalidFields
 from apps.core.input_parts import faults_of
-from apps.evaluation.suites.benchmarks import benchmark_rows
+from apps.evaluation.suites.benchmarks import benchmark_rows, benchmark_text_rows
+from apps.evaluation.suites.parquet import is_parquet, parquet_rows
 from apps.evaluation.suites.rows import Row, json_rows
 from apps.evaluation.suites.tasks import SuiteTask
 
@@ -43,23 +45,14 @@ class UnreadableSuite(ValueError):
 
 
 def tasks_read(content: bytes, name: str, benchmark: str = "") -> tuple[SuiteTask, ...]:
-    """Return the tasks of a file; `name` ends in .jsonl or .csv.
+    """Return the tasks of a file; `name` ends in .jsonl, .csv or .parquet.
 
     `benchmark`: the file is one of these, in its published format; empty: it has tasks.
     Raises: UnreadableSuite with every fault, up to 50.
     """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as exc:
-        line = content.count(b"\n", 0, exc.start) + 1
-        raise UnreadableSuite([TaskFault(line, "it is not UTF-8 text")]) from None
-    if benchmark:
-        rows = benchmark_rows(benchmark, text, name)
-    else:
-        rows = _csv_rows(text) if name.lower().endswith(".csv") else json_rows(text)
     tasks: dict[str, SuiteTask] = {}
     faults: list[TaskFault] = []
-    for line, row in rows:
+    for line, row in _rows(content, name, benchmark):
         found = row if isinstance(row, str) else _task(row, line)
         if isinstance(found, SuiteTask) and found.id in tasks:
             found = f"the id {found.id!r} is there twice"
@@ -76,6 +69,21 @@ def tasks_read(content: bytes, name: str, benchmark: str = "") -> tuple[SuiteTas
     if faults:
         raise UnreadableSuite(faults)
     return tuple(tasks.values())
+
+
+def _rows(content: bytes, name: str, benchmark: str) -> Iterator[Row]:
+    """Return the rows of a file, as tasks. Raises: UnreadableSuite."""
+    if is_parquet(content, name):
+        rows = parquet_rows(content)
+        return benchmark_rows(benchmark, rows) if benchmark else map(_of_table, rows)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        line = content.count(b"\n", 0, exc.start) + 1
+        raise UnreadableSuite([TaskFault(line, "it is not UTF-8 text")]) from None
+    if benchmark:
+        return benchmark_rows(benchmark, benchmark_text_rows(benchmark, text, name))
+    return _csv_rows(text) if name.lower().endswith(".csv") else json_rows(text)
 
 
 def tasks_of(documents: Sequence[Mapping[str, Any]]) -> tuple[SuiteTask, ...]:
@@ -123,7 +131,7 @@ def _csv_rows(text: str) -> Iterator[Row]:
         yield reader.line_num + 1, f"it is not CSV: {exc}"
 
 
-def _of_csv(row: Mapping[str | None, Any]) -> Mapping[str, Any] | str:
+def _of_csv(row: Mapping[Any, Any]) -> Mapping[str, Any] | str:
     if None in row or None in row.values():
         return "it has another number of columns than the header"
     given = {str(name): value for name, value in row.items() if value}
@@ -131,3 +139,17 @@ def _of_csv(row: Mapping[str | None, Any]) -> Mapping[str, Any] | str:
     answer = given.pop("answer", "")
     field = "pattern" if kind == "pattern" else "answer"
     return {**given, "verifier": {"kind": kind, field: answer}}
+
+
+def _of_table(row: Row) -> Row:
+    """Return a row of Parquet: its verifier has fields, is JSON, or as in CSV."""
+    line, values = row
+    if isinstance(values, str):
+        return row
+    verifier = values.get("verifier")
+    if isinstance(verifier, str) and verifier.lstrip().startswith("{"):
+        try:
+            return line, {**values, "verifier": orjson.loads(verifier)}
+        except orjson.JSONDecodeError as exc:
+            return line, f"the verifier is not JSON: {exc.msg}"
+    return line, values if isinstance(verifier, dict) else _of_csv(values)

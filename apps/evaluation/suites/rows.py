@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,6 +10,19 @@ import orjson
 
 Row = tuple[int, Mapping[str, Any] | str]
 """The line, from 1, and the values; or why there are none."""
+
+
+def benchmark_task(
+    prompt: str, verifier: Mapping[str, Any], family: str
+) -> dict[str, Any]:
+    """Return a task whose id follows from its prompt, so that it stays the same."""
+    digest = hashlib.sha256(prompt.encode()).hexdigest()[:12]
+    return {
+        "id": f"{family}-{digest}"[:100],
+        "family": family[:60] or "all",
+        "prompt": prompt,
+        "verifier": dict(verifier),
+    }
 
 
 def json_rows(text: str) -> Iterator[Row]:

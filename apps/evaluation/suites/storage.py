@@ -36,6 +36,7 @@ def tasks_store(version: SuiteVersion, tasks: Sequence[SuiteTask]) -> None:
             family=task.family,
             split=task.split,
             needs_grader=task.needs_grader,
+            needs_sandbox=task.needs_sandbox,
             sealed=seal(
                 orjson.dumps(_values(task)), context=_context(version.id, index)
             ),

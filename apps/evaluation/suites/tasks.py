@@ -40,3 +40,8 @@ class SuiteTask(InputPart):
     def needs_grader(self) -> bool:
         """Say whether a model judges its answers."""
         return self.verifier.kind == "model_graded"
+
+    @property
+    def needs_sandbox(self) -> bool:
+        """Say whether the code of its answers is run."""
+        return self.verifier.kind == "unit_tests"

@@ -1,1 +1,1 @@
-"""Verifiers: each says whether an answer is right, from the answer alone. Pure."""
+"""Verifiers: each says whether an answer is right, from the answer alone."""

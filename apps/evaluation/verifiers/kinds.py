@@ -1,7 +1,7 @@
 """The kinds of verifiers, as a task names them. A new kind is a class in `Verifier`.
 
-What a verifier holds is checked when a suite is read; `grade` never raises and looks
-at nothing but the answer.
+What a verifier holds is checked when a suite is read; `grade` looks at nothing but the
+answer, and raises nothing but what `model_graded` and `unit_tests` say.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from apps.engine.text import without_fences
 from apps.evaluation.verifiers.final_answer import final_answer
 from apps.evaluation.verifiers.grade import RIGHT, Grade
 from apps.evaluation.verifiers.model_graded import ModelGradedVerifier
+from apps.evaluation.verifiers.unit_tests import UnitTestsVerifier
 
 MAX_ANSWER = 10_000
 """Characters of a right answer."""
@@ -235,6 +236,7 @@ Verifier = Annotated[
     | ChoiceVerifier
     | PatternVerifier
     | JsonSchemaVerifier
-    | ModelGradedVerifier,
+    | ModelGradedVerifier
+    | UnitTestsVerifier,
     Field(discriminator="kind"),
 ]

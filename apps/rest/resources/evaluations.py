@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from django.http.response import HttpResponseBase
@@ -12,6 +15,7 @@ from rest_framework.response import Response
 
 from apps.accounts.rights import MANAGE_EVALUATIONS, READ_EVALUATIONS
 from apps.audit.models import JobState
+from apps.core.errors import InvalidFields
 from apps.evaluation.models import Evaluation, EvaluationOutcome, Suite
 from apps.evaluation.report import report_make, result_rows
 from apps.evaluation.report_formats import report_values, results_csv
@@ -31,7 +35,8 @@ from apps.evaluation.services import (
     suite_delete,
     suite_import,
 )
-from apps.evaluation.suites.files import tasks_of
+from apps.evaluation.suites.benchmarks import READERS
+from apps.evaluation.suites.files import UnreadableSuite, tasks_of, tasks_read
 from apps.evaluation.suites.tasks import SuiteTask
 from apps.rest.fields import Flag, Input, Output, TextField, Time
 from apps.rest.schema import operation
@@ -109,6 +114,8 @@ REPORT: dict[str, Any] = {
         }
     ],
 }
+MAX_FILE_TEXT = 4_000_000
+"""Characters; a request cannot be longer."""
 FORMAT = "docs/evaluation.md describes the fields."
 
 
@@ -117,7 +124,27 @@ class SuiteInput(Input):
 
     name = TextField(max_length=80, help_text="Of the suite; a new name makes one.")
     tasks = serializers.ListField(
-        child=serializers.DictField(), allow_empty=False, help_text=FORMAT
+        child=serializers.DictField(),
+        allow_empty=False,
+        required=False,
+        help_text=f"Or a file. {FORMAT}",
+    )
+    file = TextField(
+        required=False,
+        max_length=MAX_FILE_TEXT,
+        help_text="Instead of tasks: a file of them (JSON Lines, CSV or Parquet), in "
+        "base64.",
+    )
+    file_name = TextField(
+        required=False,
+        max_length=200,
+        help_text="Of the file; its end says the format. Default: JSON Lines, or "
+        "Parquet if the file begins so.",
+    )
+    benchmark = serializers.ChoiceField(
+        required=False,
+        choices=sorted(READERS),
+        help_text="The file is of this public benchmark, in its published format.",
     )
     is_simulated = Flag(
         required=False,
@@ -248,7 +275,7 @@ class Suites(RestView):
         """Store tasks as the newest version of a suite. Equal ones make no new one."""
         asked = self.read(SuiteInput)
         principal = self.principal
-        tasks: tuple[SuiteTask, ...] = tasks_of(asked["tasks"])
+        tasks = _tasks_asked(asked)
         version = suite_import(
             team=principal.team,
             name=asked["name"],
@@ -257,6 +284,24 @@ class Suites(RestView):
             is_simulated=asked["is_simulated"],
         )
         return Response(SuiteOutput(_with_newest(version.suite)).data, status=201)
+
+
+def _tasks_asked(asked: Mapping[str, Any]) -> tuple[SuiteTask, ...]:
+    """Return the tasks of a request, or of the file in it. Raises: InvalidFields."""
+    if ("tasks" in asked) == ("file" in asked):
+        raise InvalidFields({"tasks": ["either tasks or a file is needed"]})
+    if "tasks" in asked:
+        if "benchmark" in asked:
+            raise InvalidFields({"benchmark": ["it is for files"]})
+        return tasks_of(asked["tasks"])
+    try:
+        content = base64.b64decode(asked["file"], validate=True)
+        name = asked.get("file_name", "file.jsonl")
+        return tasks_read(content, name, asked.get("benchmark", ""))
+    except binascii.Error:
+        raise InvalidFields({"file": ["it is not base64"]}) from None
+    except UnreadableSuite as exc:
+        raise InvalidFields({"file": list(map(str, exc.faults))}) from None
 
 
 class OneSuite(RestView):

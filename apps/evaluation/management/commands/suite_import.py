@@ -21,8 +21,8 @@ class Command(BaseCommand):
     """Reads a file of tasks; every fault is named with its line."""
 
     help = (
-        "Store the tasks of a file, JSON Lines or CSV, as the newest version of a "
-        "suite; see docs/evaluation.md."
+        "Store the tasks of a file (JSON Lines, CSV, Parquet) as the newest version of "
+        "a suite; see docs/evaluation.md."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

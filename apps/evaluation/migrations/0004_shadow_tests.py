@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0005_key_data_class'),
-        ('evaluation', '0002_model_graded'),
+        ("evaluation", "0003_code_tasks"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,0 +1,1 @@
+"""Runs code of models under limits, in namespaces of its own, without a network."""

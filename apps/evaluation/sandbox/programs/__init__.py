@@ -1,0 +1,2 @@
+"""Programs that run inside of sandboxes, as files of their own. They import nothing
+of the product but each other."""
