@@ -229,6 +229,24 @@ def test_stopping_cancels_what_goes_on_and_sets_nothing_aside(site, slow):
     assert shadow_report(test).spent_micros == run.cost_micros
 
 
+def test_a_run_that_was_about_to_begin_begins_once(site):
+    early = timezone.now().isoformat()
+    ask(site)
+    test = start(site, since=early, max_runs=1, days=1)
+    (live,) = runs_of(site, Source.API)
+    row, _ = mirrored_of(test).get_or_create(
+        original_run_id=live.id, defaults={"team_id": test.team_id, "test": test}
+    )
+    lost = mirrored_of(test).filter(
+        id=row.id, state__in=(MirrorState.PENDING, MirrorState.WAITING)
+    )
+    lost.update(state=MirrorState.STARTED, cost_micros=1_000)  # and its process died
+    (row,) = mirrored_of(ended(test))
+    (run,) = runs_of(site, Source.SHADOW)
+    assert (row.state, row.run_id) == (MirrorState.DONE, run.id)
+    assert row.cost_micros == run.cost_micros
+
+
 def test_it_ends_when_its_starter_leaves_the_team(site):
     test = start(site)
     membership(site.cast.team, site.cast.alice).delete()

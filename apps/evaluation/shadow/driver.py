@@ -147,7 +147,7 @@ class ShadowDriver:
             for run in found
             if run.id not in known and self._is_wanted(run)
         ]
-        MirroredRun.objects.bulk_create(fresh[:room])
+        MirroredRun.objects.bulk_create(fresh[:room], ignore_conflicts=True)
         reached = settled
         if len(found) == RUNS_AT_ONCE:
             reached = min(settled, UUID(int=found[-1].id.int + 1))
