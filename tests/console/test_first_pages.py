@@ -25,7 +25,7 @@ def test_reviewer_lands_on_the_runs(rita: Client):
     """Promise C3: not on a playground whose button does nothing."""
     page = rita.get("/", follow=True)
     assert page.redirect_chain == [("/runs/", 302)]
-    assert ">Playground<" not in text_of(page)
+    assert 'href="/playground/"' not in text_of(page)
     assert "Start the first run" not in text_of(page)
 
 
