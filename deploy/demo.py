@@ -34,10 +34,11 @@ RUN_S = 20.0
 def main() -> int:
     """Prepare, start both processes, wait; end both when one ends."""
     port = int(os.environ.get("PORT", "8000"))
-    simulator_port = _free_port(int(os.environ.get("SIMULATOR_PORT", "8100")))
     if not _is_free(port):
         print(f"Port {port} is taken. Choose another one: make demo PORT=8001")
         return 1
+    wanted = int(os.environ.get("SIMULATOR_PORT", "8100"))
+    simulator_port = _free_port(wanted, taken=port)
     url = f"http://127.0.0.1:{port}"
     environment = {**os.environ, "CONDUCTOR_URL": url}
     simulator_url = f"http://127.0.0.1:{simulator_port}"
@@ -144,8 +145,8 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def _free_port(wanted: int) -> int:
-    if _is_free(wanted):
+def _free_port(wanted: int, *, taken: int) -> int:
+    if wanted != taken and _is_free(wanted):
         return wanted
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
