@@ -186,7 +186,7 @@ def evaluate(
         if is_approved and rule.effect.kind == "require_approval":
             continue
         try:
-            is_met = _holds(rule.conditions, facts, plan, now)
+            is_met = _applies(rule, facts, plan, now)
         except Exception as exc:  # the boundary: a rule in doubt denies
             if not isinstance(exc, CannotBeChecked | ExpressionFault):
                 logger.exception("a policy rule could not be checked")
@@ -286,6 +286,17 @@ def lower_limits(limits: dict[str, int], given: Mapping[str, int]) -> None:
 # --- conditions ----------------------------------------------------------------------
 
 
+def _applies(
+    rule: Rule, facts: RunFacts, plan: PlanFacts | None, now: datetime
+) -> bool:
+    """Say whether a rule applies. Raises: CannotBeChecked, also for its effect."""
+    if not _holds(rule.conditions, facts, plan, now):
+        return False
+    if rule.effect.kind == "redact":
+        _found(facts)
+    return True
+
+
 def _holds(
     wanted: Conditions, facts: RunFacts, plan: PlanFacts | None, now: datetime
 ) -> bool:
@@ -321,12 +332,17 @@ def _is_started_by(wanted: Conditions, facts: RunFacts) -> bool:
 def _holds_data(wanted: Conditions, facts: RunFacts) -> bool:
     if wanted.data_class is None and not wanted.contains:
         return True
-    found = facts.classification
-    if found is None:
-        raise CannotBeChecked("the data class of the prompt is not known")
+    found = _found(facts)
     if wanted.contains and found.findings.keys().isdisjoint(wanted.contains):
         return False
     return wanted.data_class is None or is_at_least(found.data_class, wanted.data_class)
+
+
+def _found(facts: RunFacts) -> Classification:
+    """Return what was found in the prompt. Raises: CannotBeChecked."""
+    if facts.classification is None:
+        raise CannotBeChecked("the data class of the prompt is not known")
+    return facts.classification
 
 
 def is_within(hours: Hours, now: datetime) -> bool:
