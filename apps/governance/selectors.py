@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
+from collections.abc import Mapping
+from typing import Any
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -19,8 +22,15 @@ from apps.governance.models import (
     SitePolicyVersion,
 )
 from apps.governance.policies.rules import PolicyDocument
-from apps.governance.types import Feedback, Held, PolicyInForce, RetentionStatus
+from apps.governance.types import (
+    Feedback,
+    Held,
+    PolicyInForce,
+    PolicyName,
+    RetentionStatus,
+)
 
+logger = logging.getLogger(__name__)
 FEEDBACK_SHOWN = 50
 """Ratings of one run that are read."""
 _policies: TtlCache[uuid.UUID | None, PolicyInForce] = TtlCache()
@@ -127,16 +137,26 @@ def policy_in_force(team_id: uuid.UUID | None) -> PolicyInForce:
     generation = _policies.generation
     newest = site_policy_newest() if team_id is None else policy_newest(team_id)
     version, values = (newest.version, newest.document) if newest else (0, {})
-    document = PolicyDocument.model_validate(values)
-    policy = PolicyInForce("team" if team_id else "site", version, document)
+    policy = _policy_read("team" if team_id else "site", version, values)
     _policies.put(team_id, policy, generation=generation)
     return policy
 
 
+def _policy_read(
+    name: PolicyName, version: int, values: Mapping[str, Any]
+) -> PolicyInForce:
+    try:
+        document = PolicyDocument.model_validate(values)
+    except Exception:  # the boundary: a policy that cannot be read denies by name
+        logger.exception("version %s of the %s policy cannot be read", version, name)
+        return PolicyInForce(name, version, PolicyDocument(), is_readable=False)
+    return PolicyInForce(name, version, document)
+
+
 def policies_in_force(team_id: uuid.UUID) -> tuple[PolicyInForce, ...]:
-    """Return the policies that bind a team and have rules: the site's comes first."""
+    """Return the policies that bind a team: the site's comes first."""
     both = policy_in_force(None), policy_in_force(team_id)
-    return tuple(policy for policy in both if policy.document.rules)
+    return tuple(policy for policy in both if policy.binds)
 
 
 def policies_forget(team_id: uuid.UUID | None) -> None:

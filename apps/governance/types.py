@@ -9,6 +9,8 @@ from uuid import UUID
 
 from apps.governance.policies.rules import PolicyDocument
 
+PolicyName = Literal["site", "team"]
+"""Whose a policy is."""
 MIN_DAYS = 183
 """Six months: so long the EU's AI Act (article 26, 6) has deployers keep logs."""
 MAX_DAYS = 2_557
@@ -59,11 +61,25 @@ class Held:
 class PolicyInForce:
     """The newest version of a policy."""
 
-    name: Literal["site", "team"]
+    name: PolicyName
     """Whose it is, as events name it."""
-    version: int
-    """0: there never was a rule."""
+    version: int | None
+    """0: there never was a rule. None: not even that could be read."""
     document: PolicyDocument
+    """Without rules if it cannot be read."""
+    is_readable: bool = True
+    """False: what is stored cannot be read, so the policy denies every run."""
+
+    @property
+    def binds(self) -> bool:
+        """Say whether runs have to be checked against it."""
+        return bool(self.document.rules) or not self.is_readable
+
+    @property
+    def place(self) -> str:
+        """Return its name as reasons have it: "team policy, version 3"."""
+        version = "" if self.version is None else f", version {self.version}"
+        return f"{self.name} policy{version}"
 
 
 @dataclass(frozen=True, slots=True)

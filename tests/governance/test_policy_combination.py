@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from apps.governance.policies.combination import evaluate_all
 from apps.governance.policies.evaluation import PlanFacts, PolicyOutcome, evaluate
+from apps.governance.sensitive_data.classification import Classification
 from apps.governance.types import PolicyInForce
 from tests.governance.test_policy_rules import MONDAY_NOON, document, facts, rule
 
 PLAN = PlanFacts(("frank",), 1_000)
+FOUND = Classification("internal", {"email": 1})
 APPROVE: dict[str, Any] = {"kind": "require_approval"}
 REDACT: dict[str, Any] = {"kind": "redact"}
 EFFECTS: list[dict[str, Any]] = [
@@ -35,7 +37,7 @@ def both(site: list[dict[str, Any]], team: list[dict[str, Any]]) -> PolicyOutcom
         PolicyInForce("site", 2, document(*site)),
         PolicyInForce("team", 7, document(*team)),
     )
-    return evaluate_all(policies, facts(), PLAN, MONDAY_NOON)
+    return evaluate_all(policies, facts(classification=FOUND), PLAN, MONDAY_NOON)
 
 
 def test_the_lower_limit_counts_whose_ever_it_is() -> None:
@@ -86,7 +88,8 @@ _rules = st.lists(st.sampled_from(EFFECTS), max_size=4).map(
 def test_no_team_lifts_what_the_site_takes_away(
     site: list[dict[str, Any]], team: list[dict[str, Any]]
 ) -> None:
-    alone = evaluate(document(*site), facts(), PLAN, MONDAY_NOON)
+    known = facts(classification=FOUND)
+    alone = evaluate(document(*site), known, PLAN, MONDAY_NOON)
     found = both(site, team)
     assert found.is_denied >= alone.is_denied
     assert found.refused_workers >= alone.refused_workers

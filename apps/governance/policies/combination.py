@@ -34,10 +34,18 @@ def evaluate_all(
     """
     total = PolicyOutcome()
     for policy in policies:
-        found = evaluate(policy.document, facts, plan, now, is_approved=is_approved)
-        _name(found, policy)
+        if policy.is_readable:
+            found = evaluate(policy.document, facts, plan, now, is_approved=is_approved)
+            _name(found, policy)
+        else:
+            found = PolicyOutcome(is_denied=True, reasons=[unreadable(policy)])
         _add(total, found)
     return total
+
+
+def unreadable(policy: PolicyInForce) -> str:
+    """Return why a policy that cannot be read denies every run."""
+    return f"What the {policy.place} says cannot be read"
 
 
 def _name(outcome: PolicyOutcome, policy: PolicyInForce) -> None:
@@ -46,8 +54,7 @@ def _name(outcome: PolicyOutcome, policy: PolicyInForce) -> None:
     outcome.shadow_rules = [f"{policy.name}: {name}" for name in outcome.shadow_rules]
     if outcome.reasons:
         reasons = "; ".join(outcome.reasons)
-        where = f"{policy.name} policy, version {policy.version}"
-        outcome.reasons = [f"{reasons} ({where})"]
+        outcome.reasons = [f"{reasons} ({policy.place})"]
 
 
 def _add(total: PolicyOutcome, found: PolicyOutcome) -> None:

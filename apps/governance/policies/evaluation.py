@@ -8,7 +8,6 @@ be checked denies the run by name. Pure: knows no database.
 from __future__ import annotations
 
 import logging
-import unicodedata
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,6 +34,8 @@ from apps.governance.policies.rules import (
     Rule,
 )
 from apps.governance.policies.sentences import effect_words
+from apps.governance.policies.words import contains_word, normalized
+from apps.governance.policies.worker_tags import has_one, not_stated
 from apps.governance.sensitive_data.classification import Classification
 from apps.governance.sensitive_data.detection import KINDS
 
@@ -78,7 +79,7 @@ class RunFacts:
         """Say whether the texts contain one of these words; each list is read once."""
         if words not in self._found:
             text = self._searchable
-            found = any(_contains(text, normalized(word)) for word in words)
+            found = any(contains_word(text, normalized(word)) for word in words)
             self._found[words] = found
         return self._found[words]
 
@@ -186,7 +187,7 @@ def evaluate(
         if is_approved and rule.effect.kind == "require_approval":
             continue
         try:
-            is_met = _holds(rule.conditions, facts, plan, now)
+            is_met = _applies(rule, facts, plan, now)
         except Exception as exc:  # the boundary: a rule in doubt denies
             if not isinstance(exc, CannotBeChecked | ExpressionFault):
                 logger.exception("a policy rule could not be checked")
@@ -202,28 +203,6 @@ def evaluate(
             break
         _take_away(rule, document, facts, outcome)
     return outcome
-
-
-def normalized(text: str) -> str:
-    """Return a text as words are looked for in it: compatible forms, case folded."""
-    return unicodedata.normalize("NFKC", text).casefold()
-
-
-def _contains(text: str, word: str) -> bool:
-    """Say whether a text contains a whole word. A regular expression is far slower."""
-    start = text.find(word)
-    while start >= 0:
-        end = start + len(word)
-        is_inside = _joins(text[start - 1 : start], word[:1])
-        if not (is_inside or _joins(word[-1:], text[end : end + 1])):
-            return True
-        start = text.find(word, start + 1)
-    return False
-
-
-def _joins(left: str, right: str) -> bool:
-    """Say whether two neighbouring characters are of the same word."""
-    return all(each.isalnum() or each == "_" for each in (left, right))
 
 
 def _deny_in_doubt(rule: Rule, exc: Exception, outcome: PolicyOutcome) -> None:
@@ -259,22 +238,37 @@ def _take_away(
             needed, hours = outcome.approvals_needed, outcome.approval_hours
             outcome.approvals_needed = max(needed, effect.approvers)
             outcome.approval_hours = min(hours or effect.hours, effect.hours)
-    outcome.reasons.append(f"Rule {rule.name!r} says: {effect_words(effect)}")
+    says = f"{effect_words(effect)}{_untagged(effect, facts)}"
+    outcome.reasons.append(f"Rule {rule.name!r} says: {says}")
 
 
 def _refused(effect: Effect, facts: RunFacts) -> set[str]:
     """Return the workers that an effect on workers excludes.
 
-    A worker without tags has none of the wanted ones, so `only_workers` excludes it.
+    A missing tag excludes: `only_workers` a worker with none of its tags, `no_workers`
+    one that states nothing of the kind of one of its tags.
     """
     assert effect.kind in ("only_workers", "no_workers")
-    tags = {normalized(tag) for tag in effect.tags}
-    is_wanted = effect.kind == "only_workers"
+    tags = effect.tags
+    if effect.kind == "only_workers":
+        return {n for n, own in facts.worker_tags.items() if not has_one(own, tags)}
     return {
         name
-        for name, present in facts.worker_tags.items()
-        if tags.isdisjoint(map(normalized, present)) == is_wanted
+        for name, own in facts.worker_tags.items()
+        if has_one(own, tags) or not_stated(own, tags)
     }
+
+
+def _untagged(effect: Effect, facts: RunFacts) -> str:
+    """Return in words which workers `no_workers` excludes for want of a tag."""
+    if effect.kind != "no_workers":
+        return ""
+    names = [
+        repr(name)
+        for name, own in sorted(facts.worker_tags.items())
+        if not has_one(own, effect.tags) and not_stated(own, effect.tags)
+    ]
+    return f" (so not {', '.join(names)})" if names else ""
 
 
 def lower_limits(limits: dict[str, int], given: Mapping[str, int]) -> None:
@@ -284,6 +278,17 @@ def lower_limits(limits: dict[str, int], given: Mapping[str, int]) -> None:
 
 
 # --- conditions ----------------------------------------------------------------------
+
+
+def _applies(
+    rule: Rule, facts: RunFacts, plan: PlanFacts | None, now: datetime
+) -> bool:
+    """Say whether a rule applies. Raises: CannotBeChecked, also for its effect."""
+    if not _holds(rule.conditions, facts, plan, now):
+        return False
+    if rule.effect.kind == "redact":
+        _found(facts)
+    return True
 
 
 def _holds(
@@ -321,12 +326,17 @@ def _is_started_by(wanted: Conditions, facts: RunFacts) -> bool:
 def _holds_data(wanted: Conditions, facts: RunFacts) -> bool:
     if wanted.data_class is None and not wanted.contains:
         return True
-    found = facts.classification
-    if found is None:
-        raise CannotBeChecked("the data class of the prompt is not known")
+    found = _found(facts)
     if wanted.contains and found.findings.keys().isdisjoint(wanted.contains):
         return False
     return wanted.data_class is None or is_at_least(found.data_class, wanted.data_class)
+
+
+def _found(facts: RunFacts) -> Classification:
+    """Return what was found in the prompt. Raises: CannotBeChecked."""
+    if facts.classification is None:
+        raise CannotBeChecked("the data class of the prompt is not known")
+    return facts.classification
 
 
 def is_within(hours: Hours, now: datetime) -> bool:
@@ -355,8 +365,11 @@ def _fits_plan(wanted: Conditions, facts: RunFacts, plan: PlanFacts) -> bool:
 
 
 def _uses_tag(tags: tuple[str, ...], facts: RunFacts, plan: PlanFacts) -> bool:
-    wanted = {normalized(tag) for tag in tags}
-    return any(
-        not wanted.isdisjoint(map(normalized, facts.worker_tags.get(name, ())))
-        for name in plan.workers
-    )
+    """Say whether a worker of the plan has one of the tags. Raises: CannotBeChecked."""
+    present = {name: facts.worker_tags.get(name, ()) for name in plan.workers}
+    if any(has_one(own, tags) for own in present.values()):
+        return True
+    for name, own in present.items():
+        if kinds := not_stated(own, tags):
+            raise CannotBeChecked(f"worker {name!r} has no tag {kinds[0]}:…")
+    return False

@@ -6,6 +6,7 @@ so a run that is under way meets a rule that was added meanwhile before its next
 
 from __future__ import annotations
 
+import logging
 import uuid
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,26 +16,30 @@ from channels.db import database_sync_to_async
 from django.utils import timezone
 
 from apps.core.single_flight import SingleFlight
+from apps.engine.errors import RunDenied
 from apps.engine.events import ApprovalRequested, PolicyDecided
 from apps.engine.plan import Plan
 from apps.engine.ports import ApprovalOutcome, Gate, Task
 from apps.engine.replay import plan_on_record
 from apps.governance.approvals.waiting import ApprovalWaits
-from apps.governance.policies.combination import evaluate_all
+from apps.governance.errors import PolicyDenied
+from apps.governance.policies.combination import evaluate_all, unreadable
 from apps.governance.policies.evaluation import (
     PlanFacts,
     PolicyOutcome,
-    RunFacts,
 )
 from apps.governance.policies.off_record import order_redacted
+from apps.governance.policies.rules import PolicyDocument
 from apps.governance.policies.run_facts import Policies, RunFactsReader, patterns_of
 from apps.governance.selectors import policy_in_force, policy_peek
+from apps.governance.sensitive_data.classification import Classification
 from apps.governance.sensitive_data.redaction import Redactor
-from apps.governance.types import PolicyInForce
+from apps.governance.types import PolicyInForce, PolicyName
 from apps.runs.planning.cost_estimates import plan_price
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import RunOrder
 
+logger = logging.getLogger(__name__)
 NEVER = "the plan needs an approval, and the request does not wait for one"
 
 
@@ -47,8 +52,14 @@ class PolicyGates:
         self.waits = ApprovalWaits()
 
     async def admit(self, order: RunOrder, resolved: ResolvedModel) -> RunOrder:
-        """Return a run's order without what its policies keep off the record."""
+        """Return a run's order without what its policies keep off the record.
+
+        Raises: PolicyDenied if that cannot be done. A policy that cannot be read might
+        keep anything off the record.
+        """
         policies = await self.load(order.team_id)
+        if doubts := [unreadable(each) for each in policies if not each.is_readable]:
+            raise PolicyDenied("; ".join(doubts))
         if not any(policy.document.keeps_off_record for policy in policies):
             return order
         facts = await RunFactsReader(order, resolved).read(policies)
@@ -61,11 +72,12 @@ class PolicyGates:
     async def load(self, team_id: uuid.UUID) -> Policies:
         """Return the policies that bind a team, each at most `CACHE_SECONDS` old.
 
-        The site's comes first. A policy without rules is left out.
+        The site's comes first. A policy without rules is left out, one that cannot be
+        read is not.
         """
         site = policy_peek(None) or await self._reads.get(None)
         team = policy_peek(team_id) or await self._reads.get(team_id)
-        return tuple(policy for policy in (site, team) if policy.document.rules)
+        return tuple(policy for policy in (site, team) if policy.binds)
 
 
 class PolicyGate:
@@ -92,36 +104,34 @@ class PolicyGate:
 
     async def check_run(self) -> PolicyDecided | None:
         """Decide on the run; None if neither site nor team has rules."""
-        policies = await self._gates.load(self._order.team_id)
-        if not policies:
-            return None
-        return await self._decide(policies, "run", None)
+        return await self._check("run", None)
 
     async def check_plan(self, number: int, plan: Plan) -> PolicyDecided | None:
         """Decide on a plan; None if neither site nor team has rules."""
-        policies = await self._gates.load(self._order.team_id)
-        if not policies:
-            return None
-        return await self._decide(policies, "plan", plan, round=number)
+        return await self._check("plan", plan, round=number)
 
     async def check_step(
         self, number: int, plan: Plan, index: int
     ) -> PolicyDecided | None:
         """Decide on a step; None if nothing differs from the decision before."""
-        policies = await self._gates.load(self._order.team_id)
-        if not policies:
-            return None
         last = self._last
-        decision = await self._decide(policies, "step", plan, round=number, step=index)
+        decision = await self._check("step", plan, round=number, step=index)
         return None if self._last == last else decision
 
     def redact(self, task: Task, kinds: tuple[str, ...]) -> Task:
-        """Return a task without sensitive data of these kinds."""
-        return replace(
-            task,
-            prompt=self._redactor.redact(task.prompt, kinds),
-            messages=self._redactor.redact_messages(task.messages, kinds),
-        )
+        """Return a task without sensitive data of these kinds. Raises: RunDenied."""
+        try:
+            return replace(
+                task,
+                prompt=self._redactor.redact(task.prompt, kinds),
+                messages=self._redactor.redact_messages(task.messages, kinds),
+            )
+        except Exception as exc:  # the boundary: what is not redacted is not sent
+            logger.exception("run %s could not be redacted", self._run_id)
+            raise RunDenied(
+                f"{', '.join(kinds)} could not be redacted ({type(exc).__name__}): "
+                f"{self._last['reason']}"
+            ) from exc
 
     def restore(self, text: str, *, in_json: bool = False) -> str:
         """Return a text with the values in place of their placeholders."""
@@ -133,6 +143,28 @@ class PolicyGate:
         approved = outcome.plan or plan_on_record(request)
         self._approved = approved.digest  # a refused one is never checked again
         return outcome
+
+    async def _check(
+        self,
+        stage: str,
+        plan: Plan | None,
+        *,
+        round: int | None = None,
+        step: int | None = None,
+    ) -> PolicyDecided | None:
+        """Decide, or deny what cannot be decided; None if nothing binds the run."""
+        policies = await self._gates.load(self._order.team_id)
+        if not policies:
+            return None
+        try:
+            return await self._decide(policies, stage, plan, round=round, step=step)
+        except Exception as exc:  # the boundary: a run in doubt is denied
+            logger.exception("run %s could not be checked", self._run_id)
+            where = " and the ".join(policy.place for policy in policies)
+            why = f"The {where} could not be checked ({type(exc).__name__})"
+            doubt = PolicyOutcome(is_denied=True, reasons=[why])
+            values = self._last = _values(doubt, policies, None)
+            return PolicyDecided(stage, round, step, **values)
 
     async def _decide(
         self,
@@ -148,30 +180,40 @@ class PolicyGate:
         planned = None if plan is None else self._plan_facts(plan)
         now = timezone.now()
         outcome = evaluate_all(policies, facts, planned, now, is_approved=True)
-        values = self._last = _values(outcome, policies, facts)
+        values = self._last = _values(outcome, policies, facts.classification)
         is_new = stage == "plan" and plan is not None and plan.digest != self._approved
         holds_plans = any(policy.document.holds_plans for policy in policies)
         if is_new and planned is not None and holds_plans:
             outcome = evaluate_all(policies, facts, planned, now)
-            values = _values(outcome, policies, facts)
+            values = _values(outcome, policies, facts.classification)
             if outcome.approvals_needed and not outcome.is_denied:
                 values |= _approval(outcome, planned, now, self._order)
         return PolicyDecided(stage, round, step, **values)
 
     def _plan_facts(self, plan: Plan) -> PlanFacts:
         if self._plan is None or self._plan[0] is not plan:
-            order = self._order
-            cost = plan_price(
-                plan, order.prompt, order.params, self._resolved.pool, order.messages
-            )
             workers = tuple(step.worker for step in plan.steps)
             access = tuple(step.access for step in plan.steps)
-            self._plan = plan, PlanFacts(workers, cost, access)
+            self._plan = plan, PlanFacts(workers, self._price(plan), access)
         return self._plan[1]
+
+    def _price(self, plan: Plan) -> int | None:
+        order, pool = self._order, self._resolved.pool
+        try:
+            return plan_price(plan, order.prompt, order.params, pool, order.messages)
+        except Exception:  # the boundary: a rule that needs it denies
+            logger.exception("the cost of a plan could not be estimated")
+            return None
 
 
 async def _read(team_id: uuid.UUID | None) -> PolicyInForce:
-    read: PolicyInForce = await database_sync_to_async(policy_in_force)(team_id)
+    """Return a policy; one that the database does not give counts as unreadable."""
+    try:
+        read: PolicyInForce = await database_sync_to_async(policy_in_force)(team_id)
+    except Exception:  # the boundary: a policy that cannot be read denies by name
+        name: PolicyName = "team" if team_id else "site"
+        logger.exception("the %s policy cannot be read", name)
+        return PolicyInForce(name, None, PolicyDocument(), is_readable=False)
     return read
 
 
@@ -192,10 +234,9 @@ def _approval(
 
 
 def _values(
-    outcome: PolicyOutcome, policies: Policies, facts: RunFacts
+    outcome: PolicyOutcome, policies: Policies, found: Classification | None
 ) -> dict[str, Any]:
     """Return a decision without its place."""
-    found = facts.classification
     redacts = outcome.redacts & found.findings.keys() if found else set()
     is_restricted = bool(outcome.refused_workers or outcome.limits or redacts)
     return {
@@ -206,7 +247,7 @@ def _values(
             if is_restricted
             else "allowed"
         ),
-        "versions": {policy.name: policy.version for policy in policies},
+        "versions": {p.name: p.version for p in policies if p.version is not None},
         "rules": tuple(outcome.rules),
         "shadow_rules": tuple(outcome.shadow_rules),
         "refused_workers": tuple(sorted(outcome.refused_workers)),

@@ -7,17 +7,23 @@ its order first. No process has the values afterwards, this one neither.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+import logging
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from django.utils import timezone
 
+from apps.governance.errors import PolicyDenied
 from apps.governance.policies.combination import evaluate_all
 from apps.governance.policies.evaluation import RunFacts
 from apps.governance.policies.run_facts import SHORT_PROMPT, Policies, patterns_of
+from apps.governance.sensitive_data.classification import Classification
+from apps.governance.sensitive_data.own_patterns import OwnPattern
 from apps.governance.sensitive_data.redaction import Redactor
 from apps.runs.types import RecordRedaction, RunOrder
+
+logger = logging.getLogger(__name__)
 
 
 async def order_redacted(
@@ -26,17 +32,26 @@ async def order_redacted(
     """Return an order without what the policies keep off the record.
 
     A run that is denied gets on record too. As a rule in doubt denies, all kinds that
-    any rule keeps off the record are then replaced.
+    any rule keeps off the record are then replaced. Raises: PolicyDenied if that is not
+    possible; nothing of the run may be recorded then.
     """
     outcome = evaluate_all(policies, facts, None, timezone.now())
     kinds = outcome.off_record | (_all_kinds(policies) if outcome.is_denied else set())
     if not kinds:
         return order
-    redactor = Redactor((order.prompt,))
-    redactor.patterns = patterns_of(policies)
-    if len(order.prompt) <= SHORT_PROMPT:
-        return _redacted(order, facts, redactor, kinds)
-    return await asyncio.to_thread(_redacted, order, facts, redactor, kinds)
+    if facts.classification is None:
+        raise PolicyDenied("; ".join(outcome.reasons))
+    given = order, facts.classification, kinds, patterns_of(policies)
+    try:
+        if len(order.prompt) <= SHORT_PROMPT:
+            return _redacted(*given)
+        return await asyncio.to_thread(_redacted, *given)
+    except Exception as exc:  # the boundary: what is not replaced is not recorded
+        logger.exception("sensitive data could not be kept off the record")
+        raise PolicyDenied(
+            f"{', '.join(sorted(kinds))} could not be kept off the record "
+            f"({type(exc).__name__}): {'; '.join(outcome.reasons)}"
+        ) from exc
 
 
 def _all_kinds(policies: Policies) -> set[str]:
@@ -50,10 +65,13 @@ def _all_kinds(policies: Policies) -> set[str]:
 
 
 def _redacted(
-    order: RunOrder, facts: RunFacts, redactor: Redactor, kinds: Collection[str]
+    order: RunOrder,
+    found: Classification,
+    kinds: Collection[str],
+    patterns: Sequence[OwnPattern],
 ) -> RunOrder:
-    found = facts.classification
-    assert found is not None  # a rule that redacts needs it
+    redactor = Redactor((order.prompt,))
+    redactor.patterns = patterns
     replaced = {name: n for name, n in found.findings.items() if name in kinds}
     return replace(
         order,

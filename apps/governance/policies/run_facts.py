@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from apps.governance.types import PolicyInForce
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import RunOrder
 
+logger = logging.getLogger(__name__)
 Policies = tuple[PolicyInForce, ...]
 API_KEY_ROLE = "api_key"
 SHORT_PROMPT = 5_000
@@ -26,7 +28,10 @@ SHORT_PROMPT = 5_000
 
 
 class RunFactsReader:
-    """The facts of one run. For the event loop: never blocks it."""
+    """The facts of one run. For the event loop: never blocks it.
+
+    A fact that cannot be determined stays unknown: a rule that needs it denies by name.
+    """
 
     def __init__(self, order: RunOrder, resolved: ResolvedModel) -> None:
         self._order = order
@@ -59,22 +64,30 @@ class RunFactsReader:
             self._known = replace(self._known, role=await self._read_role())
         return self._known
 
-    async def _classify(self, patterns: Sequence[OwnPattern]) -> Classification:
+    async def _classify(self, patterns: Sequence[OwnPattern]) -> Classification | None:
         """Look for sensitive data in the prompt, a long one beside the event loop."""
         order = self._order
-        given = (order.prompt,), stated_classes(order), patterns
-        if len(order.prompt) <= SHORT_PROMPT:
-            found = classify(*given)
-        else:
-            found = await asyncio.to_thread(classify, *given)
-        return with_redacted(found, order)
+        try:
+            given = (order.prompt,), stated_classes(order), patterns
+            if len(order.prompt) <= SHORT_PROMPT:
+                found = classify(*given)
+            else:
+                found = await asyncio.to_thread(classify, *given)
+            return with_redacted(found, order)
+        except Exception:  # the boundary: a rule that needs it denies
+            logger.exception("a prompt could not be searched for sensitive data")
+            return None
 
     async def _read_role(self) -> str:
         user_id = self._client.user_id
         if self._client.api_key_id is not None or user_id is None:
             return API_KEY_ROLE
         team_id = self._order.team_id
-        role: str = await database_sync_to_async(role_of)(team_id, user_id)
+        try:
+            role: str = await database_sync_to_async(role_of)(team_id, user_id)
+        except Exception:  # the boundary: a rule that needs it denies
+            logger.exception("the role of a member could not be read")
+            return ""
         return role
 
 
