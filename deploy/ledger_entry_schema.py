@@ -1,4 +1,6 @@
-"""Writes `docs/ledger-entries.schema.json`: the facts and texts of every action.
+"""Writes `ledger-entries.schema.json`: the facts and texts of every action.
+
+One copy is for readers of `docs`, one goes into every export with proofs.
 
 Actions of runs come from the engine's events; those of people and of the site are
 declared beside this file. While tests run, every entry that the product appends is
@@ -20,7 +22,11 @@ from deploy.ledger_entry_governance_actions import GOVERNANCE_ACTIONS
 from deploy.ledger_entry_shapes import Action
 from deploy.ledger_entry_team_actions import TEAM_ACTIONS
 
-FILE: Path = ROOT / "docs" / "ledger-entries.schema.json"
+NAME = "ledger-entries.schema.json"
+FILES: tuple[Path, ...] = (
+    ROOT / "docs" / NAME,
+    ROOT / "apps" / "audit" / "bundles" / "files" / NAME,
+)
 ACTIONS: Mapping[str, Action] = {
     **TEAM_ACTIONS,
     **GOVERNANCE_ACTIONS,
@@ -52,4 +58,5 @@ def schema_text() -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(schema_text(), encoding="utf-8")
+    for file in FILES:
+        file.write_text(schema_text(), encoding="utf-8")

@@ -29,6 +29,7 @@ ALSO_OPEN = {
     "apps.accounts.principal",  # made by every interface
     "apps.accounts.rights",  # what operations require
     "apps.audit.browsing.chain_status",  # the ledger for people, like the next ones
+    "apps.audit.browsing.fact_words",
     "apps.audit.browsing.full_checks",
     "apps.audit.browsing.one_entry",
     "apps.audit.browsing.search",

@@ -1,23 +1,20 @@
-"""Entries of the ledger as the team's pages show them: names, links, differences."""
+"""Entries of the ledger as the team's pages show them: names, links, a summary."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 from django.urls import reverse
 
 from apps.accounts.models import ApiKey, Membership
+from apps.audit.browsing.fact_words import summary_of
 from apps.audit.browsing.search import FoundEntry
 from apps.pools.models import Conductor, Pool, Worker
 from apps.runs.models import Run
 
-SUMMARY_FACTS = 3
-VALUE_LENGTH = 60
-"""Characters of a value in the summary of an entry."""
 KINDS = {
     "api_key": "API key",
     "user": "Member",
@@ -56,15 +53,6 @@ NAMED: Mapping[str, tuple[Any, str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """A value that an entry says was changed."""
-
-    path: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
 class LedgerRow:
     """An entry as the list shows it."""
 
@@ -94,27 +82,6 @@ def thing_page(team_id: uuid.UUID, entry: FoundEntry) -> str:
     return reverse(PAGES[kind]) if kind in PAGES else ""
 
 
-def differences(entry: FoundEntry) -> list[Difference]:
-    """Return what an entry says was changed, value by value."""
-    before, after = (_part(entry.data.get(name)) for name in ("before", "after"))
-    olds, news = dict(_leaves(before)), dict(_leaves(after))
-    return [
-        Difference(path, _words(olds.get(path)), _words(news.get(path)))
-        for path in {**olds, **news}
-        if olds.get(path) != news.get(path)
-    ]
-
-
-def facts(entry: FoundEntry) -> list[tuple[str, str]]:
-    """Return what else an entry says, by name."""
-    told = {
-        name: value
-        for name, value in entry.data.items()
-        if name not in ("before", "after")
-    }
-    return [(path, _words(value)) for path, value in _leaves(told)]
-
-
 def _row(entry: FoundEntry, names: Mapping[uuid.UUID, str]) -> LedgerRow:
     known = ONLY_ONE.get(entry.subject_type, "")
     if entry.subject_id is not None:
@@ -122,20 +89,7 @@ def _row(entry: FoundEntry, names: Mapping[uuid.UUID, str]) -> LedgerRow:
     told = entry.data.get("name", "")
     kind = KINDS.get(entry.subject_type, entry.subject_type.capitalize())
     name = known or (told if isinstance(told, str) else "")
-    return LedgerRow(entry, kind, name, _summary(entry))
-
-
-def _summary(entry: FoundEntry) -> str:
-    changed = differences(entry)
-    if "after" in entry.data and changed:
-        told = [
-            f"{each.path}: {_short(each.before)} → {_short(each.after)}"
-            for each in changed
-        ]
-    else:
-        told = [f"{name}: {_short(value)}" for name, value in facts(entry)]
-    more = len(told) - SUMMARY_FACTS
-    return "; ".join(told[:SUMMARY_FACTS]) + (f"; {more} more" if more > 0 else "")
+    return LedgerRow(entry, kind, name, summary_of(entry.data))
 
 
 def _names(team_id: uuid.UUID, entries: Iterable[FoundEntry]) -> dict[uuid.UUID, str]:
@@ -152,38 +106,3 @@ def _names(team_id: uuid.UUID, entries: Iterable[FoundEntry]) -> dict[uuid.UUID,
             for key, *values in rows.values_list(column, *columns):
                 names[key] = next((value for value in values if value), "")
     return names
-
-
-def _part(value: Any) -> Any:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each value below `value` with its path; lists of plain values are one."""
-    if isinstance(value, Mapping) and value:
-        for name, below in value.items():
-            yield from _leaves(below, f"{path}.{name}" if path else str(name))
-    elif isinstance(value, list) and any(isinstance(v, Mapping | list) for v in value):
-        for number, below in enumerate(value, 1):
-            yield from _leaves(below, f"{path} {number}")
-    elif path:
-        yield path, value
-
-
-def _words(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list) and not any(
-        isinstance(v, Mapping | list) for v in value
-    ):
-        return ", ".join(str(each) for each in value) or "none"
-    if isinstance(value, str | int):
-        return str(value) or "empty"
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= VALUE_LENGTH else line[: VALUE_LENGTH - 1] + "…"

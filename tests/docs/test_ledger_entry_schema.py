@@ -12,7 +12,7 @@ import pytest
 
 from apps.audit.types import SERVICE, EntryDraft
 from apps.engine.events import ALL_EVENTS
-from deploy.ledger_entry_schema import ACTIONS, FILE, entry_schema, schema_text
+from deploy.ledger_entry_schema import ACTIONS, FILES, entry_schema, schema_text
 from tests.ledger_schema import faults_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +23,8 @@ CHANGES = {"created", "updated", "deleted"}
 
 def test_the_file_is_that_of_the_declarations() -> None:
     hint = "python -m deploy.ledger_entry_schema"
-    assert FILE.read_text("utf-8") == schema_text(), hint
+    for file in FILES:
+        assert file.read_text("utf-8") == schema_text(), hint
 
 
 def test_every_action_has_one_definition() -> None:

@@ -177,7 +177,7 @@ def governed(site: Site) -> Site:
 @pytest.fixture
 def rebuild(tmp_path: Path) -> Callable[[bytes], dict[str, Any]]:
     """The printed script, as somebody runs it who has nothing of the product."""
-    (code,) = snippets("docs/governance.md", "python")
+    _, code = snippets("docs/governance.md", "python")
     (tmp_path / "rebuild.py").write_text(code)
 
     def inner(content: bytes) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from django.template.loader import render_to_string
 from apps.audit.bundles import verifier
 from apps.audit.bundles.contents import BundleContents, BundleEntry
 from apps.audit.bundles.report_plans import report_plans
+from apps.audit.checkpoints.format import SignedCheckpoint
 from apps.audit.signed_lists import (
     digests_of,
     public_keys_file,
@@ -27,8 +28,7 @@ from apps.audit.signed_lists import (
 )
 
 README = "README.md"
-SCHEMA = "schema.json"
-EVENTS = "run-events.schema.json"
+SCHEMAS = ("schema.json", "run-events.schema.json", "ledger-entries.schema.json")
 REPORT = "report.html"
 VERIFIER = "verify.py"
 FILES = Path(__file__).parent / "files"
@@ -39,11 +39,7 @@ def bundle_archive(contents: BundleContents, exported: datetime) -> bytes:
     time = utc_text(exported)
     files = {
         README: (FILES / README).read_bytes(),
-        SCHEMA: (FILES / SCHEMA).read_bytes(),
-        VERIFIER: Path(verifier.__file__).read_bytes(),
-        EVENTS: (FILES / EVENTS).read_bytes(),
-        verifier.PUBLIC_KEYS: public_keys_file(),
-        verifier.CHECKPOINT: contents.checkpoint.note.encode(),
+        **common_files(contents.checkpoint),
         verifier.ENTRIES: b"".join(e.canonical + b"\n" for e in contents.entries),
         verifier.PROOFS: _json({"entries": [e.proof for e in contents.entries]}),
         verifier.BODIES: _json({"bodies": _texts(contents)}),
@@ -51,6 +47,16 @@ def bundle_archive(contents: BundleContents, exported: datetime) -> bytes:
     }
     manifest = signed_manifest(contents, files, time)
     return _zipped({verifier.MANIFEST: manifest, **files}, exported)
+
+
+def common_files(checkpoint: SignedCheckpoint) -> dict[str, bytes]:
+    """Return the files that every export with proofs holds, whatever its entries."""
+    return {
+        **{name: (FILES / name).read_bytes() for name in SCHEMAS},
+        VERIFIER: Path(verifier.__file__).read_bytes(),
+        verifier.PUBLIC_KEYS: public_keys_file(),
+        verifier.CHECKPOINT: checkpoint.note.encode(),
+    }
 
 
 def signed_manifest(

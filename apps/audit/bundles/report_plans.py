@@ -61,9 +61,12 @@ class ReportPlan:
         return self.layout.edges
 
 
-def report_plans(entries: Iterable[BundleEntry]) -> list[ReportPlan]:
+def report_plans(
+    entries: Iterable[BundleEntry], *, not_ended: str = NOT_ENDED
+) -> list[ReportPlan]:
     """Return the plans in force of a run, in order, with how their steps ended.
 
+    `not_ended`: the words for a step of which no entry says that.
     A plan that does not have the recorded form of one is left out; its entry is in the
     report all the same.
     """
@@ -75,7 +78,7 @@ def report_plans(entries: Iterable[BundleEntry]) -> list[ReportPlan]:
         if (state := STATES.get(document["action"]))
     }
     return [
-        _drawing(entry, document["data"], states)
+        _drawing(entry, document["data"], states, not_ended)
         for entry, document in documents
         if document["action"] == PLAN_ACCEPTED and _is_plan(document["data"])
     ]
@@ -100,7 +103,10 @@ def _reads_earlier(index: int, reads: Any) -> bool:
 
 
 def _drawing(
-    entry: BundleEntry, facts: dict[str, Any], states: dict[tuple[Any, Any], str]
+    entry: BundleEntry,
+    facts: dict[str, Any],
+    states: dict[tuple[Any, Any], str],
+    not_ended: str,
 ) -> ReportPlan:
     access: list[list[int]] = facts["access"]
     layout = lay_out(access)
@@ -111,7 +117,7 @@ def _drawing(
             worker,
             worker if len(worker) <= NAME_CHARS else f"{worker[: NAME_CHARS - 1]}…",
             subtasks[index],
-            states.get((facts["round"], index), NOT_ENDED),
+            states.get((facts["round"], index), not_ended),
             tuple(other + 1 for other in access[index]),
             layout.nodes[index],
         )

@@ -16,8 +16,7 @@ import orjson
 from django.utils import timezone
 
 from apps.audit.bundles import verifier
-from apps.audit.bundles.archive import EVENTS, SCHEMA, VERIFIER
-from apps.audit.bundles.archive import FILES as RUN_FILES
+from apps.audit.bundles.archive import REPORT, common_files
 from apps.audit.bundles.contents import (
     BundleEntry,
     covering_checkpoint,
@@ -30,13 +29,13 @@ from apps.audit.checkpoints.format import SignedCheckpoint
 from apps.audit.exports.archive import DigestedFile
 from apps.audit.exports.filters import filter_read, pages_found
 from apps.audit.exports.parts import PartWriter
+from apps.audit.exports.report import LedgerReport
 from apps.audit.merkle.hashing import leaf_hash
 from apps.audit.merkle.proofs import is_included
 from apps.audit.merkle.stored_tree import StoredTree
 from apps.audit.models import LedgerExport
 from apps.audit.signed_lists import (
     digests_of,
-    public_keys_file,
     signed_list,
     utc_text,
 )
@@ -76,6 +75,10 @@ LISTS = (
     _ListFile(verifier.PROOFS, b'{"entries":[', b",\n", b"]}\n", _proofs),
     _ListFile(verifier.BODIES, b'{"bodies":[', b",\n", b"]}\n", _texts),
 )
+TEXTS = 2
+"""The list that has the texts."""
+READINGS = len(LISTS) + 1
+"""How often the entries are read: for each list, and for the report."""
 
 
 def bundle_write(export: LedgerExport, target: PartWriter) -> Generator[None]:
@@ -88,22 +91,20 @@ def bundle_write(export: LedgerExport, target: PartWriter) -> Generator[None]:
         raise Conflict(EMPTY)
     checkpoint = covering_checkpoint(export.team_id, export.through_seq)
     signed_tree(export.team_id, checkpoint)
-    files = {
-        "README.md": README.read_bytes(),
-        SCHEMA: (RUN_FILES / SCHEMA).read_bytes(),
-        EVENTS: (RUN_FILES / EVENTS).read_bytes(),
-        VERIFIER: Path(verifier.__file__).read_bytes(),
-        verifier.PUBLIC_KEYS: public_keys_file(),
-        verifier.CHECKPOINT: checkpoint.note.encode(),
-    }
+    files = {"README.md": README.read_bytes(), **common_files(checkpoint)}
     digests = digests_of(files)
+    time = utc_text(timezone.now())
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for number, each in enumerate(LISTS):
             with archive.open(each.name, "w", force_zip64=True) as file:
                 made = DigestedFile(file)
                 yield from _write_list(export, checkpoint, number, made)
             digests[each.name] = made.digest.hexdigest()
-        files[verifier.MANIFEST] = _manifest(export, checkpoint, digests)
+        with archive.open(REPORT, "w", force_zip64=True) as file:
+            made = DigestedFile(file)
+            yield from _write_report(export, checkpoint, time, made)
+        digests[REPORT] = made.digest.hexdigest()
+        files[verifier.MANIFEST] = _manifest(export, checkpoint, time, digests)
         for name, content in files.items():
             archive.writestr(name, content)
 
@@ -122,12 +123,23 @@ def _write_list(
     file.write(one.end)
 
 
+def _write_report(
+    export: LedgerExport, checkpoint: SignedCheckpoint, time: str, file: DigestedFile
+) -> Generator[None]:
+    report = LedgerReport(export, checkpoint, time)
+    file.write(report.start())
+    for entries in _pages(export, checkpoint, len(LISTS)):
+        file.write(report.rows(entries))
+        yield
+    file.write(report.end(StoredTree(export.team_id, checkpoint.seq)))
+
+
 def _pages(
     export: LedgerExport, checkpoint: SignedCheckpoint, number: int
 ) -> Iterator[Sequence[BundleEntry]]:
     """Yield the entries for a file; for the first one they are counted."""
     team_id, through = export.team_id, export.through_seq
-    is_first, is_of_texts = number == 0, LISTS[number].name == verifier.BODIES
+    is_first, is_of_texts = number == 0, number == TEXTS
     for found in pages_found(team_id, filter_read(export.filter), through):
         tree = StoredTree(team_id, checkpoint.seq)  # it keeps what it has read
         has_texts = is_of_texts and export.has_texts
@@ -137,7 +149,7 @@ def _pages(
             export.entries += len(entries)
             if export.entries > MAX_ENTRIES:
                 raise Conflict(TOO_MANY)
-        export.reached_seq = (number * through + found.reached) // len(LISTS)
+        export.reached_seq = (number * through + found.reached) // READINGS
         yield entries
 
 
@@ -154,13 +166,16 @@ def _require_signed(tree: StoredTree, entries: Iterable[BundleEntry]) -> None:
 
 
 def _manifest(
-    export: LedgerExport, checkpoint: SignedCheckpoint, digests: dict[str, str]
+    export: LedgerExport,
+    checkpoint: SignedCheckpoint,
+    time: str,
+    digests: dict[str, str],
 ) -> bytes:
     facts = [
         f"filter {canonical_bytes(export.filter).decode()}",
         f"texts {'yes' if export.has_texts else 'no'}",
         f"entries {export.entries}",
         f"checkpoint {checkpoint.seq}",
-        f"time {utc_text(timezone.now())}",
+        f"time {time}",
     ]
     return signed_list(f"{verifier.EXPORT_NAME}{export.team_id}", facts, digests)

@@ -9,12 +9,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.models import Permission
 from apps.audit.browsing.chain_status import chain_status
+from apps.audit.browsing.fact_words import differences_of, facts_of
 from apps.audit.browsing.full_checks import full_check_request
 from apps.audit.browsing.one_entry import entry_open
 from apps.audit.browsing.search import SEARCHED, actions_recorded, entries_find
 from apps.console.forms.ledger import LedgerForm
 from apps.console.layout import console_page, require
-from apps.console.ledger_rows import differences, facts, ledger_rows, thing_page
+from apps.console.ledger_rows import ledger_rows, thing_page
 from apps.core.errors import NotFound
 from apps.web.team_access import TeamRequest, team_view
 
@@ -60,8 +61,8 @@ def ledger_entry(request: TeamRequest, seq: int) -> HttpResponseBase:
         "opened": opened,
         "entry": entry,
         "row": ledger_rows(request.team.id, [entry])[0],
-        "differences": differences(entry),
-        "facts": facts(entry),
+        "differences": differences_of(entry.data),
+        "facts": facts_of(entry.data),
         "thing": thing_page(request.team.id, entry),
         "text_shown": TEXT_SHOWN,
     }

@@ -14,9 +14,13 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from apps.audit.browsing.search import EntryFilter
 from apps.audit.bundles import verifier
 from apps.audit.bundles.export import bundle_create
 from apps.audit.checkpoints.notes import note_key_id, signed_note
+from apps.audit.exports.jobs import access_export, export_request, export_take
+from apps.audit.exports.parts import parts_read
+from apps.audit.models import ExportFormat
 from apps.audit.signing import own_public_keys, public_pem, signing_key
 from tests.audit.examples import ALICE, append, draft
 
@@ -43,6 +47,22 @@ def team_with_two_runs() -> uuid.UUID:
 
 def export(team_id: uuid.UUID, run: uuid.UUID = RUNS[0]) -> bytes:
     return bundle_create(team_id=team_id, run_id=run, actor=ALICE).content
+
+
+def export_of_filter(team_id: uuid.UUID, *, action: str = "", texts: bool) -> bytes:
+    """Have the entries that a filter finds exported with proofs; return the file."""
+    made = export_request(
+        team_id=team_id,
+        wanted=EntryFilter(action=action),
+        form=ExportFormat.BUNDLE,
+        has_texts=texts,
+        actor=ALICE,
+    )
+    for _ in export_take() or ():
+        pass
+    done = access_export(team_id=team_id, export_id=made.id)
+    assert done.error == ""
+    return b"".join(parts_read(done))
 
 
 def unzipped(content: bytes) -> Files:
