@@ -124,6 +124,18 @@ class Run(models.Model):
     """Time in which no model was being waited for."""
     error_code = models.CharField(max_length=40, default="")
     error_message = models.TextField(default="")
+    # What a run notes at its end is in this row, which its last commit writes anyway:
+    # a table of its own would cost every run a write of two more pages.
+    first_token_ms = models.PositiveBigIntegerField(null=True)
+    """From the beginning to the first token of the answer, whether the caller got
+    tokens or the whole; NULL: not known."""
+    asked_tokens = models.PositiveBigIntegerField(null=True)
+    """The length of the prompt, estimated; NULL: not known."""
+    answer_tokens = models.PositiveBigIntegerField(null=True)
+    """Output tokens of the call that wrote the answer; NULL: there is none."""
+    findings = models.JSONField(null=True)
+    """Faults and loops: a list of `records.end_facts.Finding`. NULL: it has not ended,
+    or it ended before this was noted; `insights_rebuild` derives that."""
     owner_id = models.UUIDField(null=True)
     """The process that executes it, while it is unfinished; NULL: none yet."""
     fence = models.PositiveIntegerField(default=0)

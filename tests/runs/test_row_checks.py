@@ -98,6 +98,47 @@ def test_rows_of_every_story_follow_from_its_entries(
     assert differences(team) == []
 
 
+def looped() -> Run:
+    """Record a run with a fault and a loop."""
+    run = record(TeamFactory.create(), told(stories.planned_again))
+    assert [each["stage"] for each in run.findings or []] == ["step", "loop"]
+    return run
+
+
+def test_faults_and_loops_of_a_row_follow_from_its_entries() -> None:
+    run = looped()
+    assert differences(run.team) == []
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_fault_or_loop_that_was_made_up_is_found(place: int) -> None:
+    run = looped()
+    findings = list(run.findings or [])
+    findings[place] = {**findings[place], "cost": 7}
+    Run.objects.for_team(run.team_id).filter(id=run.id).update(findings=findings)
+    assert differences(run.team) == [(f"run {run.id}", "findings")]
+
+
+def test_loop_stays_when_its_texts_are_erased() -> None:
+    run = looped()
+    places = [
+        (seq, name)
+        for seq in range(1, 40)
+        for name in ("subtasks", "text", "prompt", "messages")
+    ]
+    content_erase(team_id=run.team_id, places=places, actor=ALICE, reason="over")
+    run_texts_erase(run.team_id, [run.id])
+    assert differences(run.team) == []
+
+
+def test_run_that_ended_before_facts_were_noted_is_sound() -> None:
+    run = looped()
+    Run.objects.for_team(run.team_id).filter(id=run.id).update(
+        findings=None, asked_tokens=None, answer_tokens=None, first_token_ms=None
+    )
+    assert differences(run.team) == []
+
+
 def test_a_run_is_compared_after_each_of_its_commits(team: Team) -> None:
     for length in range(1, len(told(stories.went_on)) + 1):
         record(team, told(stories.went_on)[:length], at_once=1)

@@ -18,6 +18,7 @@ from apps.engine import events as ev
 from apps.runs.coordination.leases import Ownership
 from apps.runs.coordination.plan_approvals import requested, settled, withdrawn
 from apps.runs.models import TITLE_CHARACTERS, RunState
+from apps.runs.records.end_facts import end_facts
 from apps.runs.records.round_view import StepView
 from apps.runs.records.run_view import RunView
 from apps.runs.types import RunOrder
@@ -55,6 +56,10 @@ CHANGING = (
     "overhead_ms",
     "error_code",
     "error_message",
+    "first_token_ms",
+    "asked_tokens",
+    "answer_tokens",
+    "findings",
 )
 """Columns that follow from a run's events alone; see `run_columns`."""
 _CHANGING = (*CHANGING, "finished_at")
@@ -209,6 +214,8 @@ class RunProjection:
 def run_columns(view: RunView) -> tuple[object, ...]:
     """Return what the row of a run says by its events: the columns `CHANGING`."""
     failed = view.end if isinstance(view.end, ev.RunFailed) else None
+    facts = end_facts(view)
+    found = facts["findings"]
     return (
         view.state if view.is_over else RUNNING,
         view.planner,
@@ -225,6 +232,10 @@ def run_columns(view: RunView) -> tuple[object, ...]:
         view.overhead_ms,
         failed.code if failed else "",
         failed.message.replace("\0", "") if failed else "",
+        facts["first_token_ms"],
+        facts["asked_tokens"],
+        facts["answer_tokens"],
+        None if found is None else orjson.dumps(found).decode(),
     )
 
 

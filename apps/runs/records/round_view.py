@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import blake2b
 
 import orjson
 
@@ -50,6 +51,8 @@ class CallView:
     """None until its end is on record."""
     first_token_ms: int | None = None
     output: str = ""
+    answer_digest: bytes = b""
+    """`text_digest` of a worker's answer, also where the answer is not kept."""
     reasoning: str = ""
     """Hidden thinking the provider showed apart from the output."""
     tool_calls: str = ""
@@ -330,6 +333,15 @@ class RoundView:
     def is_fallback(self) -> bool:
         """Say whether the plan is the fallback one."""
         return self.planner == FALLBACK
+
+
+def text_digest(text: str) -> bytes:
+    """Return a digest that equal texts share, blanks around them left out.
+
+    Empty for an empty text, which says nothing of others: it may be erased.
+    """
+    bare = text.strip()
+    return blake2b(bare.encode(), digest_size=12).digest() if bare else b""
 
 
 def call_of(calls: Sequence[CallView], number: int) -> CallView:

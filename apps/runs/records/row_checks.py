@@ -5,8 +5,9 @@ more memory than its days of usage have rows. It runs beside runs that execute: 
 differs is read again before it is reported. Texts are compared and never quoted.
 
 Not in the entries, so not compared: a run's source, the model as its caller named it,
-who owns it now. Times of rows come from a process's clock and those of entries from the
-database's: they must lie near each other.
+who owns it now. Loops that a row does not name are not looked for: they rest on texts
+that are read for rows with loops only. Times of rows come from a process's clock and
+those of entries from the database's: they must lie near each other.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from apps.audit.types import EntryView
 from apps.core.errors import SecretUnreadable
 from apps.engine import events as ev
 from apps.runs.models import Run, Step
+from apps.runs.records.end_facts import LOOP
 from apps.runs.records.history import events_in
 from apps.runs.records.projection import (
     CHANGING,
@@ -54,6 +56,10 @@ TRIES = 5
 """Times that the rows of a run are read again if they differ: it may be executing."""
 TEXTS = ("prompt", "message")
 """Bodies of entries that rows hold a part of."""
+LOOP_TEXTS = (*TEXTS, "subtasks", "text")
+"""Those that loops follow from as well."""
+END_FACTS = ("first_token_ms", "asked_tokens", "answer_tokens", "findings")
+"""Columns that are empty for runs that ended before they were noted."""
 UNRECORDED = frozenset(
     {
         "planner",
@@ -62,6 +68,7 @@ UNRECORDED = frozenset(
         "steps_done",
         "orchestration_prompt_tokens",
         "orchestration_completion_tokens",
+        *END_FACTS,
     }
 )
 """Columns of a run that broke off which may hold what came to no entry."""
@@ -82,6 +89,7 @@ _RUN_COLUMNS = (
     "finished_at",
     *CHANGING,
 )
+_LONG_COLUMNS = frozenset({"plan", "findings"})
 _HIDDEN_COLUMNS = frozenset({"title", "error_message", "actor_name"})
 
 
@@ -109,7 +117,7 @@ def rows_check(team_id: uuid.UUID, run_id: uuid.UUID | None, report: RowReport) 
         return  # its rows went with it, the chain stays
     days = kept_days(team_id) if run_id is None else DerivedDays()
     for page in _pages(team_id, run_id):
-        stories = _stories(team_id, [run["id"] for run in page])
+        stories = _page_stories(team_id, page)
         steps = _steps([run["id"] for run in page])
         for run in page:
             rows = _Rows(run, steps.get(run["id"], {}))
@@ -148,19 +156,29 @@ def _steps(
     return found
 
 
-def _stories(
-    team_id: uuid.UUID, run_ids: Sequence[uuid.UUID]
+def _page_stories(
+    team_id: uuid.UUID, page: Sequence[Mapping[str, Any]]
 ) -> dict[uuid.UUID, _Story]:
-    """Read the entries of some runs.
+    looped = [run["id"] for run in page if _loops_in(run["findings"])]
+    others = [run["id"] for run in page if run["id"] not in looped]
+    found = _stories(team_id, others)
+    return found | _stories(team_id, looped, LOOP_TEXTS) if looped else found
+
+
+def _stories(
+    team_id: uuid.UUID, run_ids: Sequence[uuid.UUID], texts: Sequence[str] = TEXTS
+) -> dict[uuid.UUID, _Story]:
+    """Read the entries of some runs, with these texts.
 
     What is wrong with those that cannot be read, the check of the chain says.
     """
     try:
-        entries = entries_by_subject(team_id, run_ids, texts=TEXTS)
+        entries = entries_by_subject(team_id, run_ids, texts=texts)
     except (SecretUnreadable, *_READING_ERRORS):
         if len(run_ids) == 1:
             return {run_ids[0]: _story_without_texts(team_id, run_ids[0])}
-        return {id: _stories(team_id, [id])[id] for id in run_ids}  # find which
+        # Find which.
+        return {id: _stories(team_id, [id], texts)[id] for id in run_ids}
     return {id: _Story(entries.get(id, ())) for id in run_ids}
 
 
@@ -198,7 +216,7 @@ def _read_settled(team_id: uuid.UUID, run_id: uuid.UUID) -> tuple[_Rows, _Story]
     """Read a run's rows and entries as one moment has both, if it lets us."""
     rows = _read_rows(team_id, run_id)
     for _ in range(TRIES):
-        before, story = rows, _stories(team_id, [run_id])[run_id]
+        before, story = rows, _page_stories(team_id, [rows.run])[run_id]
         rows = _read_rows(team_id, run_id)
         if rows == before:
             break
@@ -256,6 +274,10 @@ def _derived(
     if has_broken_off(view):
         derived = {k: v for k, v in derived.items() if k not in UNRECORDED}
         derived |= totals(view)
+    if run["findings"] is None:
+        derived = {k: v for k, v in derived.items() if k not in END_FACTS}
+    if not created.prompt:
+        derived.pop("asked_tokens", None)
     if not story.has_texts:
         del derived["title"], derived["error_message"]
     elif not created.prompt and not run["error_message"]:
@@ -266,6 +288,8 @@ def _derived(
 def _is_alike(column: str, stored: Any, derived: Any, view: RunView) -> bool:
     if column == "plan":
         return _is_same_plan(stored, orjson.loads(derived), view)
+    if column == "findings":
+        return _are_same_findings(stored, orjson.loads(derived or "[]"), view)
     if isinstance(stored, datetime) and isinstance(derived, datetime):
         return abs(stored - derived) <= NEAR
     return bool(stored == derived)
@@ -287,6 +311,24 @@ def _is_same_plan(stored: Any, derived: Any, view: RunView) -> bool:
     return bool(stored == derived)
 
 
+def _loops_in(findings: Any) -> list[Any]:
+    try:
+        return [each for each in findings or () if each["stage"] == LOOP]
+    except _READING_ERRORS:
+        return []  # no list of findings: it differs in any case
+
+
+def _are_same_findings(stored: Any, derived: Any, view: RunView) -> bool:
+    """Compare faults, and loops where their texts are at hand and not erased."""
+    loops = _loops_in(stored)
+    if loops and any(step.subtask for step in view.steps):
+        return bool(stored == derived)
+    if not isinstance(stored, list):
+        return False
+    told = [each for each in derived if each["stage"] != LOOP]
+    return [each for each in stored if each not in loops] == told
+
+
 def _step_faults(rows: _Rows, view: RunView) -> Iterator[RowFault]:
     derived = {step.place: step_columns(step) for step in view.steps if step.is_over}
     for place in sorted(rows.steps.keys() | derived.keys()):
@@ -304,8 +346,8 @@ def _step_faults(rows: _Rows, view: RunView) -> Iterator[RowFault]:
 def _fault(name: str, column: str, stored: Any, derived: Any) -> RowFault:
     if column in _HIDDEN_COLUMNS:
         return RowFault(name, column, HIDDEN, HIDDEN)
-    if column == "plan":
-        return RowFault(name, column, "another plan", "the plan of its entries")
+    if column in _LONG_COLUMNS:
+        return RowFault(name, column, f"another {column}", "that of its entries")
     return RowFault(name, column, str(stored), str(derived))
 
 

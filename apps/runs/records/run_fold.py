@@ -20,6 +20,7 @@ from apps.runs.records.round_view import (
     RoundView,
     StepView,
     call_of,
+    text_digest,
 )
 
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -41,6 +42,8 @@ class RunFold:
         """Empty if it has been erased."""
         self.params = ""
         """What came with the prompt, as a JSON object; empty: nothing."""
+        self.prompt_characters = 0
+        """How long the prompt is, kept or not; 0 if it has been erased."""
         self.tier = ""
         self.pool = ""
         self.pool_version = 0
@@ -113,6 +116,7 @@ class RunFold:
         self.tier = event.tier
         self.pool, self.pool_version = event.pool, event.pool_version
         self.created_at = self.last_at
+        self.prompt_characters = len(event.prompt)
         if self._keeps_texts:
             self.prompt, self.params = event.prompt, event.params
 
@@ -212,6 +216,7 @@ class RunFold:
         call.complete(event, cost)
         call.finish_reason, call.model = event.finish_reason, event.model
         call.first_token_ms = event.first_token_ms
+        call.answer_digest = text_digest(event.text)
         # Of two rivals, this may be the one that was called first.
         step.state, step.worker, step.answered_by = "completed", event.worker, call
         if self._keeps_texts:
@@ -222,6 +227,7 @@ class RunFold:
         """Give a step the answer of an earlier run; no call is behind it here."""
         answer = CallView(0, event.worker, self.last_at or NEVER, self.last_seq)
         answer.state, answer.finish_reason = "completed", "stop"
+        answer.answer_digest = text_digest(event.text)
         if self._keeps_texts:
             answer.output = event.text
         step.state, step.worker, step.answered_by = "completed", event.worker, answer
