@@ -1,6 +1,7 @@
 """Two evaluations side by side: the same systems on the tasks that both have run.
 
-Tasks are the same if they have the same id, whatever version of the suite they are of.
+Systems are the same if all of their settings are. Tasks are the same if they have the
+same id, whatever version of the suite they are of.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from apps.evaluation.models import GRADED, Evaluation, ResultState
 from apps.evaluation.selectors import results_of
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.statistics import Interval, paired_difference, share
+from apps.evaluation.systems.kinds import System
 
 Outcomes = Mapping[str, tuple[bool, UUID]]
 """Of each task that has ended, by its id: whether it was right, and its run."""
@@ -54,22 +56,21 @@ class SystemComparison:
 
 
 def compare(earlier: Evaluation, later: Evaluation) -> list[SystemComparison]:
-    """Return the systems that two evaluations share, by label, in the later's order."""
-    places = {label: place for place, label in enumerate(_labels(earlier))}
+    """Return the systems that two evaluations share, in the later one's order."""
+    places = {system.identity: place for place, system in enumerate(_systems(earlier))}
     return [
         _compared(
-            label,
-            _outcomes(earlier, places[label]),
+            system.label,
+            _outcomes(earlier, places[system.identity]),
             _outcomes(later, place),
         )
-        for place, label in enumerate(_labels(later))
-        if label in places
+        for place, system in enumerate(_systems(later))
+        if system.identity in places
     ]
 
 
-def _labels(evaluation: Evaluation) -> list[str]:
-    settings = EvaluationSettings.model_validate(evaluation.settings)
-    return [system.label for system in settings.systems]
+def _systems(evaluation: Evaluation) -> tuple[System, ...]:
+    return EvaluationSettings.model_validate(evaluation.settings).systems
 
 
 def _outcomes(evaluation: Evaluation, system: int) -> Outcomes:

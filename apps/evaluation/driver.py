@@ -12,8 +12,6 @@ from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from django.db.models import Sum
-
 from apps.accounts.principal import Principal
 from apps.audit.types import Actor
 from apps.budgets.errors import RateLimited
@@ -47,6 +45,7 @@ from apps.evaluation.requesters import requester_principal
 from apps.evaluation.selectors import evaluation_counts
 from apps.evaluation.services import require_sandbox
 from apps.evaluation.settings import EvaluationSettings
+from apps.evaluation.spending import Spending, cost_of
 from apps.evaluation.suites.storage import task_read
 from apps.evaluation.suites.tasks import SuiteTask
 from apps.evaluation.systems.base import Arrangement
@@ -86,6 +85,7 @@ class EvaluationDriver:
         self._settings = EvaluationSettings.model_validate(evaluation.settings)
         self.counts = evaluation_counts(evaluation)
         """Of the results: total, graded and cost."""
+        self._spending = Spending(evaluation)
         self._not_before = 0.0
         """Time of the monotonic clock before which no run begins."""
 
@@ -164,7 +164,10 @@ class EvaluationDriver:
         for result in waited_for:
             state = states.get(result.current_run_id, RunState.RUNNING)
             if state != RunState.RUNNING and not code_grades.is_running(result.id):
+                before, was = cost_of(result), result.state
                 self._note(result)
+                if result.state != was:  # else nothing has been stored
+                    self._spending.change(before, result)
             if result.state in IN_PROGRESS:
                 running.append(result)
             else:
@@ -227,26 +230,34 @@ class EvaluationDriver:
         Raises: EvaluationEnded if the cost limit allows no further run.
         """
         limit = self._settings.max_cost_micros
-        if limit is not None:
-            if cost is None:
-                raise EvaluationEnded(EvaluationOutcome.FAILED, PRICE_MISSING)
-            others = self._results().exclude(id=result.id)
-            sums = others.aggregate(
-                runs=Sum("cost_micros"), s=Sum("grading_cost_micros")
-            )
-            left = limit - (sums["runs"] or 0) - (sums["s"] or 0)
-            if cost > left:
-                if others.filter(state__in=IN_PROGRESS).exists():
-                    return False  # what they leave over may be enough
-                raise EvaluationEnded(
-                    EvaluationOutcome.BUDGET,
-                    f"the next run may cost ${usd_text(cost)}, and ${usd_text(left)} "
-                    "are left",
-                )
-        result.state = ResultState.STARTED
-        result.cost_micros = 0 if limit is None else cost or 0
-        result.save(update_fields=["state", "cost_micros"])
-        return True
+        if limit is None:
+            result.state = ResultState.STARTED
+            result.save(update_fields=["state"])
+            return True
+        if cost is None:
+            raise EvaluationEnded(EvaluationOutcome.FAILED, PRICE_MISSING)
+        if not self._is_left(result, cost, limit):
+            return False
+        return self._spending.set_aside(result, cost)
+
+    def _is_left(self, result: EvaluationResult, cost: int, limit: int) -> bool:
+        """Say whether the limit leaves so much; False: more may be left over later.
+
+        Raises: EvaluationEnded if nothing in progress can leave anything over.
+        """
+        spending, own = self._spending, cost_of(result)
+        if spending.micros - own + cost <= limit:
+            return True
+        if self._results(*IN_PROGRESS).exclude(id=result.id).exists():
+            return False
+        spending.recount()  # a process before this one may have stored the last costs
+        left = limit - spending.micros + own
+        if cost <= left:
+            return True
+        raise EvaluationEnded(
+            EvaluationOutcome.BUDGET,
+            f"the next run may cost ${usd_text(cost)}, and ${usd_text(left)} are left",
+        )
 
     def _start(
         self,
@@ -296,11 +307,13 @@ class EvaluationDriver:
         except Conflict:
             return True  # it is executing
         except InvalidInput as exc:
+            before = cost_of(result)
             result.state, result.cause = ResultState.FAILED, exc.message[:200]
             if result.grading_run_id is None:
                 result.cost_micros = 0
             result.grading_cost_micros = 0
             result.save()
+            self._spending.change(before, result)
             self._count(result)
         except ConductorError as exc:
             self._put_back(result)
@@ -310,8 +323,10 @@ class EvaluationDriver:
     def _put_back(self, result: EvaluationResult) -> None:
         """Let a result wait whose run could not begin; one to be graded stays so."""
         if result.state == ResultState.STARTED:
+            before = cost_of(result)
             result.state, result.cost_micros = ResultState.WAITING, 0
             result.save(update_fields=["state", "cost_micros"])
+            self._spending.change(before, result)
 
     def _order(
         self,

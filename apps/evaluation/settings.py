@@ -16,12 +16,15 @@ MAX_SYSTEMS = 50
 
 
 def _distinct(systems: tuple[System, ...]) -> tuple[System, ...]:
-    labels = [system.label for system in systems]
-    for label in labels:
-        if labels.count(label) > 1:
+    seen: set[str] = set()
+    for system in systems:
+        if system.identity in seen:
             raise PydanticCustomError(
-                "distinct", "the system {label} is there twice", {"label": label}
+                "distinct",
+                "the system {label} is there twice",
+                {"label": system.label},
             )
+        seen.add(system.identity)
     return systems
 
 

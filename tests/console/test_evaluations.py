@@ -57,7 +57,7 @@ def test_the_whole_way_on_the_page(site: Site):
     assert eventually(lambda: "Completed" in alice.get(address).content.decode())
     page = alice.get(address).content.decode()
     assert "48 of 48 results" in page
-    for part in ("mixture of agents (2 + sim-delta)", "By family", "best single"):
+    for part in ("→ sim-delta)", "By family", "best single"):
         assert part in page
     assert "<circle" in page
     rows = alice.get(f"{address}results/?system=1&family=facts").content.decode()

@@ -57,7 +57,7 @@ def test_a_site_drives_it_and_the_report_adds_up(imported, tmp_path):
         "sim-birch",
         "sim-cedar",
         "self-reflection × 3 (sim-delta)",
-        "mixture of agents (2 + sim-birch)",
+        "mixture of agents (sim-delta, sim-cedar → sim-birch)",
         "random plan",
     ]
     runs = Run.objects.for_team(team.id).filter(source=Source.EVALUATION)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -10,7 +12,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, StringConstraints
 
-from apps.core.input_parts import one_line
+from apps.core.input_parts import InputPart, one_line
 from apps.engine.ports import CallParams, PoolWorker
 from apps.evaluation.systems.task_index import TaskIndex
 from apps.planners.fixed import FixedPlanner
@@ -23,6 +25,15 @@ WorkerName = Annotated[
 ]
 CARRIER_TIER = "ultra"
 """The tier whose limits bind runs that are planned by a fixed planner."""
+
+
+SHORT_ID = 8
+"""Characters of an id that labels show: the last ones, which are random."""
+
+
+def short_id(evaluation_id: UUID) -> str:
+    """Return the end of an evaluation's id, which tells it from others in labels."""
+    return str(evaluation_id)[-SHORT_ID:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +67,32 @@ class Arrangement:
     params: CallParams = field(default_factory=CallParams)
     steps: int | None = None
     """Of the plan. None: the tier decides."""
+
+
+class BaseSystem(InputPart):
+    """What all kinds of systems share. Each has a `kind` of its own."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """Return the system's name in reports; other settings have another one."""
+
+    @property
+    def named_workers(self) -> tuple[str, ...]:
+        """Return the workers that the pool must have."""
+        return ()
+
+    @property
+    def steps(self) -> int:
+        """Return the steps that its plans have, at least; 0: it needs no tier."""
+        return 0
+
+    @property
+    def identity(self) -> str:
+        """Return the settings as one text: equal for the same system alone."""
+        given = self.model_dump(mode="json", exclude_defaults=True)
+        return json.dumps(given, sort_keys=True)
+
+    @abstractmethod
+    def arrange(self, task: TaskContext) -> Arrangement:
+        """Say how a task is run. Raises: ValueError if too little is known for it."""

@@ -6,17 +6,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from apps.core.input_parts import InputPart
 from apps.evaluation.systems.base import (
     CARRIER_TIER,
     Arrangement,
+    BaseSystem,
     TaskContext,
     WorkerName,
 )
 from apps.planners.fixed import MixtureOfAgentsPlanner
 
 
-class MixtureOfAgentsSystem(InputPart):
+class MixtureOfAgentsSystem(BaseSystem):
     """Independent proposals, and an aggregator that reads them all."""
 
     kind: Literal["mixture_of_agents"]
@@ -26,7 +26,7 @@ class MixtureOfAgentsSystem(InputPart):
     @property
     def label(self) -> str:
         """Return the system's name in reports."""
-        return f"mixture of agents ({len(self.workers)} + {self.aggregator})"
+        return f"mixture of agents ({', '.join(self.workers)} → {self.aggregator})"
 
     @property
     def named_workers(self) -> tuple[str, ...]:

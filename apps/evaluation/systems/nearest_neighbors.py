@@ -11,12 +11,17 @@ from uuid import UUID
 
 from pydantic import Field
 
-from apps.core.input_parts import InputPart
-from apps.evaluation.systems.base import Arrangement, TaskContext, WorkerName
+from apps.evaluation.systems.base import (
+    Arrangement,
+    BaseSystem,
+    TaskContext,
+    WorkerName,
+    short_id,
+)
 from apps.runs.planning.model_resolver import direct_model
 
 
-class NearestNeighborsSystem(InputPart):
+class NearestNeighborsSystem(BaseSystem):
     """A router by the tasks most alike."""
 
     kind: Literal["nearest_neighbors"]
@@ -30,17 +35,12 @@ class NearestNeighborsSystem(InputPart):
     @property
     def label(self) -> str:
         """Return the system's name in reports."""
-        return f"{self.neighbors} nearest neighbours"
+        return f"{self.neighbors} nearest neighbours (by {short_id(self.measured_by)})"
 
     @property
     def named_workers(self) -> tuple[str, ...]:
         """Return the workers that the pool must have."""
         return self.workers
-
-    @property
-    def steps(self) -> int:
-        """Return the steps of its plan; 0: it needs no tier."""
-        return 0
 
     def arrange(self, task: TaskContext) -> Arrangement:
         """Call the worker that is best near the task. Raises: ValueError."""

@@ -6,9 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from apps.core.input_parts import InputPart
 from apps.engine.plan import PlannedStep
-from apps.evaluation.systems.base import CARRIER_TIER, Arrangement, TaskContext
+from apps.evaluation.systems.base import (
+    CARRIER_TIER,
+    Arrangement,
+    BaseSystem,
+    TaskContext,
+)
 from apps.planners.fixed import (
     AGGREGATION,
     FIRST_ATTEMPT,
@@ -18,24 +22,21 @@ from apps.planners.fixed import (
 
 OUTLINE = "Plan how to answer the user's question, without the answer itself."
 BLIND = (FIRST_ATTEMPT, OUTLINE)
+STEPS = 5
 READING = (FIRST_ATTEMPT, REFLECTION, AGGREGATION)
 
 
-class RandomPlanSystem(InputPart):
+class RandomPlanSystem(BaseSystem):
     """Steps, workers and access lists are drawn, the same for the same seed."""
 
     kind: Literal["random_plan"]
-    max_steps: Annotated[int, Field(ge=1, le=10)] = 5
+    max_steps: Annotated[int, Field(ge=1, le=10)] = STEPS
 
     @property
     def label(self) -> str:
         """Return the system's name in reports."""
-        return "random plan"
-
-    @property
-    def named_workers(self) -> tuple[str, ...]:
-        """Return the workers that the pool must have."""
-        return ()
+        limit = self.max_steps
+        return "random plan" + (f" (up to {limit} steps)" if limit != STEPS else "")
 
     @property
     def steps(self) -> int:

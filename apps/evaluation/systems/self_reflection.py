@@ -6,17 +6,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from apps.core.input_parts import InputPart
 from apps.evaluation.systems.base import (
     CARRIER_TIER,
     Arrangement,
+    BaseSystem,
     TaskContext,
     WorkerName,
 )
 from apps.planners.fixed import SelfReflectionPlanner
 
 
-class SelfReflectionSystem(InputPart):
+class SelfReflectionSystem(BaseSystem):
     """A chain of calls of one worker, each of which reads all before it."""
 
     kind: Literal["self_reflection"]

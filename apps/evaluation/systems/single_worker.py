@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from apps.core.input_parts import InputPart
-from apps.evaluation.systems.base import Arrangement, TaskContext, WorkerName
+from apps.evaluation.systems.base import (
+    Arrangement,
+    BaseSystem,
+    TaskContext,
+    WorkerName,
+)
 from apps.runs.planning.model_resolver import direct_model
 
 
-class WorkerSystem(InputPart):
+class WorkerSystem(BaseSystem):
     """A direct call of one worker: the baseline that a conductor must beat."""
 
     kind: Literal["worker"]
@@ -24,11 +28,6 @@ class WorkerSystem(InputPart):
     def named_workers(self) -> tuple[str, ...]:
         """Return the workers that the pool must have."""
         return (self.worker,)
-
-    @property
-    def steps(self) -> int:
-        """Return the steps of its plan; 0: it needs no tier."""
-        return 0
 
     def arrange(self, task: TaskContext) -> Arrangement:
         """Call the worker."""

@@ -6,12 +6,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from apps.core.input_parts import InputPart
-from apps.evaluation.systems.base import Arrangement, TaskContext, WorkerName
+from apps.evaluation.systems.base import (
+    Arrangement,
+    BaseSystem,
+    TaskContext,
+    WorkerName,
+)
 from apps.runs.types import RunRestrictions
 
 
-class TierSystem(InputPart):
+class TierSystem(BaseSystem):
     """What a caller of `conductor-mini` or `conductor-ultra` gets."""
 
     kind: Literal["tier"]
@@ -31,18 +35,13 @@ class TierSystem(InputPart):
             if count is not None
         ]
         if self.workers:
-            limits.append(f"{len(self.workers)} workers")
+            limits.append(f"only {', '.join(self.workers)}")
         return f"conductor ({', '.join([self.tier, *limits])})"
 
     @property
     def named_workers(self) -> tuple[str, ...]:
         """Return the workers that the pool must have."""
         return self.workers
-
-    @property
-    def steps(self) -> int:
-        """Return the steps that its plans always have; 0: the tier decides."""
-        return 0
 
     def arrange(self, task: TaskContext) -> Arrangement:
         """Ask the tier."""

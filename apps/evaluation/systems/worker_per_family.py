@@ -8,13 +8,18 @@ from __future__ import annotations
 from typing import Literal
 from uuid import UUID
 
-from apps.core.input_parts import InputPart
 from apps.evaluation.suites.tasks import Label
-from apps.evaluation.systems.base import Arrangement, TaskContext, WorkerName
+from apps.evaluation.systems.base import (
+    Arrangement,
+    BaseSystem,
+    TaskContext,
+    WorkerName,
+    short_id,
+)
 from apps.runs.planning.model_resolver import direct_model
 
 
-class WorkerPerFamilySystem(InputPart):
+class WorkerPerFamilySystem(BaseSystem):
     """A router by the family of a task."""
 
     kind: Literal["worker_per_family"]
@@ -29,18 +34,13 @@ class WorkerPerFamilySystem(InputPart):
     @property
     def label(self) -> str:
         """Return the system's name in reports."""
-        return "best worker per family"
+        return f"best worker per family (by {short_id(self.measured_by)})"
 
     @property
     def named_workers(self) -> tuple[str, ...]:
         """Return the workers that the pool must have."""
         found = {*self.workers.values(), *([self.others] if self.others else [])}
         return tuple(sorted(found))
-
-    @property
-    def steps(self) -> int:
-        """Return the steps of its plan; 0: it needs no tier."""
-        return 0
 
     def arrange(self, task: TaskContext) -> Arrangement:
         """Call the family's worker. Raises: ValueError if nothing has been measured."""

@@ -1,0 +1,96 @@
+"""The cost limit of an evaluation is kept by a running sum, whoever drives it."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps.audit import jobs as audit_jobs
+from apps.audit.jobs import job_claim
+from apps.audit.models import JobState
+from apps.core.ids import new_id
+from apps.evaluation import jobs
+from apps.evaluation.driver import EvaluationDriver
+from apps.evaluation.jobs import evaluation_steps
+from apps.evaluation.models import GRADED, Evaluation, ResultState
+from apps.evaluation.selectors import evaluation_list, results_of
+from apps.evaluation.spending import Spending
+from tests.conftest import Site
+from tests.evaluation.samples import documents
+from tests.evaluation.test_driver import WORKER, start
+
+LIMIT = 5_000_000
+
+
+@pytest.fixture
+def undriven(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """A site whose processes leave evaluations to the test."""
+    monkeypatch.setattr(jobs, "job_claim", lambda rows: None)
+    return site
+
+
+def claimed(evaluation: Evaluation) -> Evaluation:
+    found = job_claim(evaluation_list(evaluation.team_id).filter(id=evaluation.id))
+    assert found is not None
+    return found
+
+
+def prepared(evaluation: Evaluation) -> EvaluationDriver:
+    """Return the driver of a claimed evaluation whose results are written."""
+    driver = EvaluationDriver(evaluation)
+    next(driver.steps())
+    return driver
+
+
+def sums_read(site: Site, tasks: int) -> int:
+    """Return how many statements of an evaluation add up costs."""
+    wanted = documents(2 * tasks)[:tasks]
+    evaluation = claimed(start(site, WORKER, tasks=wanted, max_cost_micros=LIMIT))
+    with CaptureQueriesContext(connection) as queries:
+        for _ in evaluation_steps(evaluation):
+            pass
+    assert results_of(evaluation).filter(state__in=GRADED).count() == tasks
+    return sum("SUM(" in query["sql"] for query in queries)
+
+
+def test_the_sums_that_are_read_do_not_grow_with_the_evaluation(undriven):
+    few, many = sums_read(undriven, 2), sums_read(undriven, 12)
+    assert few == many > 0
+
+
+def test_one_who_lost_the_evaluation_sets_nothing_aside(undriven):
+    stale = claimed(start(undriven, WORKER, max_cost_micros=LIMIT))
+    prepared(stale)
+    spending = Spending(stale)
+    rows = evaluation_list(stale.team_id).filter(id=stale.id)
+    rows.update(claim_id=new_id())
+    result = results_of(stale).filter(state=ResultState.WAITING)[0]
+    assert not spending.set_aside(result, 1_000)
+    assert spending.micros == 0
+    assert not results_of(stale).filter(cost_micros__gt=0).exists()
+
+
+def test_one_who_takes_it_over_knows_what_was_set_aside(undriven):
+    first = claimed(start(undriven, WORKER, max_cost_micros=LIMIT))
+    prepared(first)
+    result = results_of(first).filter(state=ResultState.WAITING)[0]
+    assert Spending(first).set_aside(result, 700)
+    lost = evaluation_list(first.team_id).filter(id=first.id)
+    lost.update(beat_at=first.beat_at - 2 * audit_jobs.DEAD_AFTER)
+    second = claimed(first)
+    assert second.claim_id != first.claim_id
+    assert Spending(second).micros == 700
+
+
+def test_all_costs_together_never_exceed_the_limit(undriven):
+    most: list[int] = []
+    limit = 8_700  # a run may cost some 8,400, and costs some 90
+    evaluation = claimed(start(undriven, WORKER, max_cost_micros=limit))
+    for _ in evaluation_steps(evaluation):
+        rows = results_of(evaluation).values_list("cost_micros", "grading_cost_micros")
+        most.append(sum(map(sum, rows)))
+    evaluation.refresh_from_db()
+    assert (evaluation.state, evaluation.outcome) == (JobState.DONE, "budget")
+    assert evaluation.graded > 1
+    assert 0 < max(most) <= limit
