@@ -7,6 +7,7 @@ each. Source of the habits and of the output format: arXiv 2512.04388.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -40,14 +41,18 @@ class PlanDraft:
     steps: tuple[SimulatedStep, ...]
 
 
-def plan(task: ConductorTask, seed: int) -> PlanDraft:
-    """Return the plan for `task`."""
+Shape = Callable[[ConductorTask, Chooser], PlanDraft]
+"""What a conductor makes of a question."""
+
+
+def plan(task: ConductorTask, seed: int, shape: Shape | None = None) -> PlanDraft:
+    """Return the plan for `task`; `shape` replaces the habits of this module."""
     if task.rounds and not task.has_failed:
         return PlanDraft(
             "The previous answer stands; another round would add nothing.", ()
         )
     chooser = Chooser(_candidates(task), seed, task.question)
-    draft = _callable(task, chooser, _shaped(task, chooser))
+    draft = _callable(task, chooser, (shape or _shaped)(task, chooser))
     if task.rejections:
         opening = "My last plan was refused, so this one keeps to the rules. "
     elif task.has_failed:
@@ -83,15 +88,16 @@ def _shaped(task: ConductorTask, chooser: Chooser) -> PlanDraft:
     solved = families.solve(question)
     if solved is None:
         is_long = len(question) >= LONG_QUESTION and task.max_steps >= 3
-        return _open(chooser) if is_long else _single(Need.GENERAL, chooser)
+        return _open(chooser) if is_long else single_answer(Need.GENERAL, chooser)
     if solved.family is Family.ARITHMETIC and task.max_steps >= 3:
         return _attempts(chooser)
     if solved.family is Family.CODE and task.max_steps >= 3:
         return _program(chooser)
-    return _single(Need.of(solved.family), chooser)
+    return single_answer(Need.of(solved.family), chooser)
 
 
-def _single(need: Need, chooser: Chooser) -> PlanDraft:
+def single_answer(need: Need, chooser: Chooser) -> PlanDraft:
+    """Return the plan in which one model answers alone."""
     model = chooser.best(need)
     return PlanDraft(
         f"This is one simple {need.noun}. Model {model} can answer it alone; more "

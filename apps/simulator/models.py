@@ -1,11 +1,11 @@
 """Every model that answers properly: from its name to what it says.
 
-Besides workers and conductor there are models for exact tests and benchmarks: `echo`,
-`instant`, `delay-<ms>`, `tokens-<n>-<per_s>`, `scripted`, `scripted-conductor`,
-`thinker` (thinks aloud before it answers, and finds half of the prompt in a cache),
-`filtered` (the provider holds back the rest) and `refuser` (it declines). All of them
-go on from an answer that has begun, only `forgetful` begins anew; workers also call
-tools and look at images.
+Besides workers and conductors, those of the use cases among them, there are models for
+exact tests and benchmarks: `echo`, `instant`, `delay-<ms>`, `tokens-<n>-<per_s>`,
+`scripted`, `scripted-conductor`, `thinker` (thinks aloud before it answers, and finds
+half of the prompt in a cache), `filtered` (the provider holds back the rest) and
+`refuser` (it declines). All of them go on from an answer that has begun, only
+`forgetful` begins anew; workers also call tools and look at images.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from apps.simulator.benchmark.workers import (
     BenchWorker,
 )
 from apps.simulator.briefing import Briefing
+from apps.simulator.cases.catalog import CASE_CONDUCTORS, CASE_WORKERS
 from apps.simulator.chance import draw
-from apps.simulator.conductor import PlanDraft, SimulatedStep
+from apps.simulator.conductor import PlanDraft, Shape, SimulatedStep
 from apps.simulator.continuation import continued
 from apps.simulator.families.solution import Family
 from apps.simulator.reply import SimulatedReply, cut, reply
@@ -62,8 +63,10 @@ def find(name: str) -> Model | None:
         return model
     if worker := BY_NAME.get(name):
         return lambda request, seed: work(worker, request, seed)
-    if bench_worker := BENCH_BY_NAME.get(name):
+    if bench_worker := BENCH_BY_NAME.get(name) or CASE_WORKERS.get(name):
         return lambda request, seed: _work_on_bench(bench_worker, request, seed)
+    if case := CASE_CONDUCTORS.get(name):
+        return lambda request, seed: _conduct(request, seed, case.shaped)
     if match := DELAY.fullmatch(name):
         seconds = min(int(match[1]), MAX_DELAY_MS) / 1000
         return lambda _request, _seed: SimulatedReply(("ok",), first_token_s=seconds)
@@ -107,7 +110,7 @@ def work(
 def _work_on_bench(
     worker: BenchWorker, request: SimulatedRequest, seed: int
 ) -> SimulatedReply:
-    """Return what a worker of the simulated benchmark replies; it calls no tools."""
+    """Return what a worker with hidden skills replies; it calls no tools."""
     text = request.last_user_text
     answered = bench_answer(worker, briefing.read(text), seed, request.begun)
     return SimulatedReply(
@@ -145,9 +148,11 @@ def _shown(name: str, answered: SimulatedAnswer, request: SimulatedRequest) -> s
 # --- conductors -----------------------------------------------------------------------
 
 
-def _conduct(request: SimulatedRequest, seed: int) -> SimulatedReply:
+def _conduct(
+    request: SimulatedRequest, seed: int, shape: Shape | None = None
+) -> SimulatedReply:
     task = conductor_prompt.read(request)
-    return _written(conductor.plan(task, seed), request)
+    return _written(conductor.plan(task, seed, shape), request)
 
 
 def _written(draft: PlanDraft, request: SimulatedRequest) -> SimulatedReply:
@@ -282,5 +287,5 @@ FIXED: dict[str, Model] = {
     "refuser": _refuser,
     "forgetful": _forgetful,
 }
-NAMES = (*FIXED, *BY_NAME, *BENCH_BY_NAME)
+NAMES = (*FIXED, *BY_NAME, *BENCH_BY_NAME, *CASE_CONDUCTORS, *CASE_WORKERS)
 """Models with a fixed name; `delay-…` and `tokens-…` stand for many."""

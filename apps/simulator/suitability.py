@@ -31,6 +31,10 @@ class Need(StrEnum):
     """Anything, quickly and cheaply."""
     STRONG = "strong"
     """Planning, judging, reviewing."""
+    PLANNING = "planning"
+    """Taking a task apart, for another model to do it."""
+    CHECKING = "checking"
+    """Finding and correcting what another model did wrong."""
 
     @classmethod
     def of(cls, family: Family) -> Need:
@@ -58,6 +62,8 @@ _NOUNS = {
     Need.TEXT: "operation on a text",
     Need.GENERAL: "question",
     Need.STRONG: "question",
+    Need.PLANNING: "task",
+    Need.CHECKING: "check",
 }
 _WORDS = {
     Need.ARITHMETIC: r"\b(?:math|calculat|arithmetic|number|units?\b|dates?\b)",
@@ -66,6 +72,8 @@ _WORDS = {
     Need.TEXT: r"\b(?:text|words?\b|format|writ(?:e|ing)\b|language)",
     Need.GENERAL: r"\b(?:general|fast|cheap|quick)",
     Need.STRONG: r"\b(?:strong|planning|reason|review|best|expert)",
+    Need.PLANNING: r"\b(?:planning|outlin|extract)",
+    Need.CHECKING: r"\b(?:check|review|correct)",
 }
 _ABLE = re.compile(r"\b(?:everything|general|strong)", re.IGNORECASE)
 SPECIALIST, ABLE = 3.0, 1.0

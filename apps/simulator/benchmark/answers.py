@@ -20,9 +20,10 @@ from apps.simulator.chance import draw, pick
 BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 PLAN_TITLE = "Plan"
 BAD_METHOD = "Take the numbers or words of the question in any order and guess."
+FENCE = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
 UNKNOWN = (
-    "I can't answer this: I am a simulated worker of the simulated benchmark, and "
-    "this is none of its questions."
+    "I can't answer this: I am a simulated worker that knows a few kinds of tasks, and "
+    "this is none of them."
 )
 REMARKS = {
     StepRole.SOLVE: "That is my answer, worked out by me.",
@@ -39,7 +40,7 @@ def bench_answer(
 
     An answer that has `begun` is finished with what it claims, right or wrong.
     """
-    task = recognise(briefing.part)
+    task = recognise(briefing.part, worker.forms)
     if task is None:
         return SimulatedAnswer("", UNKNOWN)
     seen = [(e.response, worth(task, e.response)) for e in briefing.earlier]
@@ -55,15 +56,27 @@ def bench_answer(
 
 def worth(task: BenchTask, response: str) -> BenchOutcome:
     """Return what a response to `task` is worth, whoever wrote it."""
-    match = BOLD.search(response)
-    short = " ".join((match[1] if match else "").split())
-    if short.startswith(PLAN_TITLE):
+    short = _short(task, response) or ""
+    if _bold(response).startswith(PLAN_TITLE):
         return (
             BenchOutcome.GOOD_PLAN if task.method in response else BenchOutcome.BAD_PLAN
         )
     if short == task.answer:
         return BenchOutcome.RIGHT
     return BenchOutcome.NEAR if short in task.near_misses else BenchOutcome.LOST
+
+
+def _short(task: BenchTask, response: str) -> str | None:
+    """Return the short answer in a response; None if there is none."""
+    if not task.is_code:
+        return _bold(response) or None
+    block = FENCE.search(response)
+    return block[1] if block else None
+
+
+def _bold(response: str) -> str:
+    match = BOLD.search(response)
+    return " ".join(match[1].split()) if match else ""
 
 
 def _drawn(
@@ -88,16 +101,17 @@ def _shorts(
         case BenchOutcome.BAD_PLAN:
             return (BAD_METHOD,)
     drafts = [text for text, worth_ in seen if worth_ is outcome]
-    match_ = BOLD.search(drafts[-1]) if drafts else None
-    if match_ is not None:
-        return (" ".join(match_[1].split()),)
+    drafted = _short(task, drafts[-1]) if drafts else None
+    if drafted is not None:
+        return (drafted,)
     return task.near_misses if outcome is BenchOutcome.NEAR else task.far_off
 
 
 def _wording(task: BenchTask, role: StepRole, short: str) -> SimulatedAnswer:
     if role is StepRole.PLAN:
         return SimulatedAnswer(short, f"**{PLAN_TITLE}**\n\n{short}")
-    return SimulatedAnswer(short, f"**{short}**\n\n{REMARKS[role]}")
+    shown = f"```python\n{short}\n```" if task.is_code else f"**{short}**"
+    return SimulatedAnswer(short, f"{shown}\n\n{REMARKS[role]}")
 
 
 def _finished(

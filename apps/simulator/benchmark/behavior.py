@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from apps.simulator.benchmark.forms import TaskFamily
 from apps.simulator.benchmark.workers import BenchWorker
 from apps.simulator.briefing import StepRole
 
@@ -52,7 +51,7 @@ def role_of(role: StepRole, *, sees_any: bool) -> StepRole:
 
 def outcomes(
     worker: BenchWorker,
-    family: TaskFamily,
+    family: str,
     role: StepRole,
     seen: Sequence[BenchOutcome],
 ) -> Distribution:
@@ -85,12 +84,12 @@ def _combined(skill: float, drafts: Sequence[BenchOutcome]) -> Distribution:
 
 
 def _solved(
-    worker: BenchWorker, family: TaskFamily, seen: Sequence[BenchOutcome]
+    worker: BenchWorker, family: str, seen: Sequence[BenchOutcome]
 ) -> Distribution:
     skill = share = worker.solve[family]
-    if family is TaskFamily.WORD_PROBLEMS:
+    if family in worker.guided:
         if BenchOutcome.GOOD_PLAN in seen:
-            share = worker.guided
+            share = worker.guided[family]
         elif BenchOutcome.BAD_PLAN in seen:
             share = skill * MISLED
     is_near = skill >= SIMPLE_SKILL or share >= 0.5

@@ -55,7 +55,7 @@ class InvalidBenchPlan(ValueError):
 
 
 @lru_cache(maxsize=100_000)
-def expected_score(plan: BenchPlan, family: TaskFamily) -> float:
+def expected_score(plan: BenchPlan, family: str) -> float:
     """Return the probability that the last response of `plan` is right.
 
     Steps with the same worker, role and access get the same request, and so give the
@@ -76,9 +76,7 @@ def _as_read(step: BenchStep) -> BenchStep:
     return step._replace(role=role_of(step.role, sees_any=bool(step.access)))
 
 
-def _share_right(
-    plan: BenchPlan, family: TaskFamily, done: tuple[BenchOutcome, ...]
-) -> float:
+def _share_right(plan: BenchPlan, family: str, done: tuple[BenchOutcome, ...]) -> float:
     index = len(done)
     if index == len(plan):
         return float(done[-1] is BenchOutcome.RIGHT)

@@ -1,18 +1,21 @@
 """The wordings of the tasks: what varies in them, and how each is solved.
 
 A wording is both written and read: `{name}` stands for one of the values that are
-listed for it, and the same list decides whether a text is that wording.
+listed for it, and the same list decides whether a text is that wording. What a task is
+about is in its text, so an answer is worked out from there.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 Values = Mapping[str, str]
+WORD = re.compile(r"\w+")
 
 
 class TaskFamily(StrEnum):
@@ -32,24 +35,29 @@ class TaskFamily(StrEnum):
     """What a short program prints; nearly all workers need somebody who checks."""
 
 
-NUMERIC_FAMILIES = frozenset(TaskFamily) - {TaskFamily.REVERSAL, TaskFamily.CAPITALS}
-"""Families whose answers are whole numbers."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Form:
     """One wording of a family. Not slotted: its pattern is computed once."""
 
-    family: TaskFamily
+    family: str
+    """One of `TaskFamily`, or a family of a use case."""
     wording: str
     values: Mapping[str, Sequence[object]]
     """What each name in the wording may be."""
     solve: Callable[[Values], str | None]
     """Returns the answer; None if these values make no task."""
-    method: str
-    """What a good plan for it says."""
+    method: Callable[[Values], str]
+    """Returns what a good plan for it says."""
     wrong: Callable[[Values], Sequence[str]] | None = None
     """Answers that have nothing to do with the right one; None if it is a number."""
+    near: Callable[[Values], Sequence[str]] | None = None
+    """Wrong answers that a check can repair; None: small slips."""
+    verifier: Callable[[Values, str], Mapping[str, Any]] | None = None
+    """Returns the verifier of a task; None: the answer has to be the same."""
+    is_code: bool = False
+    """True: the answer is a program, which is shown as a block of code."""
+    placeholders: Mapping[str, str] = field(default_factory=dict)
+    """What may stand for a value where a policy hides it from models."""
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -65,11 +73,27 @@ class Form:
     @cached_property
     def known(self) -> Mapping[str, frozenset[str]]:
         """Return the values of each name as they are written."""
-        return {name: frozenset(map(str, of)) for name, of in self.values.items()}
+        return {
+            name: frozenset(map(str, of)) | self._hidden(name)
+            for name, of in self.values.items()
+        }
+
+    def _hidden(self, name: str) -> frozenset[str]:
+        return frozenset(p for n, p in self.placeholders.items() if n == name)
 
     def _group(self, name: str) -> str:
-        lengths = {len(value) for value in self.known[name]}
+        values = self.known[name]
+        if not all(WORD.fullmatch(value) for value in values):
+            # The longest first: one value may begin with another one.
+            longest_first = sorted(values, key=lambda value: (-len(value), value))
+            return f"(?P<{name}>{'|'.join(map(re.escape, longest_first))})"
+        lengths = {len(value) for value in values}
         return rf"(?P<{name}>\w{{{min(lengths)},{max(lengths)}}})"
+
+
+def says(text: str) -> Callable[[Values], str]:
+    """Return a method that is the same for all values."""
+    return lambda _values: text
 
 
 def _number(calculate: Callable[..., int]) -> Callable[[Values], str]:
@@ -164,7 +188,8 @@ SYLLABLES = tuple(c + v for c in "bdfgklmnprstvz" for v in "aeiou")
 
 def _arithmetic(wording: str, calculate: Callable[..., int]) -> Form:
     method = "Do what is in brackets first, then multiply, then add and subtract."
-    return Form(TaskFamily.ARITHMETIC, wording, NUMBERS, _number(calculate), method)
+    solve = _number(calculate)
+    return Form(TaskFamily.ARITHMETIC, wording, NUMBERS, solve, says(method))
 
 
 def _units(wording: str, big: str) -> Form:
@@ -174,7 +199,7 @@ def _units(wording: str, big: str) -> Form:
         wording.replace("{big}", big).replace("{small}", small),
         {"n": range(2, 1000)},
         lambda values: str(int(values["n"]) * factor),
-        "Find how many of the smaller unit the larger one has, then multiply.",
+        says("Find how many of the smaller unit the larger one has, then multiply."),
     )
 
 
@@ -184,7 +209,7 @@ def _reversal(wording: str) -> Form:
         wording,
         dict.fromkeys(("x", "y", "z"), SYLLABLES),
         lambda v: f"{v['x']}{v['y']}{v['z']}"[::-1],
-        "Number the letters, then write them from the last to the first.",
+        says("Number the letters, then write them from the last to the first."),
         # A right answer begins with a vowel, these begin with a consonant.
         lambda v: (f"{v['x']}{v['y']}{v['z']}", f"{v['y']}{v['z']}{v['x']}"),
     )
@@ -196,7 +221,7 @@ def _capital(wording: str) -> Form:
         wording,
         {"k": tuple(CAPITALS)},
         lambda v: CAPITALS[v["k"]],
-        "Recall the country's seat of government, not its largest city.",
+        says("Recall the country's seat of government, not its largest city."),
         lambda v: tuple(c for k, c in CAPITALS.items() if k != v["k"]),
     )
 
@@ -210,7 +235,7 @@ def _two_capitals(wording: str) -> Form:
         wording,
         {"k": tuple(CAPITALS), "l": tuple(CAPITALS)},
         solve,
-        "Recall each country's seat of government, and keep the order.",
+        says("Recall each country's seat of government, and keep the order."),
         lambda v: (f"{CAPITALS[v['l']]}, {CAPITALS[v['k']]}",),
     )
 
@@ -222,7 +247,8 @@ def _story(
     more: Mapping[str, Sequence[object]],
 ) -> Form:
     values = {"a": TWO_DIGITS, "c": FACTORS, **more}
-    return Form(TaskFamily.WORD_PROBLEMS, wording, values, _number(calculate), method)
+    solve = _number(calculate)
+    return Form(TaskFamily.WORD_PROBLEMS, wording, values, solve, says(method))
 
 
 def _program(
@@ -230,7 +256,7 @@ def _program(
 ) -> Form:
     wording = f"What does this Python program print?\n\n{code}"
     method = "Write down the value of every variable after each line."
-    return Form(TaskFamily.TRACING, wording, values, _number(calculate), method)
+    return Form(TaskFamily.TRACING, wording, values, _number(calculate), says(method))
 
 
 FORMS: tuple[Form, ...] = (

@@ -8,7 +8,6 @@ from typing import Any
 import orjson
 
 from apps.simulator.benchmark.expectations import FAMILIES, baselines, expected_score
-from apps.simulator.benchmark.forms import NUMERIC_FAMILIES
 from apps.simulator.benchmark.tasks import distinct_tasks
 from apps.simulator.benchmark.workers import ROSTERS
 
@@ -22,13 +21,12 @@ def suite_rows(count: int, seed: int) -> Iterator[dict[str, Any]]:
     Raises: TooManyTasks.
     """
     for index, task in enumerate(distinct_tasks(count, seed)):
-        kind = "numeric" if task.family in NUMERIC_FAMILIES else "exact"
         is_held_out = index // len(FAMILIES) % 2
         yield {
             "id": f"simulated-{seed}-{index:05}",
-            "family": task.family.value,
+            "family": str(task.family),
             "prompt": task.question,
-            "verifier": {"kind": kind, "answer": task.answer},
+            "verifier": task.verifier,
             "split": "held_out" if is_held_out else "training",
         }
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
-from apps.simulator.benchmark.forms import (
-    FORMS,
-    NUMERIC_FAMILIES,
-    Form,
-    TaskFamily,
-    Values,
-)
+from apps.simulator.benchmark.forms import FORMS, Form, TaskFamily, Values
 from apps.simulator.chance import pick
 
-MAX_QUESTION = 400
+MAX_QUESTION = 2_000
 """Characters of the longest text that can be a task."""
 MAX_TRIES = 200
 """Draws for one more question that is not in the suite yet."""
@@ -29,32 +24,34 @@ FAR_OFF = (137, 251, 389)
 class BenchTask:
     """One question with its right answer."""
 
-    family: TaskFamily
+    family: str
     question: str
     answer: str
     method: str
     """What a good plan for it says."""
+    near_misses: tuple[str, ...]
+    """Wrong answers that somebody who checks them can repair."""
     far_off: tuple[str, ...]
     """Wrong answers from which nothing can be repaired."""
-
-    @property
-    def near_misses(self) -> tuple[str, ...]:
-        """Return wrong answers that somebody who checks them can repair."""
-        if self.family in NUMERIC_FAMILIES:
-            return tuple(str(int(self.answer) + slip) for slip in SLIPS)
-        return _transposed(self.answer)
+    verifier: Mapping[str, Any]
+    """As a suite has it."""
+    is_code: bool = False
 
 
 class TooManyTasks(ValueError):
     """There are not that many different questions."""
 
 
-def distinct_tasks(count: int, seed: int) -> Iterator[BenchTask]:
+def distinct_tasks(
+    count: int,
+    seed: int,
+    families: Sequence[str] = tuple(TaskFamily),
+    forms: Sequence[Form] = FORMS,
+) -> Iterator[BenchTask]:
     """Yield `count` tasks with different questions, the families in turn.
 
     Raises: TooManyTasks, before the first family repeats itself.
     """
-    families = tuple(TaskFamily)
     taken: set[str] = set()
     for index in range(count):
         family = families[index % len(families)]
@@ -62,14 +59,14 @@ def distinct_tasks(count: int, seed: int) -> Iterator[BenchTask]:
             (
                 made
                 for attempt in range(MAX_TRIES)
-                if (made := drawn_task(family, seed, index, attempt)) is not None
+                if (made := drawn_task(family, seed, index, attempt, forms))
                 and made.question not in taken
             ),
             None,
         )
         if found is None:
             raise TooManyTasks(
-                f"tasks: expected fewer; no new question about {family.value} was "
+                f"tasks: expected fewer; no new question about {family} was "
                 f"found after {index}"
             )
         taken.add(found.question)
@@ -77,11 +74,15 @@ def distinct_tasks(count: int, seed: int) -> Iterator[BenchTask]:
 
 
 def drawn_task(
-    family: TaskFamily, seed: int, index: int, attempt: int = 0
+    family: str,
+    seed: int,
+    index: int,
+    attempt: int = 0,
+    forms: Sequence[Form] = FORMS,
 ) -> BenchTask | None:
     """Return the task that the numbers stand for, None if they make none."""
-    facts = ("bench task", family.value, str(index), str(attempt))
-    form = pick([f for f in FORMS if f.family is family], seed, *facts)
+    facts = ("bench task", str(family), str(index), str(attempt))
+    form = pick([f for f in forms if f.family == family], seed, *facts)
     values = {
         name: str(pick(of, seed, *facts, name)) for name, of in form.values.items()
     }
@@ -89,15 +90,15 @@ def drawn_task(
 
 
 @lru_cache(maxsize=4096)
-def recognise(text: str) -> BenchTask | None:
-    """Return the task whose question is `text`, None if it is none.
+def recognise(text: str, forms: tuple[Form, ...] = FORMS) -> BenchTask | None:
+    """Return the task of `forms` whose question is `text`, None if it is none.
 
     The whole text must be the question; only the white space may differ.
     """
     if len(text) > MAX_QUESTION:
         return None
     flat = " ".join(text.split())
-    for form in FORMS:
+    for form in forms:
         match = form.pattern.fullmatch(flat)
         if match is None:
             continue
@@ -112,11 +113,28 @@ def _task(form: Form, values: Values) -> BenchTask | None:
     if answer is None:
         return None
     question = form.wording.format(**values)
-    if form.wrong is None:
-        wrong = tuple(str(int(answer) + far) for far in FAR_OFF)
-    else:
-        wrong = tuple(form.wrong(values))
-    return BenchTask(form.family, question, answer, form.method, wrong)
+    is_number = form.wrong is None
+    slip = _neighbours if is_number else _transposed
+    kind = "numeric" if is_number else "exact"
+    same = {"kind": kind, "answer": answer}
+    return BenchTask(
+        form.family,
+        question,
+        answer,
+        form.method(values),
+        near_misses=tuple(form.near(values)) if form.near else slip(answer),
+        far_off=tuple(form.wrong(values)) if form.wrong else _elsewhere(answer),
+        verifier=form.verifier(values, answer) if form.verifier else same,
+        is_code=form.is_code,
+    )
+
+
+def _neighbours(number: str) -> tuple[str, ...]:
+    return tuple(str(int(number) + slip) for slip in SLIPS)
+
+
+def _elsewhere(number: str) -> tuple[str, ...]:
+    return tuple(str(int(number) + far) for far in FAR_OFF)
 
 
 def _transposed(text: str) -> tuple[str, ...]:

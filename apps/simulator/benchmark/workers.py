@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from apps.simulator.benchmark.forms import TaskFamily
+from apps.simulator.benchmark.forms import FORMS, Form, TaskFamily
 
-Shares = Mapping[TaskFamily, float]
+Shares = Mapping[str, float]
+"""By family."""
 INPUT_MICROS, OUTPUT_MICROS = 200_000, 800_000
 """Of a million tokens, of a worker whose price is 1."""
 
@@ -26,14 +27,16 @@ class BenchWorker:
     """In relation to the cheapest worker."""
     solve: Shares
     """How often it is right on its own, from 0 to 1."""
-    guided: float
-    """How often it solves a word problem with a good plan in sight."""
+    guided: Shares
+    """How often it is right with a good plan in sight, in families that need one."""
     planning: float
     """How often its plan is good."""
     repair: Shares
     """How often it repairs a near miss that it sees."""
     first_token_ms: int = 150
     tokens_per_s: float = 200
+    forms: tuple[Form, ...] = FORMS
+    """The questions that it recognises."""
 
     @property
     def input_micros(self) -> int:
@@ -47,7 +50,7 @@ class BenchWorker:
 
 
 def _by_family(*shares: float) -> Shares:
-    return dict(zip(TaskFamily, shares, strict=True))
+    return {str(f): share for f, share in zip(TaskFamily, shares, strict=True)}
 
 
 SPECIALISTS = (
@@ -56,7 +59,7 @@ SPECIALISTS = (
         description="Simulated. A small model for numbers: calculations and units.",
         price=1,
         solve=_by_family(0.95, 0.90, 0.10, 0.15, 0.10, 0.10),
-        guided=0.70,
+        guided={TaskFamily.WORD_PROBLEMS: 0.70},
         planning=0.20,
         repair=_by_family(0.3, 0.3, 0.0, 0.0, 0.2, 0.2),
     ),
@@ -65,7 +68,7 @@ SPECIALISTS = (
         description="Simulated. A small model for words and general knowledge.",
         price=1,
         solve=_by_family(0.15, 0.15, 0.95, 0.90, 0.05, 0.05),
-        guided=0.20,
+        guided={TaskFamily.WORD_PROBLEMS: 0.20},
         planning=0.20,
         repair=_by_family(0.0, 0.0, 0.3, 0.3, 0.1, 0.1),
     ),
@@ -74,7 +77,7 @@ SPECIALISTS = (
         description="Simulated. Takes questions apart and says how to go about them.",
         price=2,
         solve=_by_family(0.30, 0.30, 0.30, 0.40, 0.15, 0.10),
-        guided=0.35,
+        guided={TaskFamily.WORD_PROBLEMS: 0.35},
         planning=0.95,
         repair=_by_family(0.2, 0.2, 0.2, 0.2, 0.2, 0.2),
     ),
@@ -83,7 +86,7 @@ SPECIALISTS = (
         description="Simulated. Writes and reads code, and follows instructions.",
         price=3,
         solve=_by_family(0.60, 0.50, 0.60, 0.20, 0.15, 0.40),
-        guided=0.95,
+        guided={TaskFamily.WORD_PROBLEMS: 0.95},
         planning=0.40,
         repair=_by_family(0.3, 0.3, 0.3, 0.1, 0.3, 0.3),
     ),
@@ -92,7 +95,7 @@ SPECIALISTS = (
         description="Simulated. Reviews what others wrote and corrects it.",
         price=2,
         solve=_by_family(0.30, 0.30, 0.30, 0.30, 0.10, 0.15),
-        guided=0.40,
+        guided={TaskFamily.WORD_PROBLEMS: 0.40},
         planning=0.20,
         repair=_by_family(0.5, 0.5, 0.5, 0.5, 0.5, 0.92),
     ),
@@ -105,7 +108,7 @@ def _generalist(name: str, simple: float) -> BenchWorker:
         description="Simulated. A large model for everything.",
         price=10,
         solve=_by_family(simple, simple, simple, simple, 0.25, 0.30),
-        guided=0.75,
+        guided={TaskFamily.WORD_PROBLEMS: 0.75},
         planning=0.70,
         repair=_by_family(0.4, 0.4, 0.4, 0.4, 0.4, 0.5),
         first_token_ms=500,
