@@ -52,6 +52,7 @@ ALSO_OPEN = {
     "apps.pools.pool_file",  # pool files
     "apps.pools.worker_profiles",  # what was measured of workers
     "apps.governance.approvals.edited_plans",  # plans as people send them
+    "apps.governance.approvals.links",  # links of mails, like the next one
     "apps.governance.approvals.pending",  # reads of plans that wait
     "apps.governance.policies.examples",  # rules to begin with
     "apps.governance.policies.expressions",  # what expressions of rules see

@@ -115,6 +115,8 @@ class ApprovalRequested:
     access: tuple[tuple[int, ...], ...]
     subtasks: Bodies
     reasoning: Body
+    data_class: str = ""
+    """Of the prompt. Empty: no rule depends on it."""
 
     def __post_init__(self) -> None:
         """Keep the plan's shape if its content was erased: each text reads as empty."""

@@ -159,6 +159,7 @@ async def request_approval(
         tuple(step.access for step in plan.steps),
         tuple(step.subtask for step in plan.steps),
         plan.reasoning,
+        decision.data_class,
     )
     await run.journal.commit(request)
     run.state.approval = request

@@ -1,4 +1,4 @@
-"""Mails to people who can approve a plan: plain text, with a link to its page.
+"""Mails to people who can approve a plan: plain text, with a signed link to its page.
 
 The link leads to a page behind the sign-in: nobody approves by a link alone.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import uuid
 
-from django.conf import settings
 from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
 from django.utils import timezone
@@ -16,6 +15,8 @@ from django.utils import timezone
 from apps.accounts.models import Permission, User
 from apps.accounts.selectors import roles_with
 from apps.core.plain_text import plain_line
+from apps.governance.approvals.links import approval_link
+from apps.governance.approvals.recorded import data_class_on_record
 from apps.runs.models import ApprovalState, PlanApproval
 
 logger = logging.getLogger(__name__)
@@ -57,7 +58,8 @@ def _mail(approval: PlanApproval, person: User) -> EmailMessage:
     context = {
         "team": plain_line(approval.team.name),
         "requester": plain_line(approval.run.actor_name),
-        "link": f"{settings.CONDUCTOR_URL}/runs/{approval.run_id}/approval/",
+        "data_class": data_class_on_record(approval),
+        "link": approval_link(approval, person.id),
         "expires_at": approval.expires_at,
     }
     return EmailMessage(

@@ -20,8 +20,10 @@ from apps.core.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from apps.core.input_parts import values_read
 from apps.engine.plan import Plan, PlannedStep
 from apps.governance.approvals.edited_plans import EditedPlan, plan_read, plan_values
+from apps.governance.approvals.links import ALTERED, OTHER_PERSON, link_fault
 from apps.governance.approvals.pending import (
     PendingPlan,
+    approval_in_teams,
     approvals_settled,
     approvals_waiting,
     pending_plan,
@@ -29,9 +31,10 @@ from apps.governance.approvals.pending import (
 from apps.governance.services import plan_approve, plan_refuse
 from apps.runs.models import PlanApproval
 from apps.runs.selectors import access_run
-from apps.web.team_access import TeamRequest, page, team_view
+from apps.web.team_access import TeamRequest, choose_team, page, team_view
 
 SETTLED_SHOWN = 20
+PRESENT_PLAN = "Below is the plan as it stands now."
 UNREADABLE = "the plan could not be read; reload the page and try again"
 
 
@@ -67,6 +70,25 @@ def approval_page(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
         messages.info(request, "No plan of this run waits for an approval any more.")
         return redirect("playground:run_detail", run.id)
     return _approval_page(request, pending)
+
+
+@require_GET
+@team_view
+def approval_link(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
+    """Follow the link of a mail to the plan, or say what is wrong with the link.
+
+    A link that Conductor made for the reader also makes the pages show its team.
+    """
+    teams = [team.id for team in request.teams]
+    approval = approval_in_teams(teams, run_id)
+    if approval is None:
+        raise NotFound("no plan of this run waits for you")
+    fault = link_fault(request.GET.get("link", ""), approval, request.user.id)
+    if fault not in (ALTERED, OTHER_PERSON):
+        choose_team(request, approval.team_id)
+    if fault and approval.settled_at is None:
+        messages.warning(request, f"{fault} {PRESENT_PLAN}")
+    return redirect("playground:run_approval", run_id)
 
 
 @require_POST

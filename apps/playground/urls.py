@@ -29,6 +29,11 @@ urlpatterns = [
         name="run_approval",
     ),
     path(
+        "runs/<uuid:run_id>/approval/link/",
+        approval_views.approval_link,
+        name="approval_link",
+    ),
+    path(
         "runs/<uuid:run_id>/approval/preview/",
         approval_views.approval_preview,
         name="approval_preview",

@@ -14,6 +14,7 @@ from apps.accounts.models import ApiKey, Team
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
 from apps.runs.querysets import IdempotencyKeys
+from apps.runs.types import WaitsFor
 
 SUSPENSION_REASON_LENGTH = 200
 TITLE_CHARACTERS = 120
@@ -142,6 +143,9 @@ class Run(models.Model):
     """Grows with each change of hands; a write that knows an older one is refused."""
     deaths = models.PositiveSmallIntegerField(db_default=0)
     """Processes that ended while they executed it."""
+
+    waits_for: WaitsFor | None = None
+    """Not a column: known of runs that `selectors.with_waits` returned."""
 
     objects = TeamQuerySet["Run"].as_manager()
 

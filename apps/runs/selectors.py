@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 from statistics import median_low, quantiles
 
+from django.db.models import Case, Exists, OuterRef, QuerySet, Value, When
 from django.utils import timezone
 
 from apps.core.errors import NotFound
@@ -19,7 +20,7 @@ from apps.pools.types import WorkerHealth
 from apps.runs.coordination.leases import is_leader
 from apps.runs.coordination.suspensions import suspension_list, suspension_of
 from apps.runs.execution.executor import is_resting
-from apps.runs.models import Run, RunState, Step
+from apps.runs.models import PlanApproval, Run, RunState, Step
 from apps.runs.planning.cost_estimates import price_range
 from apps.runs.planning.model_resolver import parse_model, resolve
 from apps.runs.records.history import (
@@ -90,6 +91,15 @@ def access_run(*, team_id: uuid.UUID, run_id: uuid.UUID) -> Run:
         ) from None
 
 
+def with_waits(team_id: uuid.UUID, runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Return runs of a team that know in `waits_for` what they wait for."""
+    open_approvals = PlanApproval.objects.for_team(team_id).filter(
+        run_id=OuterRef("id"), settled_at=None
+    )
+    waits = When(Exists(open_approvals), then=Value("approval"))
+    return runs.annotate(waits_for=Case(waits, default=None))
+
+
 def newest_runs_recorded(
     team_id: uuid.UUID, limit: int
 ) -> Iterator[tuple[Run, list[ev.Event]]]:
@@ -151,6 +161,7 @@ def record_of(run: Run) -> RunRecord:
         user_id=run.user_id,
         summary=view.summary(run.id) if view.is_over else None,
         error=view.error,
+        waits_for=view.waits_for,
     )
 
 

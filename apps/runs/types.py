@@ -183,6 +183,10 @@ class RunError:
     message: str
 
 
+WaitsFor = Literal["approval"]
+"""What a run can wait for: people who approve its plan."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunRecord:
     """A run as the ledger tells it, while it executes and ever after."""
@@ -208,6 +212,8 @@ class RunRecord:
     """None while it runs."""
     error: RunError | None
     """Of a run that failed or was cancelled."""
+    waits_for: WaitsFor | None = None
+    """What an unfinished run waits for, if it is not at work."""
 
 
 Signal = Progress | Event

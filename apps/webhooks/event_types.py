@@ -72,6 +72,7 @@ EVENT_TYPES = {
                 "expires_at",
                 "rules",
                 "estimated_cost_micros",
+                "data_class",
                 "workers",
             ),
         ),
@@ -131,5 +132,5 @@ def events_in(names: list[str], action: str, facts: Facts) -> list[EventType]:
 
 
 def data_of(kind: EventType, facts: Facts) -> dict[str, Any]:
-    """Return the facts of an entry that its event has."""
-    return {name: facts[name] for name in kind.fields if name in facts}
+    """Return the facts of an entry that its event has; words that are empty are not."""
+    return {n: facts[n] for n in kind.fields if facts.get(n, "") != ""}

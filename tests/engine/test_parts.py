@@ -176,6 +176,7 @@ EXAMPLES: list[ev.Event] = [
         ((), (0,)),
         ("x", "y"),
         "because",
+        "confidential",
     ),
     ev.ApprovalSettled(0, "ab12", "refused", ("Alice",), True, "Not with these data."),
 ]

@@ -69,6 +69,7 @@ MATRIX = {
     "playground:review_remark": Access(write=P.REVIEW_RUNS),
     "playground:approval_list": RUNS,
     "playground:run_approval": RUNS,
+    "playground:approval_link": RUNS,
     "playground:approval_preview": Access(write=P.APPROVE_PLANS),
     "playground:approval_decide": Access(write=P.APPROVE_PLANS),
     "playground:run_bundle": Access(write=P.EXPORT_RUNS),

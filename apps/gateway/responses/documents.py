@@ -41,7 +41,7 @@ from apps.gateway.responses.items import (
 from apps.gateway.responses.tools import told_choice, told_format, told_tool
 from apps.gateway.tool_calls import with_ids
 from apps.runs.planning.model_resolver import is_direct
-from apps.runs.types import RunSummary, StepSummary
+from apps.runs.types import RunSummary, StepSummary, WaitsFor
 
 FAILED, CANCELLED = "failed", "cancelled"
 WHY_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -79,10 +79,10 @@ def given_params(params: CallParams) -> dict[str, Any]:
     return {field.name: getattr(params, field.name) for field in fields(params)}
 
 
-def running_document(origin: Origin) -> Document:
-    """Return a response whose run goes on."""
-    link = run_link(origin.run_id)
-    return {**_request_fields(origin), **_state(IN_PROGRESS), "conductor": link}
+def running_document(origin: Origin, waits_for: WaitsFor | None = None) -> Document:
+    """Return a response whose run goes on, or waits for people."""
+    conductor = {**run_link(origin.run_id), "waits_for": waits_for}
+    return {**_request_fields(origin), **_state(IN_PROGRESS), "conductor": conductor}
 
 
 def ended_document(

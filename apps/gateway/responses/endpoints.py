@@ -55,15 +55,16 @@ class Responses:
         asked = request.asked(messages, max_bytes=settings.MAX_PROMPT_BYTES)
         started = await self._starter.start(exchange, principal, asked, raw)
         origin = _origin_of_request(started.run_id, asked)
+        record = started.record
         if asked.is_background and started.is_joined:
-            await self._require_record(principal, started)
+            record = await self._require_record(principal, started)
         try:
             if asked.is_streamed:
                 shows_progress = asked.progress_for(principal.key) == "reasoning"
                 encoder = ResponseStreamEncoder(origin, shows_progress=shows_progress)
                 await self._streams.send(exchange, started, encoder)
             elif asked.is_background:
-                await _send_as_it_stands(exchange, origin, started)
+                await _send_as_it_stands(exchange, origin, record)
                 started.leave()
             else:
                 await answer_whole(
@@ -78,10 +79,10 @@ class Responses:
 
     async def _require_record(
         self, principal: KeyPrincipal, started: RunHandle
-    ) -> None:
+    ) -> RunRecord:
         """Promise nothing of a run that another process may never have begun."""
         try:
-            await self._history.record(principal.key, started.run_id)
+            return await self._history.record(principal.key, started.run_id)
         except NotFound:
             started.leave()
             raise Overloaded(
@@ -103,7 +104,8 @@ class Responses:
         if query.get("stream") in TRUE_WORDS and exchange.scope["method"] == "GET":
             await self._tell_again(exchange, principal, record, origin)
         elif record.summary is None:
-            await exchange.send_json(200, running_document(origin))
+            document = running_document(origin, record.waits_for)
+            await exchange.send_json(200, document)
         else:
             headers = account_headers(record.summary)
             document = ended_document(origin, record.summary)
@@ -186,10 +188,12 @@ def origin_of_record(record: RunRecord) -> Origin:
 
 
 async def _send_as_it_stands(
-    exchange: Exchange, origin: Origin, started: RunHandle
+    exchange: Exchange, origin: Origin, record: RunRecord | None
 ) -> None:
-    if started.record is not None and started.record.summary is not None:
-        document = ended_document(origin, started.record.summary)
-    else:
+    if record is None:  # it has just begun, in this process
         document = running_document(origin)
+    elif record.summary is None:
+        document = running_document(origin, record.waits_for)
+    else:
+        document = ended_document(origin, record.summary)
     await exchange.send_json(200, document)

@@ -61,6 +61,14 @@ def approvals_waiting(team_id: uuid.UUID) -> QuerySet[PlanApproval]:
     return waiting.order_by("requested_at", "id")
 
 
+def approval_in_teams(
+    team_ids: Collection[uuid.UUID], run_id: uuid.UUID
+) -> PlanApproval | None:
+    """Return the newest approval of a run of one of these teams; None if none is."""
+    rows = PlanApproval.objects.across_teams().filter(team_id__in=team_ids)
+    return rows.filter(run_id=run_id).order_by("-id").first()
+
+
 def runs_waiting(
     team_id: uuid.UUID, run_ids: Collection[uuid.UUID]
 ) -> frozenset[uuid.UUID]:

@@ -6,7 +6,11 @@ of each of them. Whoever can write to the database alone can change the row.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from apps.audit.selectors import entries_by_subject
+from apps.audit.types import EntryView
 from apps.engine.events import ApprovalRequested
 from apps.engine.plan import Plan
 from apps.runs.models import PlanApproval
@@ -20,12 +24,10 @@ def is_approval_recorded(row: PlanApproval, edited: Plan | None) -> bool:
 
     `edited` is the plan of the row that replaces the original one, if there is one.
     """
-    entries = entries_by_subject(row.team_id, [row.run_id], texts=())[row.run_id]
-    of_round = [entry for entry in entries if entry.data.get("round") == row.round]
-    requests = [e.data for e in of_round if e.action == ApprovalRequested.action]
-    if not requests:
+    of_round = _entries_of_round(row)
+    request = _request_in(of_round)
+    if request is None:
         return False
-    request = requests[-1]
     digest = request["plan_digest"] if edited is None else edited.digest
     people = {
         entry.actor.id
@@ -34,3 +36,20 @@ def is_approval_recorded(row: PlanApproval, edited: Plan | None) -> bool:
     }
     needed: int = request["approvals_needed"]
     return row.plan_digest == digest and len(people) >= needed
+
+
+def data_class_on_record(row: PlanApproval) -> str:
+    """Return the data class of the prompt; empty if no rule depends on it."""
+    request = _request_in(_entries_of_round(row)) or {}
+    data_class: str = request.get("data_class", "")
+    return data_class
+
+
+def _entries_of_round(row: PlanApproval) -> list[EntryView]:
+    entries = entries_by_subject(row.team_id, [row.run_id], texts=())[row.run_id]
+    return [entry for entry in entries if entry.data.get("round") == row.round]
+
+
+def _request_in(entries: list[EntryView]) -> Mapping[str, Any] | None:
+    requests = [e.data for e in entries if e.action == ApprovalRequested.action]
+    return requests[-1] if requests else None

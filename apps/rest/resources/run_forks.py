@@ -10,7 +10,8 @@ from rest_framework.response import Response
 from apps.accounts.rights import READ_RUNS, RUN
 from apps.core.errors import InvalidInput
 from apps.rest.fields import Input, TextField, Whole
-from apps.rest.resources.runs import EXAMPLE, TAG, RunOutput, run_started
+from apps.rest.resources.run_outputs import RunOutput
+from apps.rest.resources.runs import EXAMPLE, TAG, run_started
 from apps.rest.schema import operation
 from apps.rest.throttles import pass_run
 from apps.rest.views import RestView

@@ -21,7 +21,7 @@ from apps.runs.records.round_view import (
     total_cost,
 )
 from apps.runs.records.run_fold import RunFold
-from apps.runs.types import RecordedEvent, RunError, RunSummary
+from apps.runs.types import RecordedEvent, RunError, RunSummary, WaitsFor
 
 CANCELLED = "cancelled"
 STATES: dict[type[RunEnd], str] = {
@@ -57,6 +57,11 @@ class RunView(RunFold):
     def open_approval(self) -> ApprovalView | None:
         """Return the plan that waits for people; None if none does."""
         return self.rounds[-1].approvals[-1] if self.state == "approval" else None
+
+    @property
+    def waits_for(self) -> WaitsFor | None:
+        """Return what the run waits for; None: it is at work, or has ended."""
+        return "approval" if self.state == "approval" else None
 
     @property
     def is_over(self) -> bool:

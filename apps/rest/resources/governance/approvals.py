@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.rights import APPROVE_PLANS, READ_APPROVALS
+from apps.core.data_classes import DATA_CLASSES
 from apps.governance.approvals.edited_plans import plan_values
 from apps.governance.approvals.pending import (
     PendingPlan,
@@ -46,6 +47,7 @@ PENDING: dict[str, Any] = {
     "it, for 24 hours at most (team policy, version 3)",
     "rules": ["team: Contracts"],
     "estimated_cost_usd": "0.004200",
+    "data_class": "confidential",
     "approved_by": [],
     "is_edited": False,
     "steps": STEPS,
@@ -125,6 +127,11 @@ class PendingOutput(Output):
     rules = serializers.ListField(child=serializers.CharField())
     estimated_cost_usd = DollarsOut(
         allow_null=True, help_text="Null: the price of a worker is unknown."
+    )
+    data_class = serializers.ChoiceField(
+        choices=DATA_CLASSES,
+        allow_null=True,
+        help_text="Of the prompt. Null: no rule depends on it.",
     )
     approved_by = serializers.ListField(
         child=serializers.CharField(),
@@ -244,6 +251,7 @@ def _told(pending: PendingPlan) -> dict[str, Any]:
         "reason": request.reason,
         "rules": request.rules,
         "estimated_cost_usd": request.estimated_cost_micros,
+        "data_class": request.data_class or None,
         "approved_by": pending.votes,
         "is_edited": pending.is_edited,
         "steps": plan_values(pending.plan)["steps"],

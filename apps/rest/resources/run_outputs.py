@@ -1,0 +1,187 @@
+"""What answers say of runs: a row of the list, a run with its steps, an estimate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.rest.fields import DollarsOut, Output, Time
+from apps.runs.models import Run, RunState, Source
+from apps.runs.records.run_view import RunView
+
+
+class RunActorOutput(Output):
+    """Who asked."""
+
+    type = serializers.CharField(source="actor_type")
+    id = serializers.CharField(source="actor_id")
+    name = serializers.CharField(source="actor_name")
+
+
+class RunErrorOutput(Output):
+    """Why there is no answer."""
+
+    code = serializers.CharField(source="error_code")
+    message = serializers.CharField(
+        source="error_message", help_text="Empty if it has been erased."
+    )
+
+
+class RunOutput(Output):
+    """A run, as lists show it."""
+
+    id = serializers.UUIDField()
+    state = serializers.ChoiceField(choices=RunState.choices)
+    source = serializers.ChoiceField(choices=Source.choices)  # type: ignore[assignment]
+    model = serializers.CharField()
+    pool_name = serializers.CharField()
+    pool_version = serializers.IntegerField()
+    title = serializers.CharField(help_text="How the prompt begins.")
+    actor = RunActorOutput(source="*")
+    created_at = Time()
+    finished_at = Time(allow_null=True)
+    planner = serializers.CharField()
+    steps_total = serializers.IntegerField(
+        help_text="Steps of all plans, skipped ones left out."
+    )
+    steps_done = serializers.IntegerField(help_text="Steps that have an answer.")
+    prompt_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    cost_usd = DollarsOut(source="cost_micros", help_text="The known part.")
+    has_unknown_cost = serializers.BooleanField()
+    latency_ms = serializers.IntegerField(allow_null=True)
+    overhead_ms = serializers.IntegerField(
+        allow_null=True, help_text="Time in which no model was being waited for."
+    )
+    waits_for = serializers.ChoiceField(
+        choices=["approval"],
+        allow_null=True,
+        help_text="`approval`: its plan waits until people have approved it. Null: it "
+        "is at work, or has ended.",
+    )
+    error = serializers.SerializerMethodField()
+    url = serializers.SerializerMethodField(help_text="Its page.")
+
+    @extend_schema_field(RunErrorOutput(allow_null=True))
+    def get_error(self, run: Run) -> dict[str, Any] | None:
+        """Return the error of a run that has one."""
+        return RunErrorOutput(run).data if run.error_code else None
+
+    def get_url(self, run: Run) -> str:
+        """Return the address of the run's page."""
+        return f"{settings.CONDUCTOR_URL}/runs/{run.id}/"
+
+
+class StepOutput(Output):
+    """A step of a plan. Failed attempts are in its sums."""
+
+    round = serializers.IntegerField()
+    index = serializers.IntegerField()
+    worker = serializers.CharField()
+    subtask = serializers.CharField()
+    access = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Steps whose answers it reads."
+    )
+    state = serializers.CharField()
+    attempts = serializers.IntegerField()
+    prompt_tokens = serializers.IntegerField(source="usage.prompt_tokens")
+    completion_tokens = serializers.IntegerField(source="usage.completion_tokens")
+    cost_usd = serializers.SerializerMethodField()
+    latency_ms = serializers.IntegerField()
+
+    @extend_schema_field(DollarsOut(allow_null=True))
+    def get_cost_usd(self, step: Any) -> str | None:
+        """Return the cost; None if a part of it is unknown."""
+        if step.cost.has_unknown:
+            return None
+        return DollarsOut().to_representation(step.cost.micros)
+
+
+class PolicyDecisionOutput(Output):
+    """What the policies decided about a run, a plan or a step."""
+
+    stage = serializers.ChoiceField(choices=["run", "plan", "step"])
+    round = serializers.IntegerField(allow_null=True)
+    step = serializers.IntegerField(allow_null=True)
+    outcome = serializers.ChoiceField(
+        choices=["allowed", "restricted", "approval", "denied"]
+    )
+    versions = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Of each policy, by its name."
+    )
+    rules = serializers.ListField(child=serializers.CharField())
+    shadow_rules = serializers.ListField(child=serializers.CharField())
+    refused_workers = serializers.ListField(child=serializers.CharField())
+    reason = serializers.CharField()
+
+
+class RunApprovalOutput(Output):
+    """A plan that people had to approve."""
+
+    round = serializers.IntegerField(source="request.round")
+    outcome = serializers.ChoiceField(
+        choices=["waiting", "approved", "refused", "expired", "withdrawn"],
+        help_text="withdrawn: the run ended before anyone decided.",
+    )
+    rules = serializers.ListField(child=serializers.CharField(), source="request.rules")
+    reason = serializers.CharField(source="request.reason")
+    plan_digest = serializers.CharField(source="request.plan_digest")
+    requested_at = Time()
+    expires_at = serializers.CharField(source="request.expires_at")
+    settled_at = Time(allow_null=True)
+    approvers = serializers.ListField(child=serializers.CharField())
+    is_edited = serializers.BooleanField()
+
+
+class RunDetailOutput(RunOutput):
+    """A run with what was asked, what came of it, and every step."""
+
+    prompt = serializers.CharField(help_text="Empty if it has been erased.")
+    answer = serializers.CharField(
+        allow_null=True,
+        help_text="Null while it runs, and if it was stopped. Of a failed run the best "
+        "so far.",
+    )
+    steps = StepOutput(many=True)
+    policy_decisions = PolicyDecisionOutput(
+        many=True, help_text="Empty: the team had no rules."
+    )
+    approvals = RunApprovalOutput(
+        many=True, help_text="Plans that people had to approve, in order."
+    )
+
+    def to_representation(self, shown: tuple[Run, RunView]) -> dict[str, Any]:
+        """Return the row's fields and what the entries add to them."""
+        run, view = shown
+        return {
+            **RunOutput(run).data,
+            "waits_for": view.waits_for,
+            "prompt": view.prompt,
+            "answer": view.answer,
+            "steps": StepOutput(view.steps, many=True).data,
+            "policy_decisions": PolicyDecisionOutput(
+                view.policy_decisions, many=True
+            ).data,
+            "approvals": RunApprovalOutput(view.approvals, many=True).data,
+        }
+
+
+class EstimateOutput(Output):
+    """What a run may cost."""
+
+    low_usd = DollarsOut(source="low_micros")
+    high_usd = DollarsOut(source="high_micros")
+    basis = serializers.ChoiceField(
+        choices=["past runs", "prices", "unknown"],
+        help_text="unknown: a price is missing, and both figures are 0.",
+    )
+    sample = serializers.IntegerField(help_text="Past runs it rests on.")
+
+
+class CancelOutput(Output):
+    """What cancelling did."""
+
+    is_stopped = serializers.BooleanField(help_text="False: the run had ended already.")
