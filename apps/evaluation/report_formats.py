@@ -25,6 +25,9 @@ CSV_COLUMNS = (
     "cost_micros",
     "has_unknown_cost",
     "latency_ms",
+    "is_unplanned",
+    "rejected_plans",
+    "is_simulated",
 )
 
 
@@ -115,5 +118,8 @@ def results_csv(report: Report, rows: Iterator[EvaluationResult]) -> Iterator[st
                 row.cost_micros,
                 row.has_unknown_cost,
                 row.latency_ms,
+                row.is_unplanned,
+                row.rejected_plans,
+                report.evaluation.is_simulated,
             )
         )

@@ -64,6 +64,7 @@ EVALUATION: dict[str, Any] = {
     "id": "0199c0de-0000-7000-8000-000000000042",
     "suite": "basics",
     "suite_version": 1,
+    "is_simulated": False,
     "settings": SETTINGS,
     "state": "running",
     "error": "",
@@ -148,6 +149,9 @@ class EvaluationOutput(Output):
     id = serializers.UUIDField()
     suite = serializers.CharField(source="version.suite.name")
     suite_version = serializers.IntegerField(source="version.number")
+    is_simulated = serializers.BooleanField(
+        help_text="Its tasks, or all workers of its pool, are simulated."
+    )
     settings = serializers.DictField()
     state = serializers.SerializerMethodField()
     error = serializers.CharField(help_text="Why it ended early. Empty: no fault.")
