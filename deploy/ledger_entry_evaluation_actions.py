@@ -11,6 +11,7 @@ from deploy.ledger_entry_shapes import (
     Action,
     count,
     deleted,
+    flag,
     mapping,
     text,
 )
@@ -25,6 +26,7 @@ EVALUATION_ACTIONS: Mapping[str, Action] = {
             "tasks": count("Tasks of this version."),
             "digest": SHA256,
         },
+        optional={"is_simulated": flag("They are of the simulated benchmark.")},
     ),
     "suite.deleted": deleted("A suite, with the results on its tasks,", "suite"),
     "evaluation.started": Action(

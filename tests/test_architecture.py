@@ -68,6 +68,8 @@ ALSO_OPEN = {
     "apps.evaluation.jobs",  # opened and closed by the process
     "apps.evaluation.report",  # a read with a report of its own, like the next one
     "apps.evaluation.report_formats",
+    "apps.evaluation.report_markdown",
+    "apps.evaluation.result_filters",  # a read with filters of its own
     "apps.evaluation.settings",
     "apps.evaluation.shadow.jobs",  # opened and closed by the process
     "apps.evaluation.shadow.models",  # words for states and outcomes
@@ -80,6 +82,7 @@ ALSO_OPEN = {
     "apps.evaluation.suites.benchmarks",  # which there are, for forms
     "apps.evaluation.suites.files",  # tasks as people and programs send them
     "apps.evaluation.suites.tasks",
+    "apps.evaluation.system_report",  # a part of the report
     "apps.evaluation.systems.short_names",  # systems as people name them
     "apps.runs.planning.cost_estimates",  # what a plan may cost
     "apps.runs.execution.executor",  # opened and closed by the process

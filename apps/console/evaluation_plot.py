@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import log10
 
 from apps.core.money import MICROS, usd_text
-from apps.evaluation.report import SystemReport
 from apps.evaluation.statistics import Interval
+from apps.evaluation.system_report import SystemReport
 
 WIDTH, HEIGHT = 640, 300
 LEFT, RIGHT, TOP, BOTTOM = 48, 16, 12, 36
@@ -37,6 +37,8 @@ class PlotPoint:
 
     number: int
     """From 1, as in the table."""
+    place: int
+    """Of the system in the settings."""
     label: str
     x: float
     y: float
@@ -80,7 +82,7 @@ def plot_of(systems: Sequence[SystemReport]) -> Plot | None:
     if len(known) < 2 or max(costs) <= 0:
         return None
     scale = _CostScale(costs)
-    shares = _ShareScale([s.accuracy for _, s, _ in known if s.accuracy])
+    shares = ShareScale([s.accuracy for _, s, _ in known if s.accuracy])
     points = []
     for number, system, cost in known:
         accuracy = system.accuracy
@@ -88,6 +90,7 @@ def plot_of(systems: Sequence[SystemReport]) -> Plot | None:
         points.append(
             PlotPoint(
                 number,
+                number - 1,
                 system.label,
                 scale.x(cost),
                 shares.y(accuracy.value),
@@ -119,7 +122,7 @@ def _is_on_front(
     return True
 
 
-class _ShareScale:
+class ShareScale:
     """From a share to a height; it begins below the lowest interval."""
 
     def __init__(self, shares: Sequence[Interval]) -> None:

@@ -15,9 +15,11 @@ from apps.console.evaluation_plot import (
     interval_bar,
     plot_of,
 )
+from apps.console.family_bars import FamilyBars, FamilyRow, family_bars, percents
 from apps.evaluation.models import Evaluation, EvaluationOutcome
-from apps.evaluation.report import Report, SystemReport
+from apps.evaluation.report import Report
 from apps.evaluation.selectors import EvaluationProgress, evaluation_progress
+from apps.evaluation.system_report import Figures, SystemReport
 
 HEAT_STEPS = 5
 """Shades of the map of families."""
@@ -100,6 +102,7 @@ class SystemRow:
     system: SystemReport
     bar: IntervalBar | None
     cells: Sequence[HeatCell]
+    families: Sequence[FamilyRow]
     is_best_single: bool
 
     @property
@@ -142,9 +145,23 @@ class SystemRow:
     @property
     def shares(self) -> Sequence[tuple[str, int]]:
         """Return who did how much of the steps, in percent; empty: one did all."""
-        found = sorted(self.system.shares.items(), key=lambda item: -item[1])
-        shown = [(worker, round(100 * part)) for worker, part in found if part >= 0.005]
+        shown = percents(self.system)
         return shown if len(shown) > 1 else ()
+
+    @property
+    def causes(self) -> Sequence[tuple[str, int]]:
+        """Return why runs have no answer, the most frequent first."""
+        return self.system.causes.most_common()
+
+    @property
+    def plan_faults(self) -> Sequence[tuple[str, int]]:
+        """Return why calls of the conductor led to no plan, the most frequent first."""
+        return self.system.plan_faults.most_common()
+
+    @property
+    def has_plans(self) -> bool:
+        """Say whether several workers or steps take part in a task."""
+        return len(self.system.workers) > 1 or self.system.steps > self.system.ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +173,12 @@ class ReportView:
     families: Sequence[str]
     """Empty: there is only one."""
     plot: Plot | None
+    bars: FamilyBars
+
+    @property
+    def best_single_place(self) -> int | None:
+        """Return the place of the best single worker in the settings."""
+        return next((row.place for row in self.rows if row.is_best_single), None)
 
     @property
     def grading_cost_micros(self) -> int | None:
@@ -169,6 +192,11 @@ class ReportView:
         """Say whether a run ended without an answer."""
         return any(row.system.causes for row in self.rows)
 
+    @property
+    def has_rejected_plans(self) -> bool:
+        """Say whether it is known why a call of the conductor led to no plan."""
+        return any(row.system.plan_faults for row in self.rows)
+
 
 def evaluation_rows(evaluations: Iterable[Evaluation]) -> list[EvaluationRow]:
     """Return the rows of a list of evaluations."""
@@ -177,16 +205,25 @@ def evaluation_rows(evaluations: Iterable[Evaluation]) -> list[EvaluationRow]:
 
 def report_view(report: Report) -> ReportView:
     """Return what the page of a report shows."""
-    names = sorted({name for system in report.systems for name in system.families})
+    names, bars = report.families, family_bars(report.systems)
     rows = [
         SystemRow(
             number,
             system,
             interval_bar(system.accuracy),
-            [HeatCell(name, *system.families.get(name, (0, 0))) for name in names],
+            [_heat_cell(name, system.families.get(name)) for name in names],
+            families,
             system is report.best_single,
         )
-        for number, system in enumerate(report.systems, start=1)
+        for number, (system, families) in enumerate(
+            zip(report.systems, bars.systems, strict=True), start=1
+        )
     ]
-    families = names if len(names) > 1 else ()
-    return ReportView(report, rows, families, plot_of(report.systems))
+    several = names if len(names) > 1 else ()
+    return ReportView(report, rows, several, plot_of(report.systems), bars)
+
+
+def _heat_cell(family: str, figures: Figures | None) -> HeatCell:
+    return HeatCell(
+        family, figures.right if figures else 0, figures.ended if figures else 0
+    )

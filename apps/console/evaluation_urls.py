@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from apps.console.views import evaluation_reports as reports
 from apps.console.views import evaluations
 
 urlpatterns = [
@@ -22,31 +23,31 @@ urlpatterns = [
     ),
     path(
         "evaluations/<uuid:evaluation_id>/",
-        evaluations.evaluation_page,
+        reports.evaluation_page,
         name="evaluation",
     ),
     path(
         "evaluations/<uuid:evaluation_id>/comparison/",
-        evaluations.evaluation_comparison,
+        reports.evaluation_comparison,
         name="evaluation_comparison",
     ),
     path(
         "evaluations/<uuid:evaluation_id>/results/",
-        evaluations.evaluation_results,
+        reports.evaluation_results,
         name="evaluation_results",
     ),
     path(
         "evaluations/<uuid:evaluation_id>/cancel/",
-        evaluations.evaluation_cancel_action,
+        reports.evaluation_cancel_action,
         name="evaluation_cancel",
     ),
     *(
         path(
             f"evaluations/<uuid:evaluation_id>/report.{form}",
-            evaluations.evaluation_file,
+            reports.evaluation_file,
             {"form": form},
             name=f"evaluation_{form}",
         )
-        for form in evaluations.FORMATS
+        for form in reports.FORMATS
     ),
 ]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from apps.console.evaluation_plot import IntervalBar, interval_bar
 from apps.console.evaluation_rows import HeatCell
+from apps.evaluation.selectors import has_simulated
 from apps.evaluation.statistics import Interval, share
 from apps.pools.models import Pool, Worker, WorkerProfile
 from apps.pools.worker_profiles import present_profiles
@@ -40,6 +41,8 @@ class ProfileView:
     """What was measured is another model, so it no longer counts."""
     pool: Pool | None
     """Where it can be calibrated. None: it is in no pool."""
+    is_simulated: bool
+    """What was measured is not of a real model, or not on real tasks."""
 
     @property
     def source(self) -> WorkerProfile | None:
@@ -65,6 +68,8 @@ class PoolProfiles:
     """Each family with the workers that have its highest share."""
     unmeasured: int
     """Workers that were not calibrated, or whose model has changed."""
+    is_simulated: bool
+    """Some of it is not of real models, or not on real tasks."""
 
 
 def profile_view(worker: Worker) -> ProfileView:
@@ -75,7 +80,12 @@ def profile_view(worker: Worker) -> ProfileView:
     pools = sorted(
         worker.pools.all(), key=lambda pool: (not pool.is_default, pool.name)
     )
-    return ProfileView(rows, bool(kept) and not present, pools[0] if pools else None)
+    return ProfileView(
+        rows,
+        bool(kept) and not present,
+        pools[0] if pools else None,
+        _is_simulated({worker: present}),
+    )
 
 
 def _row(profile: WorkerProfile) -> ProfileRow:
@@ -97,6 +107,19 @@ def pool_profiles(pool: Pool) -> PoolProfiles:
         workers,
         [(family, _best(workers, place)) for place, family in enumerate(families)],
         len(measured) - len(found),
+        _is_simulated(measured),
+    )
+
+
+def _is_simulated(measured: Mapping[Worker, Sequence[WorkerProfile]]) -> bool:
+    """Say whether something was measured of an imitation, or on tasks for those."""
+    profiles = [profile for rows in measured.values() for profile in rows]
+    return any(worker.is_simulated for worker, rows in measured.items() if rows) or (
+        has_simulated(
+            profiles[0].team_id, {profile.evaluation_id for profile in profiles}
+        )
+        if profiles
+        else False
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
+from apps.core.errors import InvalidInput
 from apps.evaluation.models import GRADED, Evaluation, ResultState
 from apps.evaluation.selectors import results_of
 from apps.evaluation.settings import EvaluationSettings
@@ -22,9 +23,11 @@ Outcomes = Mapping[str, tuple[bool, UUID]]
 
 @dataclass(frozen=True, slots=True)
 class ChangedTask:
-    """A task that one of the two evaluations had right."""
+    """A task that a system had right in one of the two evaluations."""
 
-    key: str
+    system: str
+    task: str
+    """Its id."""
     is_right: bool
     """In the later evaluation."""
     earlier_run_id: UUID
@@ -55,10 +58,37 @@ class SystemComparison:
         return len(self.changed) - self.became_right
 
 
-def compare(earlier: Evaluation, later: Evaluation) -> list[SystemComparison]:
-    """Return the systems that two evaluations share, in the later one's order."""
+@dataclass(frozen=True, slots=True)
+class EvaluationPair:
+    """Two evaluations of a suite, in the order in which they were ordered."""
+
+    earlier: Evaluation
+    later: Evaluation
+    systems: tuple[SystemComparison, ...]
+    """Those that both have, in the later one's order."""
+
+    @property
+    def is_simulated(self) -> bool:
+        """Say whether figures of it are of simulated workers or tasks."""
+        return self.earlier.is_simulated or self.later.is_simulated
+
+    def changed(self, label: str = "") -> list[ChangedTask]:
+        """Return the tasks that changed, of one system or of all."""
+        return [
+            task
+            for system in self.systems
+            if label in ("", system.label)
+            for task in system.changed
+        ]
+
+
+def compare(one: Evaluation, other: Evaluation) -> EvaluationPair:
+    """Compare two evaluations. Raises: InvalidInput if their suites differ."""
+    if one.version.suite_id != other.version.suite_id or one.id == other.id:
+        raise InvalidInput("expected another evaluation of the same suite")
+    earlier, later = sorted((one, other), key=lambda each: each.id)
     places = {system.identity: place for place, system in enumerate(_systems(earlier))}
-    return [
+    systems = (
         _compared(
             system.label,
             _outcomes(earlier, places[system.identity]),
@@ -66,7 +96,8 @@ def compare(earlier: Evaluation, later: Evaluation) -> list[SystemComparison]:
         )
         for place, system in enumerate(_systems(later))
         if system.identity in places
-    ]
+    )
+    return EvaluationPair(earlier, later, tuple(systems))
 
 
 def _systems(evaluation: Evaluation) -> tuple[System, ...]:
@@ -98,7 +129,7 @@ def _compared(label: str, earlier: Outcomes, later: Outcomes) -> SystemCompariso
             pairs.count((False, False)),
         ),
         tuple(
-            ChangedTask(key, now, earlier[key][1], later[key][1])
+            ChangedTask(label, key, now, earlier[key][1], later[key][1])
             for key, (now, was) in zip(shared, pairs, strict=True)
             if now != was
         ),

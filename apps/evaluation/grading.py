@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from secrets import token_hex
 
 from apps.core.ids import new_id
@@ -32,6 +33,7 @@ FIELDS = (
     "grading_cost_micros",
     "is_unplanned",
     "rejected_plans",
+    "plan_faults",
     "steps",
     "tokens",
     "cost_micros",
@@ -119,7 +121,9 @@ def _fail(result: EvaluationResult, cause: str) -> None:
 
 def _note_use(result: EvaluationResult, run: Run, view: RunView) -> None:
     result.is_unplanned = any(each.is_fallback for each in view.rounds)
-    result.rejected_plans = sum(len(each.rejected) for each in view.rounds)
+    rejected = [call for each in view.rounds for call in each.rejected]
+    result.rejected_plans = len(rejected)
+    result.plan_faults = Counter(call.fault for call in rejected)
     result.steps = view.steps_done
     result.tokens = run.prompt_tokens + run.completion_tokens
     result.cost_micros = run.cost_micros

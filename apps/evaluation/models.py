@@ -133,6 +133,8 @@ class Evaluation(BackgroundJob):
     graded = models.PositiveIntegerField(default=0)
     """Results that have ended, like `cost_micros` up to a second behind them."""
     cost_micros = models.PositiveBigIntegerField(default=0)
+    has_simulated_pool = models.BooleanField(default=False)
+    """All workers of its pool were simulated when it began."""
     is_cancelled = models.BooleanField(default=False)
     """Somebody has cancelled it; the process that drives it takes note."""
     created_at = models.DateTimeField(auto_now_add=True)
@@ -147,6 +149,11 @@ class Evaluation(BackgroundJob):
 
     def __str__(self) -> str:
         return f"{self.id} {self.state}"
+
+    @property
+    def is_simulated(self) -> bool:
+        """Say whether its figures are of simulated workers, or of tasks for them."""
+        return self.has_simulated_pool or self.version.suite.is_simulated
 
 
 class ResultState(models.TextChoices):
@@ -195,6 +202,9 @@ class EvaluationResult(models.Model):
     is_unplanned = models.BooleanField(default=False)
     """The plan could not be used, so the fallback worker answered."""
     rejected_plans = models.PositiveSmallIntegerField(default=0)
+    """Calls of the conductor that led to no plan."""
+    plan_faults = models.JSONField(default=dict)
+    """Why they did not: counts by fault. Results of before it was kept have none."""
     steps = models.PositiveSmallIntegerField(default=0)
     tokens = models.PositiveBigIntegerField(default=0)
     """Input and output, the conductor's included."""

@@ -1,4 +1,4 @@
-"""Writes reports: as Markdown for people, as JSON and CSV for programs."""
+"""Writes reports for programs: as JSON values, and results as CSV."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-from apps.core.money import usd_text
 from apps.core.plain_text import safe_cell
 from apps.evaluation.models import EvaluationResult
-from apps.evaluation.report import Report, SystemReport
+from apps.evaluation.report import Report
 from apps.evaluation.statistics import Interval
+from apps.evaluation.system_report import Figures, SystemReport
 
 CSV_COLUMNS = (
     "task",
@@ -25,12 +25,10 @@ CSV_COLUMNS = (
     "cost_micros",
     "has_unknown_cost",
     "latency_ms",
+    "is_unplanned",
+    "rejected_plans",
+    "is_simulated",
 )
-BIAS = (
-    "A grade by a model is an opinion, and models tend to prefer answers like their "
-    "own."
-)
-SIMULATED = "**Simulated**: the workers of this suite are simulated."
 
 
 def report_values(report: Report) -> dict[str, Any]:
@@ -41,14 +39,14 @@ def report_values(report: Report) -> dict[str, Any]:
         "suite": evaluation.version.suite.name,
         "suite_version": evaluation.version.number,
         "suite_digest": evaluation.version.digest,
-        "is_simulated": evaluation.version.suite.is_simulated,
+        "is_simulated": evaluation.is_simulated,
         "settings": evaluation.settings,
         "state": evaluation.state,
         "outcome": evaluation.outcome or None,
         "error": evaluation.error,
         "tasks": report.tasks,
         "best_single_worker": best.label if best else None,
-        "oracle": _interval(report.oracle),
+        "oracle": interval_values(report.oracle),
         "systems": [_system_values(system) for system in report.systems],
     }
 
@@ -57,117 +55,40 @@ def _system_values(system: SystemReport) -> dict[str, Any]:
     return {
         "system": system.label,
         "kind": system.kind,
-        "ended": system.ended,
-        "right": system.right,
         "failed": system.failed,
-        "accuracy": _interval(system.accuracy),
-        "difference_to_best_single": _interval(system.difference),
-        "tokens": system.tokens,
-        "cost_micros": system.cost_micros,
+        **_figures(system),
+        "difference_to_oracle": interval_values(system.oracle_difference),
         "grading_cost_micros": system.grading_cost_micros,
-        "has_unknown_cost": system.has_unknown_cost,
-        "steps": system.steps,
         "unplanned": system.unplanned,
         "rejected_plans": system.rejected_plans,
-        "latency_ms": {"p50": system.latency_ms(50), "p95": system.latency_ms(95)},
+        "plan_faults": dict(system.plan_faults.most_common()),
         "causes": dict(system.causes.most_common()),
         "families": {
-            name: {"right": right, "ended": ended}
-            for name, (right, ended) in sorted(system.families.items())
+            name: _figures(figures) for name, figures in sorted(system.families.items())
         },
-        "worker_shares": system.shares,
     }
 
 
-def _interval(found: Interval | None) -> dict[str, float] | None:
+def _figures(figures: Figures) -> dict[str, Any]:
+    return {
+        "ended": figures.ended,
+        "right": figures.right,
+        "accuracy": interval_values(figures.accuracy),
+        "difference_to_best_single": interval_values(figures.difference),
+        "tokens": figures.tokens,
+        "cost_micros": figures.cost_micros,
+        "has_unknown_cost": figures.has_unknown_cost,
+        "steps": figures.steps,
+        "latency_ms": {"p50": figures.latency_ms(50), "p95": figures.latency_ms(95)},
+        "worker_shares": figures.shares,
+    }
+
+
+def interval_values(found: Interval | None) -> dict[str, float] | None:
+    """Return an interval as JSON values."""
     if found is None:
         return None
     return {"value": found.value, "low": found.low, "high": found.high}
-
-
-def report_markdown(report: Report) -> str:
-    """Return a report as Markdown tables."""
-    version = report.evaluation.version
-    lines = [f"# {version.suite.name}, version {version.number}", ""]
-    if version.suite.is_simulated:
-        lines += [SIMULATED, ""]
-    lines += [
-        f"{report.tasks} tasks, pool `{report.settings.pool}`, seed "
-        f"{report.settings.seed}. Intervals are of 95 %.",
-        "",
-        *_main_table(report),
-        "",
-    ]
-    if report.oracle is not None:
-        lines.append(f"Oracle (any of these systems is right): {_text(report.oracle)}")
-    if report.best_single is not None:
-        lines.append(f"Best single worker, in hindsight: {report.best_single.label}")
-    if report.settings.grader is not None:
-        cost = sum(system.grading_cost_micros for system in report.systems)
-        lines.append(
-            f"Answers to tasks with a rubric were judged by {report.settings.grader}, "
-            f"for ${usd_text(cost)} apart from the costs above. {BIAS}"
-        )
-    return "\n".join([*lines, "", *_family_table(report), *_failures(report)])
-
-
-def _main_table(report: Report) -> Iterator[str]:
-    yield (
-        "| system | tasks | accuracy | to the best single worker | cost a task | "
-        "tokens a task | steps | p50, p95 | failed | without plan |"
-    )
-    yield "|---|---|---|---|---|---|---|---|---|---|"
-    for system in report.systems:
-        ended = max(system.ended, 1)
-        cost = f"${usd_text(round(system.cost_micros / ended))}"
-        cells = (
-            system.label,
-            str(system.ended),
-            _text(system.accuracy),
-            _text(system.difference, signed=True),
-            f"at least {cost}" if system.has_unknown_cost else cost,
-            f"{system.tokens / ended:,.0f}",
-            f"{system.steps / ended:.1f}",
-            f"{system.latency_ms(50) or 0:,} ms, {system.latency_ms(95) or 0:,} ms",
-            str(system.failed),
-            str(system.unplanned),
-        )
-        yield f"| {' | '.join(_cell(cell) for cell in cells)} |"
-
-
-def _family_table(report: Report) -> Iterator[str]:
-    names = sorted({name for system in report.systems for name in system.families})
-    if len(names) < 2:
-        return
-    yield f"| system | {' | '.join(map(_cell, names))} |"
-    yield f"|---|{'---|' * len(names)}"
-    for system in report.systems:
-        counts = [system.families.get(name, [0, 0]) for name in names]
-        cells = [f"{r / n:.2f} ({n})" if n else "–" for r, n in counts]
-        yield f"| {_cell(system.label)} | {' | '.join(cells)} |"
-    yield ""
-
-
-def _failures(report: Report) -> Iterator[str]:
-    causes = [
-        f"- {_cell(system.label)}: {_cell(cause)} × {count}"
-        for system in report.systems
-        for cause, count in system.causes.most_common()
-    ]
-    if causes:
-        yield from ("Runs without an answer:", "", *causes, "")
-
-
-def _text(found: Interval | None, *, signed: bool = False) -> str:
-    if found is None:
-        return "–"
-    sign = "+" if signed else ""
-    return f"{found.value:{sign}.3f} ({found.low:{sign}.3f} to {found.high:{sign}.3f})"
-
-
-def _cell(text: str) -> str:
-    """Return a text that cannot leave its cell."""
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
 
 
 def results_csv(report: Report, rows: Iterator[EvaluationResult]) -> Iterator[str]:
@@ -197,5 +118,8 @@ def results_csv(report: Report, rows: Iterator[EvaluationResult]) -> Iterator[st
                 row.cost_micros,
                 row.has_unknown_cost,
                 row.latency_ms,
+                row.is_unplanned,
+                row.rejected_plans,
+                report.evaluation.is_simulated,
             )
         )

@@ -41,6 +41,8 @@ from apps.pools.selectors import pool_snapshot
 
 DIRECT_KINDS = ("worker", "worker_per_family", "nearest_neighbors")
 """Systems that call workers without a plan, which takes a right of its own."""
+SIMULATED_IDS = "simulated-"
+"""Ids of the tasks of the simulated benchmark begin so."""
 MAX_OPEN = 10
 """Evaluations of a team that have not ended."""
 
@@ -67,6 +69,7 @@ def suite_import(
 ) -> SuiteVersion:
     """Store tasks as the newest version of a suite; equal ones make no new version.
 
+    A suite is simulated if that is said of its newest tasks, or if their ids say it.
     Raises: InvalidInput.
     """
     if not name.strip() or len(name) > NAME_LENGTH or not name.isprintable():
@@ -75,30 +78,47 @@ def suite_import(
         )
     if not tasks:
         raise InvalidInput("tasks: a suite needs at least one", param="tasks")
+    is_simulated = is_simulated or all(
+        task.id.startswith(SIMULATED_IDS) for task in tasks
+    )
     suites = Suite.objects.for_team(team.id).select_for_update()
     suite, _ = suites.get_or_create(
         team=team, name=name.strip(), defaults={"is_simulated": is_simulated}
     )
     versions = SuiteVersion.objects.for_team(team.id).filter(suite=suite)
     newest, digest = versions.order_by("-number").first(), tasks_digest(tasks)
-    if newest is not None and newest.digest == digest:
+    if newest is None or newest.digest != digest:
+        number = newest.number + 1 if newest else 1
+        version = _version_made(suite, number, digest, tasks, actor)
+    elif suite.is_simulated == is_simulated:
         return newest
-    version = SuiteVersion.objects.create(
-        team=team,
-        suite=suite,
-        number=newest.number + 1 if newest else 1,
-        digest=digest,
-        task_count=len(tasks),
-        created_by=actor.display[:200],
-    )
-    tasks_store(version, tasks)
+    else:
+        version = newest
+    suite.is_simulated = is_simulated
+    suite.save(update_fields=["is_simulated"])
     facts = {
         "name": suite.name,
         "version": version.number,
         "tasks": len(tasks),
         "digest": digest,
+        "is_simulated": is_simulated,
     }
     _append(team.id, EntryDraft("suite.imported", "suite", suite.id, actor, facts))
+    return version
+
+
+def _version_made(
+    suite: Suite, number: int, digest: str, tasks: Sequence[SuiteTask], actor: Actor
+) -> SuiteVersion:
+    version = SuiteVersion.objects.create(
+        team_id=suite.team_id,
+        suite=suite,
+        number=number,
+        digest=digest,
+        task_count=len(tasks),
+        created_by=actor.display[:200],
+    )
+    tasks_store(version, tasks)
     return version
 
 
@@ -147,6 +167,7 @@ def evaluation_start(
         version=version,
         user=principal.user if principal else None,
         settings=settings.values(),
+        has_simulated_pool=pool_snapshot(version.team_id, settings.pool).is_simulated,
         state=JobState.WAITING,
         requested_by=actor_facts(actor),
         beat_at=timezone.now(),

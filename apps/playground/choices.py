@@ -12,8 +12,6 @@ from apps.runs.planning.model_resolver import direct_model
 from apps.runs.selectors import run_list
 from apps.runs.types import RunFilters
 
-SIMULATED = "simulated"
-"""Tag, or word in the description, of a worker that only pretends to be a model."""
 RECENT_RUNS = 500
 """Enough to meet each model a team uses; the filter stays quick in a long history."""
 EXPLANATIONS = {
@@ -118,7 +116,7 @@ def _pool(pool: Pool) -> PoolChoice:
                 worker.name,
                 direct_model(worker.name, None if pool.is_default else pool.name),
                 worker.description,
-                SIMULATED in worker.tags or SIMULATED in worker.description.lower(),
+                worker.is_simulated,
             )
             for worker in pool.enabled_workers
             if worker.kind == WorkerKind.CHAT

@@ -7,6 +7,8 @@ What is in use is restricted, not protected: it can go only together with its te
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import F, Q
@@ -137,6 +139,15 @@ EMBEDDING_PROTOCOLS = (Protocol.OPENAI, Protocol.GEMINI)
 """Those that have an embeddings method."""
 
 
+SIMULATED = "simulated"
+"""Tag, or word in the description, of a worker that only pretends to be a model."""
+
+
+def says_simulated(tags: Iterable[str], description: str) -> bool:
+    """Say whether a worker's tags or description say that it only imitates a model."""
+    return SIMULATED in tags or SIMULATED in description.lower()
+
+
 class Worker(ModelEndpoint, DefaultParams):
     """A model that does subtasks, or makes embeddings."""
 
@@ -180,6 +191,11 @@ class Worker(ModelEndpoint, DefaultParams):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_simulated(self) -> bool:
+        """Say whether it only imitates a model."""
+        return says_simulated(self.tags, self.description)
 
 
 class ConductorMode(models.TextChoices):

@@ -15,6 +15,7 @@ from typing import Any
 from apps.llm.types import Endpoint
 from apps.llm.vllm_metrics import ServerLoad
 from apps.pools.attributes import ConductorAttributes, WorkerAttributes
+from apps.pools.models import says_simulated
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,11 @@ class WorkerSnapshot:
     measured: str = ""
     """What was measured of it, for a conductor. Empty: nothing."""
 
+    @property
+    def is_simulated(self) -> bool:
+        """Say whether it only imitates a model."""
+        return says_simulated(self.attributes.tags, self.attributes.description)
+
 
 @dataclass(frozen=True, slots=True)
 class ConductorSnapshot:
@@ -144,6 +150,12 @@ class PoolSnapshot:
     def chat_workers(self) -> tuple[WorkerSnapshot, ...]:
         """Return the workers that plans may name."""
         return tuple(w for w in self.workers if not w.endpoint.makes_embeddings)
+
+    @property
+    def is_simulated(self) -> bool:
+        """Say whether no worker that plans may name is a real model."""
+        workers = self.chat_workers
+        return bool(workers) and all(worker.is_simulated for worker in workers)
 
 
 @dataclass(frozen=True, slots=True)

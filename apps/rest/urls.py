@@ -9,6 +9,7 @@ from apps.rest.resources import (
     budgets,
     conductors,
     credentials,
+    evaluation_reports,
     evaluations,
     feedback,
     invitations,
@@ -198,13 +199,18 @@ urlpatterns: list[URLPattern] = [
     ),
     path(
         "evaluations/<uuid:evaluation_id>/report/",
-        evaluations.EvaluationReport.as_view(),
+        evaluation_reports.EvaluationReport.as_view(),
         name="evaluation_report",
     ),
     path(
         "evaluations/<uuid:evaluation_id>/results/",
-        evaluations.EvaluationResults.as_view(),
+        evaluation_reports.EvaluationResults.as_view(),
         name="evaluation_results",
+    ),
+    path(
+        "evaluations/<uuid:evaluation_id>/comparison/",
+        evaluation_reports.EvaluationComparison.as_view(),
+        name="evaluation_comparison",
     ),
     path("shadow-tests/", shadow_tests.ShadowTests.as_view(), name="shadow_tests"),
     path(

@@ -131,7 +131,8 @@ def test_a_policy_binds_its_runs_and_names_itself(site):
     evaluation = ended(start(site))
     (found,) = report_make(evaluation).systems
     assert found.causes == {"policy_denied": 4}
-    assert (found.families["facts"], found.families["sums"][1]) == ([0, 4], 6)
+    facts, sums = found.families["facts"], found.families["sums"]
+    assert (facts.right, facts.ended, sums.ended) == (0, 4, 6)
 
 
 def test_a_conductor_that_cannot_plan_is_counted(site):
@@ -215,7 +216,8 @@ def test_the_best_worker_of_each_family_comes_from_other_tasks(site):
     (recorded,) = second.settings["systems"]
     assert recorded["workers"] == {"facts": "echo", "sums": "sim-delta"}
     (found,) = report_make(second).systems
-    assert found.families["facts"] == [4, 4]
+    facts = found.families["facts"]
+    assert (facts.right, facts.ended) == (4, 4)
     with pytest.raises(InvalidInput, match="ran the same tasks"):
         start(site, system, split="training", tasks=tasks)
     with pytest.raises(InvalidInput, match="no result of a single worker"):
@@ -251,19 +253,19 @@ def test_two_evaluations_are_compared_task_by_task(site):
     for task in tasks[:3]:  # the same ids, and another idea of what is right
         task["verifier"] = {"kind": "pattern", "pattern": "^What is"}
     second = ended(start(site, echo, tasks=tasks))
-    (found,) = compare(first, second)
+    (found,) = compare(first, second).systems
     assert (found.label, found.tasks) == ("echo", 10)
     assert (found.became_right, found.became_wrong) == (3, 0)
     assert found.difference is not None
     assert found.difference.value == pytest.approx(0.3)
     assert found.difference.low < 0.3 < found.difference.high
-    assert {task.key for task in found.changed} == {"sum-0", "sum-1", "sum-2"}
+    assert {task.task for task in found.changed} == {"sum-0", "sum-1", "sum-2"}
     run_ids = {task.later_run_id for task in found.changed}
     assert Run.objects.for_team(site.cast.team.id).filter(id__in=run_ids).count() == 3
     page = Client()
     page.force_login(site.cast.vera)
     body = page.get(f"/evaluations/{second.id}/comparison/").content.decode()
-    assert "echo: 3 tasks changed" in body
+    assert "3 tasks" in body and "became right" in body
     alone = make_evaluation(site.cast.other_team)
     page.force_login(site.cast.mallory)
     answer = page.get(f"/evaluations/{alone.id}/comparison/?with={first.id}")

@@ -9,7 +9,8 @@ import pytest
 
 from apps.accounts.models import Scope
 from tests.conftest import Site
-from tests.evaluation.samples import documents, make_evaluation
+from tests.evaluation.made_up import STATES, made_up_evaluation
+from tests.evaluation.samples import documents, make_evaluation, suite
 from tests.factories import issue_key
 from tests.runs.asking import eventually
 
@@ -100,3 +101,33 @@ def test_an_evaluation_that_has_ended_stays_as_it_is(site, program):
     evaluation = make_evaluation(site.cast.team)
     answer = program.post(f"/evaluations/{evaluation.id}/cancel/")
     assert (answer.status_code, answer.json()["state"]) == (200, "completed")
+
+
+def test_two_evaluations_side_by_side(site, program):
+    version = suite(site.cast.team)
+    earlier = made_up_evaluation(site.cast.team, version)
+    better = (("right",) * 10, *STATES[1:])
+    later = made_up_evaluation(site.cast.team, version, better)
+    address = f"/evaluations/{earlier.id}/comparison/"
+    found = program.get(address, params={"with": str(later.id), "limit": 3}).json()
+    assert (found["earlier"], found["later"]) == (str(earlier.id), str(later.id))
+    tier = found["systems"][0]
+    assert (tier["system"], tier["tasks"]) == ("conductor (ultra)", 10)
+    assert (tier["earlier"]["value"], tier["later"]["value"]) == (0.6, 1.0)
+    assert tier["difference"]["value"] == pytest.approx(0.4)
+    assert (tier["became_right"], tier["became_wrong"]) == (4, 0)
+    assert [task["task"] for task in found["changed"]] == [
+        "sum-4",
+        "capital-0",
+        "capital-2",
+    ]
+    rest = {"with": str(later.id), "limit": 3, "cursor": found["next_cursor"]}
+    assert len(program.get(address, params=rest).json()["changed"]) == 1
+
+
+def test_evaluations_of_different_suites_are_not_compared(site, program):
+    one = made_up_evaluation(site.cast.team)
+    other = make_evaluation(site.cast.team, "others")
+    address = f"/evaluations/{one.id}/comparison/"
+    assert program.get(address, params={"with": str(other.id)}).status_code == 400
+    assert program.get(address).status_code == 400

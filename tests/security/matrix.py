@@ -223,6 +223,7 @@ MATRIX = {
     "rest:evaluation_cancel": Access(write=P.MANAGE_POOLS),
     "rest:evaluation_report": RUNS,
     "rest:evaluation_results": RUNS,
+    "rest:evaluation_comparison": RUNS,
     "rest:shadow_tests": managed(P.MANAGE_POOLS, P.READ_RUNS),
     "rest:shadow_test": RUNS,
     "rest:shadow_test_runs": RUNS,

@@ -1,4 +1,4 @@
-"""Evaluations: import suites, start one, watch it, read its report and results."""
+"""Evaluations: import and delete suites, list evaluations, start one."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-import orjson
 from django.contrib import messages
-from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import (
     require_GET,
     require_http_methods,
-    require_POST,
 )
 
 from apps.accounts.models import Permission
-from apps.console.evaluation_rows import EvaluationRow, evaluation_rows, report_view
+from apps.console.evaluation_rows import evaluation_rows
 from apps.console.forms.evaluations import CalibrationForm, EvaluationForm, SuiteForm
 from apps.console.layout import (
     change_and_tell,
@@ -29,46 +26,29 @@ from apps.console.layout import (
     try_change,
 )
 from apps.console.shadow_rows import shadow_row
-from apps.evaluation.comparison import compare
-from apps.evaluation.models import GRADED, Evaluation, ResultState, SuiteVersion
-from apps.evaluation.report import report_make, result_rows
-from apps.evaluation.report_formats import (
-    report_markdown,
-    report_values,
-    results_csv,
-)
+from apps.evaluation.models import SuiteVersion
 from apps.evaluation.selectors import (
-    access_evaluation,
     access_suite,
     access_suite_by_id,
     evaluation_list,
-    evaluation_progress,
     newest_version,
-    results_of,
     suite_list,
 )
 from apps.evaluation.services import (
     EvaluationEstimate,
-    evaluation_cancel,
     evaluation_estimate,
     evaluation_start,
     suite_delete,
     suite_import,
 )
-from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.shadow.selectors import mirrored_of, shadow_list
 from apps.evaluation.suites.files import UnreadableSuite, tasks_read
 from apps.pools.selectors import access_pool, pool_list, pool_snapshot
-from apps.web.downloads import download
 from apps.web.team_access import TeamRequest, team_view
 
 TAB = "evaluations"
 SHOWN = 50
 """Evaluations of the list, the newest."""
-RESULTS_SHOWN = 200
-LIVE_RESULTS = 20_000
-"""The report of a larger evaluation is shown when it has ended: it takes a second."""
-FORMATS = {"json": "application/json", "md": "text/markdown", "csv": "text/csv"}
 
 
 @require_GET
@@ -257,121 +237,3 @@ def _order_page(
 
 def _estimated(version: SuiteVersion, values: dict[str, Any]) -> EvaluationEstimate:
     return evaluation_estimate(version=version, values=values)
-
-
-@require_GET
-@team_view
-def evaluation_page(request: TeamRequest, evaluation_id: UUID) -> HttpResponseBase:
-    """Show how far an evaluation is, and its report so far."""
-    require(request, Permission.READ_RUNS)
-    evaluation = access_evaluation(team_id=request.team.id, evaluation_id=evaluation_id)
-    row = EvaluationRow(evaluation, evaluation_progress(evaluation))
-    is_shown = not row.is_open or row.progress.total <= LIVE_RESULTS
-    context = {
-        "row": row,
-        "evaluation": evaluation,
-        "pool": evaluation.settings["pool"],
-        "seed": evaluation.settings.get("seed", 0),
-        "view": report_view(report_make(evaluation)) if is_shown else None,
-    }
-    return console_page(request, "console/evaluation.html", context, tab=TAB)
-
-
-@require_GET
-@team_view
-def evaluation_results(request: TeamRequest, evaluation_id: UUID) -> HttpResponseBase:
-    """List results, each with its run: of one system, family or state."""
-    require(request, Permission.READ_RUNS)
-    evaluation = access_evaluation(team_id=request.team.id, evaluation_id=evaluation_id)
-    chosen = EvaluationSettings.model_validate(evaluation.settings)
-    labels = [each.label for each in chosen.systems]
-    rows = results_of(evaluation).filter(state__in=GRADED)
-    system = request.GET.get("system", "")
-    family, state = request.GET.get("family", ""), request.GET.get("state", "")
-    if system.isdecimal() and int(system) < len(labels):
-        rows = rows.filter(system=int(system))
-    if family:
-        rows = rows.filter(task__family=family)
-    if state in ResultState.values:
-        rows = rows.filter(state=state)
-    found = list(rows.select_related("task").order_by("place")[: RESULTS_SHOWN + 1])
-    context = {
-        "evaluation": evaluation,
-        "rows": [(labels[each.system], each) for each in found[:RESULTS_SHOWN]],
-        "is_cut": len(found) > RESULTS_SHOWN,
-        "most": RESULTS_SHOWN,
-        "labels": list(enumerate(labels)),
-        "system": system,
-        "family": family,
-        "state": state,
-        "states": [(each.value, each.label) for each in GRADED],
-    }
-    return console_page(request, "console/evaluation_results.html", context, tab=TAB)
-
-
-@require_GET
-@team_view
-def evaluation_comparison(
-    request: TeamRequest, evaluation_id: UUID
-) -> HttpResponseBase:
-    """Show an evaluation beside another one of the same suite."""
-    require(request, Permission.READ_RUNS)
-    evaluation = access_evaluation(team_id=request.team.id, evaluation_id=evaluation_id)
-    suite_id = evaluation.version.suite.id
-    of_suite = evaluation_list(request.team.id).filter(version__suite=suite_id)
-    others = list(of_suite.exclude(id=evaluation.id)[:SHOWN])
-    chosen = request.GET.get("with", "")
-    earlier = next(
-        (other for other in others if str(other.id) == chosen),
-        others[0] if others else None,
-    )
-    pair = sorted((each for each in (evaluation, earlier) if each), key=lambda e: e.id)
-    context = {
-        "evaluation": evaluation,
-        "others": others,
-        "earlier": earlier,
-        "systems": compare(*pair) if len(pair) == 2 else (),
-        "most": f":{RESULTS_SHOWN}",
-    }
-    return console_page(request, "console/evaluation_comparison.html", context, tab=TAB)
-
-
-@require_GET
-@team_view
-def evaluation_file(
-    request: TeamRequest, evaluation_id: UUID, form: str
-) -> HttpResponseBase:
-    """Return the report as JSON or Markdown, or the results as CSV."""
-    require(request, Permission.READ_RUNS)
-    evaluation = access_evaluation(team_id=request.team.id, evaluation_id=evaluation_id)
-    name, kind = f"evaluation-{evaluation.id}.{form}", FORMATS[form]
-    report = report_make(evaluation)
-    if form == "csv":
-        lines = results_csv(report, result_rows(evaluation))
-        parts = (line.encode() for line in lines)
-        return download(request, parts, name=name, kind=kind)
-    written = (
-        orjson.dumps(report_values(report), option=orjson.OPT_INDENT_2)
-        if form == "json"
-        else report_markdown(report).encode()
-    )
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return HttpResponse(written, content_type=f"{kind}; charset=utf-8", headers=headers)
-
-
-@require_POST
-@team_view
-def evaluation_cancel_action(
-    request: TeamRequest, evaluation_id: UUID
-) -> HttpResponseBase:
-    """Cancel an evaluation."""
-    require(request, Permission.MANAGE_POOLS)
-    evaluation: Evaluation = access_evaluation(
-        team_id=request.team.id, evaluation_id=evaluation_id
-    )
-    return change_and_tell(
-        request,
-        lambda: evaluation_cancel(evaluation=evaluation, actor=request.actor),
-        "No further run begins; those in progress are stopped.",
-        reverse("console:evaluation", args=[evaluation.id]),
-    )

@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from django.http.response import HttpResponseBase
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,8 +16,6 @@ from apps.accounts.rights import MANAGE_EVALUATIONS, READ_EVALUATIONS
 from apps.audit.models import JobState
 from apps.core.errors import InvalidFields
 from apps.evaluation.models import Evaluation, EvaluationOutcome, Suite
-from apps.evaluation.report import report_make, result_rows
-from apps.evaluation.report_formats import report_values, results_csv
 from apps.evaluation.selectors import (
     access_evaluation,
     access_suite,
@@ -41,10 +38,8 @@ from apps.evaluation.suites.tasks import SuiteTask
 from apps.rest.fields import Flag, Input, Output, TextField, Time
 from apps.rest.schema import operation
 from apps.rest.views import RestView
-from apps.web.downloads import download
 
 TAG = "Evaluations"
-CSV_TYPE = "text/csv"
 SUITE: dict[str, Any] = {
     "id": "0199c0de-0000-7000-8000-000000000041",
     "name": "basics",
@@ -69,6 +64,7 @@ EVALUATION: dict[str, Any] = {
     "id": "0199c0de-0000-7000-8000-000000000042",
     "suite": "basics",
     "suite_version": 1,
+    "is_simulated": False,
     "settings": SETTINGS,
     "state": "running",
     "error": "",
@@ -77,42 +73,6 @@ EVALUATION: dict[str, Any] = {
     "created_at": "2026-11-23T15:53:16.000000Z",
     "started_at": "2026-11-23T15:53:18.000000Z",
     "finished_at": None,
-}
-INTERVAL = {"value": 0.9, "low": 0.8, "high": 0.95}
-REPORT: dict[str, Any] = {
-    "id": EVALUATION["id"],
-    "suite": "basics",
-    "suite_version": 1,
-    "suite_digest": "0" * 64,
-    "is_simulated": False,
-    "settings": SETTINGS,
-    "state": "done",
-    "outcome": "completed",
-    "error": "",
-    "tasks": 60,
-    "best_single_worker": "a",
-    "oracle": INTERVAL,
-    "systems": [
-        {
-            "system": "conductor (ultra)",
-            "kind": "tier",
-            "ended": 60,
-            "right": 54,
-            "failed": 0,
-            "accuracy": INTERVAL,
-            "difference_to_best_single": {"value": 0.1, "low": 0.02, "high": 0.19},
-            "tokens": 41_200,
-            "cost_micros": 51_900,
-            "has_unknown_cost": False,
-            "steps": 130,
-            "unplanned": 0,
-            "rejected_plans": 1,
-            "latency_ms": {"p50": 2_100, "p95": 4_800},
-            "causes": {},
-            "families": {"sums": {"right": 54, "ended": 60}},
-            "worker_shares": {"a": 0.75, "b": 0.25},
-        }
-    ],
 }
 MAX_FILE_TEXT = 4_000_000
 """Characters; a request cannot be longer."""
@@ -189,6 +149,9 @@ class EvaluationOutput(Output):
     id = serializers.UUIDField()
     suite = serializers.CharField(source="version.suite.name")
     suite_version = serializers.IntegerField(source="version.number")
+    is_simulated = serializers.BooleanField(
+        help_text="Its tasks, or all workers of its pool, are simulated."
+    )
     settings = serializers.DictField()
     state = serializers.SerializerMethodField()
     error = serializers.CharField(help_text="Why it ended early. Empty: no fault.")
@@ -226,28 +189,6 @@ class EvaluationEstimateOutput(Output):
         help_text="What all runs may cost at most, retries apart; null: a price is "
         "missing.",
     )
-
-
-class EvaluationReportOutput(Output):
-    """What an evaluation found, as far as it is."""
-
-    id = serializers.UUIDField()
-    suite = serializers.CharField()
-    suite_version = serializers.IntegerField()
-    suite_digest = serializers.CharField()
-    is_simulated = serializers.BooleanField()
-    settings = serializers.DictField()
-    state = serializers.CharField()
-    outcome = serializers.CharField(allow_null=True)
-    error = serializers.CharField()
-    tasks = serializers.IntegerField(help_text="Tasks that each system gets.")
-    best_single_worker = serializers.CharField(
-        allow_null=True, help_text="Chosen in hindsight."
-    )
-    oracle = serializers.DictField(
-        allow_null=True, help_text="Share of tasks that any of the systems had right."
-    )
-    systems = serializers.ListField(child=serializers.DictField(), help_text=FORMAT)
 
 
 class Suites(RestView):
@@ -407,7 +348,7 @@ class OneEvaluation(RestView):
     )
     def get(self, request: Request, evaluation_id: uuid.UUID) -> Response:
         """Return an evaluation."""
-        return Response(EvaluationOutput(_evaluation(self, evaluation_id)).data)
+        return Response(EvaluationOutput(evaluation_of(self, evaluation_id)).data)
 
 
 class EvaluationCancel(RestView):
@@ -424,47 +365,13 @@ class EvaluationCancel(RestView):
     )
     def post(self, request: Request, evaluation_id: uuid.UUID) -> Response:
         """Begin no further run and stop those in progress. One that has ended stays."""
-        evaluation = _evaluation(self, evaluation_id)
+        evaluation = evaluation_of(self, evaluation_id)
         evaluation_cancel(evaluation=evaluation, actor=self.principal.actor)
-        return Response(EvaluationOutput(_evaluation(self, evaluation_id)).data)
+        return Response(EvaluationOutput(evaluation_of(self, evaluation_id)).data)
 
 
-class EvaluationReport(RestView):
-    """The report of an evaluation."""
-
-    tag = TAG
-    rights = {"GET": READ_EVALUATIONS}
-
-    @operation(
-        "evaluation_report",
-        "Read what an evaluation found",
-        answer=EvaluationReportOutput,
-        example=REPORT,
-    )
-    def get(self, request: Request, evaluation_id: uuid.UUID) -> Response:
-        """Return the report, as far as the evaluation is."""
-        report = report_make(_evaluation(self, evaluation_id))
-        return Response(EvaluationReportOutput(report_values(report)).data)
-
-
-class EvaluationResults(RestView):
-    """Each result of an evaluation."""
-
-    tag = TAG
-    rights = {"GET": READ_EVALUATIONS}
-
-    @operation("evaluation_results", "Download the results as CSV", file_type=CSV_TYPE)
-    def get(self, request: Request, evaluation_id: uuid.UUID) -> HttpResponseBase:
-        """Return a line for each task and system, with the id of its run."""
-        evaluation = _evaluation(self, evaluation_id)
-        report = report_make(evaluation)
-        rows = results_csv(report, result_rows(evaluation))
-        lines = (line.encode() for line in rows)
-        name = f"evaluation-{evaluation.id}.csv"
-        return download(request._request, lines, name=name, kind=CSV_TYPE)
-
-
-def _evaluation(view: RestView, evaluation_id: uuid.UUID) -> Evaluation:
+def evaluation_of(view: RestView, evaluation_id: uuid.UUID) -> Evaluation:
+    """Return an evaluation of the principal's team. Raises: NotFound."""
     team_id = view.principal.team_id
     return access_evaluation(team_id=team_id, evaluation_id=evaluation_id)
 

@@ -27,11 +27,8 @@ from apps.core.money import micros_of_usd, usd_text
 from apps.evaluation.jobs import evaluation_steps
 from apps.evaluation.models import Evaluation, EvaluationOutcome
 from apps.evaluation.report import report_make, result_rows
-from apps.evaluation.report_formats import (
-    report_markdown,
-    report_values,
-    results_csv,
-)
+from apps.evaluation.report_formats import report_values, results_csv
+from apps.evaluation.report_markdown import report_markdown
 from apps.evaluation.selectors import (
     access_evaluation,
     access_suite,
