@@ -18,6 +18,7 @@ from django.views.decorators.http import (
 
 from apps.accounts.models import Permission
 from apps.accounts.principal import Principal
+from apps.accounts.selectors import api_key_list, member_list
 from apps.console.forms.shadow_tests import ShadowTestForm
 from apps.console.layout import (
     change_and_tell,
@@ -57,7 +58,14 @@ def shadow_new(request: TeamRequest) -> HttpResponseBase:
     if not pools:
         messages.info(request, "A shadow test needs a pool first.")
         return redirect("console:pool_list")
-    form = ShadowTestForm(posted(request), pools=pools)
+    form = ShadowTestForm(
+        posted(request),
+        pools=pools,
+        members=[
+            (each.user_id, each.user.get_full_name()) for each in member_list(team_id)
+        ],
+        keys=[(key.id, key.name) for key in api_key_list(team_id)],
+    )
     if form.is_bound and form.is_valid():
         made = try_change(
             form,
