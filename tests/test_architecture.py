@@ -67,6 +67,7 @@ ALSO_OPEN = {
     "apps.evaluation.report",  # a read with a report of its own, like the next one
     "apps.evaluation.report_formats",
     "apps.evaluation.settings",
+    "apps.evaluation.opinions",  # a read with values of its own
     "apps.evaluation.shadow.jobs",  # opened and closed by the process
     "apps.evaluation.shadow.models",  # words for states and outcomes
     "apps.evaluation.shadow.promotion",

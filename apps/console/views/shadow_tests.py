@@ -27,7 +27,7 @@ from apps.console.layout import (
     require,
     try_change,
 )
-from apps.console.shadow_rows import PairRow, report_context, shadow_row
+from apps.console.shadow_rows import pair_rows, report_context, shadow_row
 from apps.evaluation.models import ShadowTest
 from apps.evaluation.shadow.promotion import (
     promotion_of,
@@ -36,7 +36,7 @@ from apps.evaluation.shadow.promotion import (
     why_not_promotable,
 )
 from apps.evaluation.shadow.report import shadow_report
-from apps.evaluation.shadow.selectors import access_shadow, mirrored_of
+from apps.evaluation.shadow.selectors import access_shadow
 from apps.evaluation.shadow.services import shadow_start, shadow_stop
 from apps.pools.errors import PoolUnusable
 from apps.pools.selectors import pool_list, pool_snapshot
@@ -108,7 +108,7 @@ def shadow_page(request: TeamRequest, test_id: UUID) -> HttpResponseBase:
         "row": row,
         "test": test,
         **report_context(row, report),
-        "pairs": [PairRow(pair) for pair in mirrored_of(test)[:PAIRS_SHOWN]],
+        "pairs": pair_rows(test, PAIRS_SHOWN),
         "most": PAIRS_SHOWN,
         "why_not": why_not_promotable(test),
     }
