@@ -71,6 +71,7 @@ ALSO_OPEN = {
     "apps.evaluation.report_markdown",
     "apps.evaluation.result_filters",  # a read with filters of its own
     "apps.evaluation.settings",
+    "apps.evaluation.opinions",  # a read with values of its own
     "apps.evaluation.shadow.jobs",  # opened and closed by the process
     "apps.evaluation.shadow.models",  # words for states and outcomes
     "apps.evaluation.shadow.promotion",

@@ -7,8 +7,10 @@ from typing import Any
 
 from apps.audit.models import JobState
 from apps.evaluation.models import MirroredRun, ShadowTest
+from apps.evaluation.opinions import RunOpinions
 from apps.evaluation.shadow.models import Judgement, MirrorState, ShadowOutcome
-from apps.evaluation.shadow.report import ShadowReport, SideFigures
+from apps.evaluation.shadow.report import ShadowReport, SideFigures, pairs_with_opinions
+from apps.evaluation.shadow.selectors import mirrored_of
 from apps.evaluation.shadow.settings import ShadowSettings
 
 PER_RUNS = 1_000
@@ -87,9 +89,11 @@ class SideRow:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """A original run beside its mirror."""
+    """An original run beside its mirror, with what people think of both."""
 
     pair: MirroredRun
+    original: RunOpinions
+    candidate: RunOpinions
 
     @property
     def words(self) -> str:
@@ -132,6 +136,12 @@ class PairRow:
 def shadow_row(test: ShadowTest, mirrored: int) -> ShadowRow:
     """Return a test as lists show it."""
     return ShadowRow(test, ShadowSettings.model_validate(test.settings), mirrored)
+
+
+def pair_rows(test: ShadowTest, most: int) -> list[PairRow]:
+    """Return the newest pairs of a test."""
+    pairs = pairs_with_opinions(test.team_id, list(mirrored_of(test)[:most]))
+    return [PairRow(each.pair, each.original, each.candidate) for each in pairs]
 
 
 def report_context(row: ShadowRow, report: ShadowReport) -> dict[str, Any]:

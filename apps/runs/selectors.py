@@ -32,7 +32,7 @@ from apps.runs.records.history import (
 )
 from apps.runs.records.run_params import order_of, params_of
 from apps.runs.records.run_view import RunView, fold
-from apps.runs.records.search import SEARCHED, run_list
+from apps.runs.records.search import SEARCHED, run_list, runs_sought
 from apps.runs.types import (
     Estimate,
     RunRecord,
@@ -59,6 +59,7 @@ __all__ = [
     "run_list",
     "run_record",
     "run_view",
+    "runs_sought",
     "suspension_list",
     "suspension_of",
     "usage_by",

@@ -278,6 +278,11 @@ class RunFilters:
     """A part of the title."""
     sources: tuple[str, ...] = ()
     """Values of `runs.models.Source`."""
+    api_key_id: uuid.UUID | None = None
+    user_id: uuid.UUID | None = None
+    min_cost_micros: int | None = None
+    max_cost_micros: int | None = None
+    """Of the known part; both bounds are included."""
     since: datetime | None = None
     until: datetime | None = None
 

@@ -65,6 +65,39 @@ def test_recorded_runs_are_chosen_by_days(site: Site):
     assert (test.until - test.since).days == 7
 
 
+def test_runs_are_chosen_by_the_filters_of_the_form(site: Site):
+    alice = signed_in(site.cast.alice)
+    form = alice.get(NEW).content.decode()
+    assert site.cast.key.row.name in form
+    assert "(comparison only)" in form
+    fields = {
+        "begin": "7",
+        "source": "api",
+        "key": str(site.cast.key.row.id),
+        "member": str(site.cast.bob.id),
+        "words": "capital",
+        "state": "completed",
+        "cost_from": "0.01",
+        "cost_to": "2",
+        "feedback": "down",
+        "data_class": "internal",
+    }
+    answer = alice.post(NEW, wanted(site, **fields))
+    assert answer.status_code == 302, answer.content.decode()
+    test = ShadowTest.objects.for_team(site.cast.team.id).get()
+    assert test.settings["sources"] == ["api"]
+    assert test.settings["filters"] == {
+        "api_key_id": str(site.cast.key.row.id),
+        "user_id": str(site.cast.bob.id),
+        "query": "capital",
+        "state": "completed",
+        "min_cost_micros": 10_000,
+        "max_cost_micros": 2_000_000,
+        "feedback": "down",
+        "data_classes": ["internal"],
+    }
+
+
 def test_stopping_from_the_page(site: Site):
     alice = signed_in(site.cast.alice)
     address = alice.post(NEW, wanted(site)).headers["location"]
@@ -80,6 +113,7 @@ def test_stopping_from_the_page(site: Site):
         ({"max_cost": ""}, "Write an amount in dollars"),
         ({"percent": "0"}, "greater than or equal to 1"),
         ({"name": " "}, "This field is required"),
+        ({"feedback": "down"}, "only recorded runs have it"),
     ],
 )
 def test_faults_are_shown_on_the_form(site: Site, fields, complaint):

@@ -32,7 +32,7 @@ from apps.evaluation.shadow.promotion import (
 from apps.evaluation.shadow.report import shadow_report
 from apps.evaluation.shadow.selectors import access_shadow, mirrored_of
 from apps.evaluation.shadow.services import shadow_start, shadow_stop
-from apps.governance.services import policy_replace
+from apps.governance.services import feedback_give, policy_replace
 from apps.pools.models import Pool, Worker
 from apps.pools.selectors import access_pool
 from apps.pools.serializers import pool_values
@@ -154,6 +154,65 @@ def test_runs_of_other_tiers_sources_and_the_test_itself_are_left_alone(site):
         )
     )
     assert not mirrored_of(other).exists()
+
+
+def mirrored(site: Site, **filters: Any) -> set[uuid.UUID]:
+    """Return the recorded runs that a test with some filters mirrors."""
+    hour_ago = timezone.now() - timedelta(hours=1)
+    test = start(site, since=hour_ago.isoformat(), filters=filters)
+    looked = ShadowTest.objects.for_team(test.team_id).filter(
+        id=test.id, looked_until__gt=test.looked_until
+    )
+    assert eventually(looked.exists, 30)
+    shadow_stop(test=test, actor=ACTOR)
+    ended(test)
+    return set(mirrored_of(test).values_list("original_run_id", flat=True))
+
+
+def test_recorded_runs_are_chosen_by_the_filters_of_the_list(site):
+    ask(site)
+    ask(site, "What is the capital of Italy?")
+    first, second = runs_of(site, Source.API).order_by("id")
+    feedback_give(run=second, rating="down", actor=ACTOR)
+    runs_of(site, Source.API).filter(id=first.id).update(cost_micros=9_000_000)
+    key = str(site.cast.key.row.id)
+    assert mirrored(site, api_key_id=key) == {first.id, second.id}
+    assert mirrored(site, user_id=str(site.cast.bob.id)) == set()
+    assert mirrored(site, query="capital of") == {second.id}
+    assert mirrored(site, min_cost_micros=9_000_000) == {first.id}
+    assert mirrored(site, max_cost_micros=8_999_999) == {second.id}
+    assert mirrored(site, feedback="down") == {second.id}
+    assert mirrored(site, feedback="up") == set()
+    assert mirrored(site, state="failed") == set()
+
+
+def test_recorded_runs_are_chosen_by_the_data_class_that_the_policy_found(site):
+    rule = {
+        "name": "Restricted prompts",
+        "mode": "shadow",
+        "conditions": {"data_class": "restricted"},
+        "effect": {"kind": "deny"},
+    }
+    policy_replace(team=site.cast.team, values={"rules": [rule]}, actor=ACTOR)
+    ask(site)
+    ask(site, conductor={"data_class": "confidential"})
+    first, second = runs_of(site, Source.API).order_by("id")
+    assert mirrored(site, data_classes=["confidential"]) == {second.id}
+    assert mirrored(site, data_classes=["internal", "confidential"]) == {
+        first.id,
+        second.id,
+    }
+
+
+def test_runs_from_now_on_are_chosen_when_they_have_ended(site):
+    test = start(site, max_runs=1, filters={"state": "completed", "query": "capital"})
+    ask(site)
+    ask(site, "What is the capital of Italy?")
+    test = ended(test)
+    (row,) = mirrored_of(test)
+    assert (
+        runs_of(site, Source.API).get(id=row.original_run_id).title.endswith("Italy?")
+    )
 
 
 def test_a_model_compares_answers_that_differ(site):
@@ -322,6 +381,9 @@ def test_what_no_tier_can_be_is_not_promoted(site):
         ({"max_cost_micros": None}, InvalidFields),
         ({"grader": "nobody"}, InvalidInput),
         ({"name": "two\nlines"}, InvalidFields),
+        ({"filters": {"feedback": "down"}}, InvalidFields),
+        ({"filters": {"state": "running"}}, InvalidFields),
+        ({"filters": {"who": "alice"}}, InvalidFields),
     ],
 )
 def test_bad_settings_are_refused(site, values, error):

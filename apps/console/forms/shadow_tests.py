@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django import forms
 from django.utils import timezone
 
 from apps.console.forms.base import ConsoleForm
 from apps.console.forms.numbers import dollars
+from apps.core.data_classes import DATA_CLASSES
 from apps.core.money import MICROS
 from apps.evaluation.shadow.settings import MAX_DAYS
 from apps.evaluation.systems.short_names import systems_named
+from apps.governance.models import Rating
 from apps.pools.types import PoolSnapshot
+from apps.runs.models import RunState, Source
 
 FROM_NOW = "now"
 BEGIN = (
@@ -22,6 +26,18 @@ BEGIN = (
     ("1", "Recorded runs of the last day"),
     ("7", "Recorded runs of the last 7 days"),
     ("30", "Recorded runs of the last 30 days"),
+)
+ANY = ("", "Any")
+FILTERS = (
+    "source",
+    "key",
+    "member",
+    "words",
+    "state",
+    "cost_from",
+    "cost_to",
+    "feedback",
+    "data_class",
 )
 FIXED = {"self-reflection": "Self-reflection of", "moa": "Mixture of agents by"}
 SEPARATOR = " "
@@ -36,7 +52,9 @@ class ShadowTestForm(ConsoleForm):
         label="Runs of", help_text="Callers go on getting the answers of this tier."
     )
     candidate = forms.ChoiceField(
-        help_text="Answers the same requests in the background; no caller notices."
+        help_text="Answers the same requests in the background; no caller notices. A "
+        "tier or a worker alone can be promoted afterwards, if it is of the same pool. "
+        "All others can only be compared.",
     )
     begin = forms.ChoiceField(label="Which runs", choices=BEGIN)
     percent = forms.IntegerField(
@@ -63,6 +81,47 @@ class ShadowTestForm(ConsoleForm):
         help_text="Says which answer is better where the final answers differ. Must be "
         "in the candidate's pool.",
     )
+    source = forms.ChoiceField(
+        label="Comes from",
+        required=False,
+        choices=[
+            ANY,
+            *((each.value, each.label) for each in (Source.PLAYGROUND, Source.API)),
+        ],
+    )
+    key = forms.ChoiceField(label="API key", required=False)
+    member = forms.ChoiceField(required=False)
+    words = forms.CharField(
+        label="Words in the title",
+        required=False,
+        max_length=200,
+        help_text="The title is the beginning of the prompt.",
+    )
+    state = forms.ChoiceField(
+        label="Ended as",
+        required=False,
+        choices=[
+            ANY,
+            *(
+                (each.value, each.label)
+                for each in (RunState.COMPLETED, RunState.FAILED)
+            ),
+        ],
+    )
+    cost_from = dollars("Cost from, in US dollars", required=False)
+    cost_to = dollars("Cost up to, in US dollars", required=False)
+    feedback = forms.ChoiceField(
+        label="Rated",
+        required=False,
+        choices=[ANY, *Rating.choices],
+        help_text="By anybody. Only recorded runs have it.",
+    )
+    data_class = forms.ChoiceField(
+        label="Data class",
+        required=False,
+        choices=[ANY, *((name, name.capitalize()) for name in DATA_CLASSES)],
+        help_text="As the policy found it. Of a team without rules no run has one.",
+    )
     error_names: ClassVar[dict[str, str]] = {
         "max_cost_micros": "max_cost",
         "tier": "original",
@@ -72,9 +131,16 @@ class ShadowTestForm(ConsoleForm):
     }
 
     def __init__(
-        self, *args: Any, pools: Mapping[str, PoolSnapshot], **kwargs: Any
+        self,
+        *args: Any,
+        pools: Mapping[str, PoolSnapshot],
+        members: Iterable[tuple[UUID, str]] = (),
+        keys: Iterable[tuple[UUID, str]] = (),
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
+        for name, known in (("member", members), ("key", keys)):
+            self._offer(name, [ANY, *((str(each), label) for each, label in known)])
         self._pools = pools
         first = next(iter(pools.values()))
         last = [*first.tiers][-1]
@@ -96,6 +162,21 @@ class ShadowTestForm(ConsoleForm):
         assert isinstance(field, forms.ChoiceField)
         field.choices = choices
 
+    @property
+    def filter_fields(self) -> list[forms.BoundField]:
+        """Return the fields that choose some of the tier's runs."""
+        return [self[name] for name in FILTERS]
+
+    @property
+    def main_fields(self) -> list[forms.BoundField]:
+        """Return all other fields."""
+        return [field for field in self if field.name not in FILTERS]
+
+    @property
+    def has_filters(self) -> bool:
+        """Say whether a filter is set or has a fault."""
+        return any(field.value() or field.errors for field in self.filter_fields)
+
     def values(self) -> dict[str, Any]:
         """Return the settings of the test."""
         given = self.cleaned_data
@@ -113,12 +194,29 @@ class ShadowTestForm(ConsoleForm):
             "max_runs": given["max_runs"],
             "max_cost_micros": int(given["max_cost"] * MICROS),
             "grader": given["grader"] or None,
+            "sources": (given["source"],) if given["source"] else None,
+            "filters": _filters(given) or None,
         }
         if given["begin"] != FROM_NOW:
             days = int(given["begin"])
             since = timezone.now() - timedelta(days=days)
             found |= {"since": since.isoformat(), "days": days}
         return {name: value for name, value in found.items() if value is not None}
+
+
+def _filters(given: Mapping[str, Any]) -> dict[str, Any]:
+    cost_from, cost_to = given["cost_from"], given["cost_to"]
+    found = {
+        "api_key_id": given["key"],
+        "user_id": given["member"],
+        "query": given["words"],
+        "state": given["state"],
+        "min_cost_micros": cost_from and int(cost_from * MICROS),
+        "max_cost_micros": cost_to and int(cost_to * MICROS),
+        "feedback": given["feedback"],
+        "data_classes": [given["data_class"]] if given["data_class"] else None,
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def _tiers(pool: PoolSnapshot) -> list[tuple[str, str]]:
@@ -132,7 +230,9 @@ def _candidates(pool: PoolSnapshot) -> list[tuple[str, str]]:
     systems = {f"conductor:{tier}": f"Tier {tier}" for tier in pool.tiers}
     systems |= {f"worker:{name}": f"{name} alone" for name in workers}
     for system, words in FIXED.items():
-        systems |= {f"{system}:{name}": f"{words} {name}" for name in workers}
+        systems |= {
+            f"{system}:{name}": f"{words} {name} (comparison only)" for name in workers
+        }
     return [
         (f"{pool.name}{SEPARATOR}{system}", f"{pool.name}: {words}")
         for system, words in systems.items()

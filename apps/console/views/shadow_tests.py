@@ -18,6 +18,7 @@ from django.views.decorators.http import (
 
 from apps.accounts.models import Permission
 from apps.accounts.principal import Principal
+from apps.accounts.selectors import api_key_list, member_list
 from apps.console.forms.shadow_tests import ShadowTestForm
 from apps.console.layout import (
     change_and_tell,
@@ -26,7 +27,7 @@ from apps.console.layout import (
     require,
     try_change,
 )
-from apps.console.shadow_rows import PairRow, report_context, shadow_row
+from apps.console.shadow_rows import pair_rows, report_context, shadow_row
 from apps.evaluation.models import ShadowTest
 from apps.evaluation.shadow.promotion import (
     promotion_of,
@@ -35,7 +36,7 @@ from apps.evaluation.shadow.promotion import (
     why_not_promotable,
 )
 from apps.evaluation.shadow.report import shadow_report
-from apps.evaluation.shadow.selectors import access_shadow, mirrored_of
+from apps.evaluation.shadow.selectors import access_shadow
 from apps.evaluation.shadow.services import shadow_start, shadow_stop
 from apps.pools.errors import PoolUnusable
 from apps.pools.selectors import pool_list, pool_snapshot
@@ -57,7 +58,14 @@ def shadow_new(request: TeamRequest) -> HttpResponseBase:
     if not pools:
         messages.info(request, "A shadow test needs a pool first.")
         return redirect("console:pool_list")
-    form = ShadowTestForm(posted(request), pools=pools)
+    form = ShadowTestForm(
+        posted(request),
+        pools=pools,
+        members=[
+            (each.user_id, each.user.get_full_name()) for each in member_list(team_id)
+        ],
+        keys=[(key.id, key.name) for key in api_key_list(team_id)],
+    )
     if form.is_bound and form.is_valid():
         made = try_change(
             form,
@@ -100,7 +108,7 @@ def shadow_page(request: TeamRequest, test_id: UUID) -> HttpResponseBase:
         "row": row,
         "test": test,
         **report_context(row, report),
-        "pairs": [PairRow(pair) for pair in mirrored_of(test)[:PAIRS_SHOWN]],
+        "pairs": pair_rows(test, PAIRS_SHOWN),
         "most": PAIRS_SHOWN,
         "why_not": why_not_promotable(test),
     }

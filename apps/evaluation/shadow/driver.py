@@ -24,7 +24,7 @@ from apps.core.errors import (
     InvalidInput,
     Overloaded,
 )
-from apps.core.ids import first_id, is_sampled
+from apps.core.ids import first_id
 from apps.core.money import usd_text
 from apps.core.scoping import TeamQuerySet
 from apps.evaluation.requesters import requester_principal
@@ -44,16 +44,18 @@ from apps.evaluation.shadow.models import (
     ShadowOutcome,
     ShadowTest,
 )
+from apps.evaluation.shadow.selection import RunSelection
 from apps.evaluation.shadow.settings import ShadowSettings
 from apps.pools.selectors import pool_snapshot
 from apps.pools.types import PoolSnapshot
-from apps.runs.models import NOT_BY_CALLERS, Run, RunState
+from apps.runs.models import RunState
 from apps.runs.selectors import run_states
 from apps.runs.services import run_cancel, run_start_blocking
 
 SETTLED = timedelta(minutes=2)
 """After so long a run that was accepted has its row."""
 RUNS_AT_ONCE = 200
+ENDED = (RunState.COMPLETED, RunState.FAILED)
 PAUSE_S = 0.1
 """How long a step waits while runs of the candidate go on."""
 BACK_OFF_S = 2.0
@@ -78,6 +80,7 @@ class ShadowDriver:
         self._team_id = test.team_id
         self._settings = ShadowSettings.model_validate(test.settings)
         self._requested = Actor(**test.requested_by)
+        self._selection = RunSelection(test, self._settings)
         self._not_before = 0.0
         """Time of the monotonic clock before which no run begins."""
 
@@ -129,14 +132,8 @@ class ShadowDriver:
             return 0
         end = first_id(test.until)
         settled = min(first_id(timezone.now() - SETTLED), end)
-        runs = Run.objects.for_team(self._team_id).filter(
-            id__gte=test.looked_until,
-            id__lt=end,
-            pool_name=self._settings.pool,
-            model__in=self._settings.models,
-        )
-        runs = runs.exclude(source__in=NOT_BY_CALLERS).order_by("id")
-        found = list(runs[:RUNS_AT_ONCE])
+        runs = self._selection.begun().filter(id__gte=test.looked_until, id__lt=end)
+        found = list(runs.order_by("id")[:RUNS_AT_ONCE])
         known = set(
             self._rows()
             .filter(original_run_id__in=[run.id for run in found])
@@ -144,8 +141,8 @@ class ShadowDriver:
         )
         fresh = [
             MirroredRun(team_id=self._team_id, test=test, original_run_id=run.id)
-            for run in found
-            if run.id not in known and self._is_wanted(run)
+            for run in self._selection.wanted(found)
+            if run.id not in known
         ]
         MirroredRun.objects.bulk_create(fresh[:room], ignore_conflicts=True)
         reached = settled
@@ -156,23 +153,24 @@ class ShadowDriver:
             test.save(update_fields=["looked_until"])
         return len(fresh)
 
-    def _is_wanted(self, run: Run) -> bool:
-        sources = self._settings.sources
-        if sources and run.source not in sources:
-            return False
-        return is_sampled(self._test.id.bytes + run.id.bytes, self._settings.percent)
-
     def _await_originals(self) -> None:
-        """Let those wait for their turn whose original run has ended."""
+        """Let those wait for their turn whose original run has ended.
+
+        Those that the filters leave out are forgotten.
+        """
         waiting = list(self._rows(MirrorState.PENDING).order_by("id")[:RUNS_AT_ONCE])
         states = run_states(self._team_id, [each.original_run_id for each in waiting])
+        ended = [run_id for run_id, state in states.items() if state in ENDED]
+        matching = self._selection.matching(ended)
         for mirrored in waiting:
             state = states.get(mirrored.original_run_id)
             if state is None:
                 self._give_up(mirrored, "the original run is not on record any more")
             elif state == RunState.CANCELLED:
                 self._give_up(mirrored, "the original run was cancelled")
-            elif state != RunState.RUNNING:
+            elif state in ENDED and mirrored.original_run_id not in matching:
+                mirrored.delete()
+            elif state in ENDED:
                 mirrored.state = MirrorState.WAITING
                 mirrored.save(update_fields=["state"])
 

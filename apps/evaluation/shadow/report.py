@@ -1,11 +1,20 @@
-"""What a shadow test found so far: agreement, cost and time of both sides."""
+"""What a shadow test found so far: agreement, cost, time and what people think."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
+from apps.evaluation.opinions import (
+    NO_OPINIONS,
+    OpinionCounts,
+    Opinions,
+    RunOpinions,
+    opinions_counted,
+    opinions_of,
+)
 from apps.evaluation.shadow.models import (
     OPEN,
     Judgement,
@@ -28,6 +37,8 @@ class SideFigures:
     tokens: int
     latency_ms: tuple[int, int]
     """Median and 95th percentile."""
+    opinions: OpinionCounts
+    """What people think of its runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,7 @@ def shadow_report(test: ShadowTest) -> ShadowReport:
     pairs = [row for row in done if not (row.original_error or row.error)]
     judged = Counter(str(row.judgement) for row in pairs if row.judgement)
     agreeing = sum(bool(row.agrees) for row in pairs)
+    opinions = _opinions(test.team_id, pairs)
     decided = agreeing + sum(judged.values())
     as_good = decided - judged[Judgement.ORIGINAL]
     return ShadowReport(
@@ -77,12 +89,14 @@ def shadow_report(test: ShadowTest) -> ShadowReport:
             sum(row.original_cost_micros for row in pairs),
             sum(row.original_tokens for row in pairs),
             _percentiles([row.original_latency_ms for row in pairs]),
+            opinions_counted(opinions, [row.original_run_id for row in pairs]),
         ),
         candidate=SideFigures(
             sum(bool(row.error) for row in done),
             sum(row.cost_micros for row in pairs),
             sum(row.tokens for row in pairs),
             _percentiles([row.latency_ms for row in pairs]),
+            opinions_counted(opinions, [row.run_id for row in pairs]),
         ),
         agreement=share(agreeing, len(pairs)),
         judgements={str(each): judged[each] for each in Judgement},
@@ -92,6 +106,35 @@ def shadow_report(test: ShadowTest) -> ShadowReport:
         has_unknown_cost=any(row.has_unknown_cost for row in rows),
         skipped=_causes(rows),
     )
+
+
+def _opinions(team_id: UUID, pairs: Iterable[MirroredRun]) -> Opinions:
+    ids = [run_id for pair in pairs for run_id in (pair.original_run_id, pair.run_id)]
+    return opinions_of(team_id, ids)
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowPair:
+    """An original run beside its mirror, with what people think of both."""
+
+    pair: MirroredRun
+    original: RunOpinions
+    candidate: RunOpinions
+
+
+def pairs_with_opinions(
+    team_id: UUID, pairs: Sequence[MirroredRun]
+) -> list[ShadowPair]:
+    """Return some pairs of a team with what people think of their runs."""
+    found = _opinions(team_id, pairs)
+    return [
+        ShadowPair(
+            pair,
+            found.get(pair.original_run_id, NO_OPINIONS),
+            found.get(pair.run_id, NO_OPINIONS),
+        )
+        for pair in pairs
+    ]
 
 
 def _causes(rows: Sequence[MirroredRun]) -> dict[str, int]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
+from uuid import UUID
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
+from apps.core.data_classes import DataClassName
 from apps.core.input_parts import InputPart, one_line
 from apps.evaluation.shadow.models import NAME_LENGTH
 from apps.evaluation.systems.base import WorkerName
@@ -15,6 +17,7 @@ from apps.evaluation.systems.mixture_of_agents import MixtureOfAgentsSystem
 from apps.evaluation.systems.self_reflection import SelfReflectionSystem
 from apps.evaluation.systems.single_worker import WorkerSystem
 from apps.evaluation.systems.tier import TierSystem
+from apps.runs.types import RunFilters
 
 PoolName = Annotated[str, Field(min_length=1, max_length=100)]
 Candidate = Annotated[
@@ -23,7 +26,41 @@ Candidate = Annotated[
 ]
 """Systems that need to know nothing of a task but its prompt."""
 SourceName = Literal["playground", "api", "rest"]
+Micros = Annotated[int, Field(ge=0)]
 MAX_DAYS = 90
+
+
+class ShadowFilters(InputPart):
+    """Which of a tier's runs are mirrored; what is not given filters nothing."""
+
+    api_key_id: UUID | None = None
+    user_id: UUID | None = None
+    query: Annotated[str, Field(max_length=200)] = ""
+    """A part of the title."""
+    state: Literal["completed", "failed"] | None = None
+    min_cost_micros: Micros | None = None
+    max_cost_micros: Micros | None = None
+    """Of the original run; both bounds are included."""
+    feedback: Literal["up", "down"] | None = None
+    """Somebody rated the answer so, when the test comes to the run."""
+    data_classes: tuple[DataClassName, ...] = ()
+    """As the policy found it: of a team without rules no run has one."""
+
+    @property
+    def when_begun(self) -> RunFilters:
+        """Return the filters that the beginning of a run decides."""
+        return RunFilters(
+            api_key_id=self.api_key_id, user_id=self.user_id, query=self.query
+        )
+
+    @property
+    def when_ended(self) -> RunFilters:
+        """Return the filters of its row that its end decides."""
+        return RunFilters(
+            state=self.state or "",
+            min_cost_micros=self.min_cost_micros,
+            max_cost_micros=self.max_cost_micros,
+        )
 
 
 class ShadowSettings(InputPart):
@@ -44,6 +81,7 @@ class ShadowSettings(InputPart):
     """Share of the runs, drawn by their ids."""
     sources: tuple[SourceName, ...] = ()
     """Only runs that came this way. Empty: all."""
+    filters: ShadowFilters = ShadowFilters()
     since: datetime | None = None
     """Runs that began from then on. None: from the start of the test."""
     days: Annotated[int, Field(ge=1, le=MAX_DAYS)] = 7
@@ -65,6 +103,10 @@ class ShadowSettings(InputPart):
             )
         if self.since is not None and self.since.tzinfo is None:
             raise PydanticCustomError("zone", "since: expected a time with its zone")
+        if self.filters.feedback is not None and self.since is None:
+            raise PydanticCustomError(
+                "feedback", "feedback: only recorded runs have it; say since when"
+            )
         return self
 
     @property

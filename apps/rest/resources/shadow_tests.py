@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from rest_framework import serializers
@@ -15,10 +15,11 @@ from apps.audit.models import JobState
 from apps.evaluation.models import ShadowTest
 from apps.evaluation.shadow.models import ShadowOutcome
 from apps.evaluation.shadow.promotion import shadow_demote, shadow_promote
-from apps.evaluation.shadow.report import shadow_report
+from apps.evaluation.shadow.report import pairs_with_opinions, shadow_report
 from apps.evaluation.shadow.selectors import access_shadow, mirrored_of, shadow_list
 from apps.evaluation.shadow.services import shadow_start, shadow_stop
 from apps.rest.fields import Input, Output, Time
+from apps.rest.pagination import page_by_place
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 
@@ -38,6 +39,11 @@ SIDE = {
     "cost_micros": 51_900,
     "tokens": 41_200,
     "latency_ms": [2_100, 4_800],
+    "opinions": {
+        "up": 4,
+        "down": 1,
+        "verdicts": {"pass": 2, "needs_change": 0, "fail": 1},
+    },
 }
 REPORT: dict[str, Any] = {
     "mirrored": 62,
@@ -66,6 +72,7 @@ TEST: dict[str, Any] = {
     "created_at": "2026-11-23T15:53:16.000000Z",
     "finished_at": None,
 }
+OPINIONS: dict[str, Any] = {"up": 1, "down": 0, "verdict": "pass"}
 PAIR: dict[str, Any] = {
     "original_run_id": "0199c0de-0000-7000-8000-000000000052",
     "run_id": "0199c0de-0000-7000-8000-000000000053",
@@ -80,6 +87,8 @@ PAIR: dict[str, Any] = {
     "cost_micros": 300,
     "original_latency_ms": 2_100,
     "latency_ms": 900,
+    "original_opinions": OPINIONS,
+    "opinions": {**OPINIONS, "up": 0},
 }
 
 
@@ -127,28 +136,46 @@ class ShadowTestOutput(Output):
         return str(test.requested_by.get("display", ""))
 
 
-class MirroredRunOutput(Output):
-    """A original run beside the candidate's."""
+class OpinionsOutput(Output):
+    """What people think of a run."""
 
-    original_run_id = serializers.UUIDField()
-    run_id = serializers.UUIDField(help_text="The candidate's.")
-    judging_run_id = serializers.UUIDField(allow_null=True)
-    state = serializers.CharField(
-        help_text="pending, waiting, started, judged, done or skipped."
+    up = serializers.IntegerField(help_text="Ratings of its answer as good.")
+    down = serializers.IntegerField()
+    verdict = serializers.CharField(
+        help_text="Of its reviewers: pass, needs_change or fail. Empty: not reviewed."
     )
-    cause = serializers.CharField(help_text="Why it was left out, or not judged.")
+
+
+class MirroredRunOutput(Output):
+    """An original run beside the candidate's."""
+
+    original_run_id = serializers.UUIDField(source="pair.original_run_id")
+    run_id = serializers.UUIDField(source="pair.run_id", help_text="The candidate's.")
+    judging_run_id = serializers.UUIDField(
+        source="pair.judging_run_id", allow_null=True
+    )
+    state = serializers.CharField(
+        source="pair.state",
+        help_text="pending, waiting, started, judged, done or skipped.",
+    )
+    cause = serializers.CharField(
+        source="pair.cause", help_text="Why it was left out, or not judged."
+    )
     agrees = serializers.BooleanField(
-        allow_null=True, help_text="Both final answers are equal."
+        source="pair.agrees", allow_null=True, help_text="Both final answers are equal."
     )
     judgement = serializers.CharField(
-        help_text="The better answer: original, candidate or same. Empty: not judged."
+        source="pair.judgement",
+        help_text="The better answer: original, candidate or same. Empty: not judged.",
     )
-    original_error = serializers.CharField()
-    error = serializers.CharField()
-    original_cost_micros = serializers.IntegerField()
-    cost_micros = serializers.IntegerField()
-    original_latency_ms = serializers.IntegerField()
-    latency_ms = serializers.IntegerField()
+    original_error = serializers.CharField(source="pair.original_error")
+    error = serializers.CharField(source="pair.error")
+    original_cost_micros = serializers.IntegerField(source="pair.original_cost_micros")
+    cost_micros = serializers.IntegerField(source="pair.cost_micros")
+    original_latency_ms = serializers.IntegerField(source="pair.original_latency_ms")
+    latency_ms = serializers.IntegerField(source="pair.latency_ms")
+    original_opinions = OpinionsOutput(source="original")
+    opinions = OpinionsOutput(source="candidate")
 
 
 class ShadowTests(RestView):
@@ -226,8 +253,11 @@ class ShadowTestRuns(RestView):
         example=PAIR,
     )
     def get(self, request: Request, test_id: uuid.UUID) -> Response:
-        """Return original run, each with the candidate's, newest first."""
-        return self.listed(mirrored_of(_test(self, test_id)), MirroredRunOutput)
+        """Return original runs, each with the candidate's, newest first."""
+        test = _test(self, test_id)
+        page = page_by_place(mirrored_of(test), **self.read_page())
+        pairs = pairs_with_opinions(test.team_id, page.data)
+        return self.paged(replace(page, data=pairs), MirroredRunOutput)
 
 
 class ShadowTestStop(RestView):

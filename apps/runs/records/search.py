@@ -22,8 +22,8 @@ SEARCHED = 50_000
 def run_list(*, team_id: uuid.UUID, filters: RunFilters) -> QuerySet[Run]:
     """Return a team's runs, newest first.
 
-    `model`, `actor`, `sources` and `query` are looked for in the newest SEARCHED runs
-    of the state and the time asked for.
+    All filters but state and time are looked for in the newest SEARCHED runs of the
+    state and the time asked for.
     """
     runs = Run.objects.for_team(team_id).order_by("-id")
     if filters.state:
@@ -33,7 +33,7 @@ def run_list(*, team_id: uuid.UUID, filters: RunFilters) -> QuerySet[Run]:
         runs = runs.filter(id__gte=first_id(filters.since - ID_SLACK))
     if filters.until:
         runs = runs.filter(id__lt=first_id(filters.until + ID_SLACK))
-    sought = _sought(filters)
+    sought = runs_sought(filters)
     if sought:
         # As a value of its own: the database plans badly for one it does not know.
         beyond = runs.values_list("id", flat=True)[SEARCHED : SEARCHED + 1]
@@ -45,7 +45,8 @@ def run_list(*, team_id: uuid.UUID, filters: RunFilters) -> QuerySet[Run]:
     return runs
 
 
-def _sought(filters: RunFilters) -> Q:
+def runs_sought(filters: RunFilters) -> Q:
+    """Return the condition of all filters but state and time; empty: there is none."""
     sought = Q()
     if filters.model:
         sought &= Q(model=filters.model)
@@ -55,4 +56,12 @@ def _sought(filters: RunFilters) -> Q:
         sought &= Q(source__in=filters.sources)
     if filters.query:
         sought &= Q(title__icontains=filters.query)
+    if filters.api_key_id:
+        sought &= Q(api_key=filters.api_key_id)
+    if filters.user_id:
+        sought &= Q(user=filters.user_id)
+    if filters.min_cost_micros is not None:
+        sought &= Q(cost_micros__gte=filters.min_cost_micros)
+    if filters.max_cost_micros is not None:
+        sought &= Q(cost_micros__lte=filters.max_cost_micros)
     return sought
