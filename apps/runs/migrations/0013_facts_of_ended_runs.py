@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0011_source_of_shadow_tests'),
+        ('runs', '0012_source_of_rest'),
     ]
 
     operations = [
