@@ -107,9 +107,18 @@ def evaluation_ids(team: Team, name: str = "basics") -> dict[str, Any]:
     evaluation = make_evaluation(team, name)
     return {
         "evaluation_id": evaluation.id,
+        "other_evaluation_id": make_repetition(evaluation).id,
         "suite_id": evaluation.version.suite.id,
         "test_id": make_shadow_test(team, name).id,
     }
+
+
+def make_repetition(evaluation: Evaluation) -> Evaluation:
+    """Add an evaluation with the settings of another one, and no results."""
+    again = Evaluation.objects.for_team(evaluation.team_id).get(id=evaluation.id)
+    again.id = new_id()
+    again.save(force_insert=True)
+    return again
 
 
 def make_shadow_test(team: Team, name: str = "basics") -> ShadowTest:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from apps.engine import events as ev
 from apps.engine.usage import Cost
 from apps.runs.models import Run, Step
+from apps.runs.records.end_facts import end_facts
 from apps.runs.records.projection import (
     CHANGING,
     STEP_COLUMNS,
@@ -125,6 +126,7 @@ def test_rows_hold_what_the_view_of_the_entries_says(name: str) -> None:
     row = Run.objects.for_team(team.id).values(*CHANGING).get(id=run.id)
     derived = dict(zip(CHANGING, run_columns(view), strict=True))
     derived["plan"] = _as_json(view.plan_drawing)
+    derived["findings"] = end_facts(view)["findings"]
     if not view.is_over:
         derived["plan"] = row["plan"]  # calls that only began are no news to a list
     assert row == derived

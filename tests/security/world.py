@@ -74,8 +74,11 @@ WAITING = ApprovalRequested(
 """A plan that people must approve."""
 SEQ = 5
 """Of an entry. A stranger's chain has none there."""
-QUERIES = {"rest:pool_changes": "?older=1&newer=2"}
-"""What some addresses cannot do without."""
+QUERIES = {
+    "rest:pool_changes": "?older=1&newer=2",
+    "rest:evaluation_comparison": "?with={other_evaluation_id}",
+}
+"""What some addresses cannot do without; names are those of arguments."""
 PLAIN_TEXTS = frozenset({"prompt", "answer", "text", "reasoning"})
 """Bodies that are no JSON."""
 NOT_CHANGED = frozenset({"last_used_at"})
@@ -114,7 +117,8 @@ class World:
         if ":" not in route.name and route.name == route.pattern:
             return f"/{route.pattern}"
         named = {name: self.arguments[name] for name in route.arguments}
-        return reverse(route.name, kwargs=named) + QUERIES.get(route.name, "")
+        query = QUERIES.get(route.name, "").format_map(self.arguments)
+        return reverse(route.name, kwargs=named) + query
 
     def rows(self) -> dict[str, list[dict[str, Any]]]:
         """Return everything the team owns, but for what reading may change."""
