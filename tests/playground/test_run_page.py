@@ -201,7 +201,7 @@ def test_faults_of_a_chain_that_takes_no_entry_are_shown_and_logged(bob, run, ca
 
 
 def test_an_export_that_is_refused_records_the_faults(alice, run):
-    execute("UPDATE audit_entry SET canonical = 'x' WHERE seq = 3")
+    execute("UPDATE audit_entry SET canonical = %s WHERE seq = 3", b"x")
     assert alice.post(address("run_bundle", run)).status_code == 409
     newest = entry_list(run.team_id)[-1]
     assert (newest.action, newest.data["run_id"]) == ("audit.verified", str(run.id))
