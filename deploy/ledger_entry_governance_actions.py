@@ -167,9 +167,10 @@ GOVERNANCE_ACTIONS: Mapping[str, Action] = {
         },
     ),
     "audit.verified": Action(
-        "The whole chain was verified on request, or found to have faults.",
+        "The whole chain was verified on request, or it or a run's part had faults.",
         "team",
         optional={
+            "run_id": {**RUN_ID, "description": "The run; not of a whole chain."},
             "entries": count("That were read."),
             "bodies": count("Texts that were read."),
             "erased": count("Texts whose erasure is recorded."),

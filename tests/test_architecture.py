@@ -32,6 +32,7 @@ ALSO_OPEN = {
     "apps.audit.browsing.fact_words",
     "apps.audit.browsing.full_checks",
     "apps.audit.browsing.one_entry",
+    "apps.audit.browsing.run_checks",
     "apps.audit.browsing.search",
     "apps.audit.bundles.export",  # the record of a run, for REST and its page
     "apps.audit.exports.filters",  # exports of entries, like the next ones

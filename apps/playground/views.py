@@ -20,9 +20,9 @@ from django.views.decorators.http import require_GET, require_POST, require_safe
 from apps.accounts.models import Permission, Role
 from apps.accounts.rights import RUN
 from apps.accounts.selectors import require_permission, role_allows
+from apps.audit.browsing.run_checks import run_check
 from apps.audit.bundles.export import BUNDLE_TYPE, bundle_create
 from apps.audit.rows import verify_rows
-from apps.audit.verify import verify_subject
 from apps.budgets.rate_limits import Admission
 from apps.core.data_classes import DATA_CLASSES
 from apps.core.errors import InvalidInput, NotFound
@@ -315,13 +315,13 @@ def compare_body(
 @require_POST
 @team_view
 def run_verify(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
-    """Re-derive the run's part of the chain and say what was found."""
+    """Re-derive the run's part of the chain and say what was found; record faults."""
     run = access_run(team_id=request.team.id, run_id=run_id)
     context = {
         "section": "runs",
         "run": run,
         "verdict": verification_text(
-            verify_subject(request.team.id, run.id),
+            run_check(team_id=run.team_id, run_id=run.id, actor=request.actor),
             verify_rows(request.team.id, run.id),
         ),
         "verified_at": timezone.now(),

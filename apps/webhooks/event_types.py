@@ -109,7 +109,7 @@ EVENT_TYPES = {
             "ledger.verification_failed",
             "The verification of the ledger found faults",
             ("audit.verified",),
-            ("fault_count", "faults", "entries"),
+            ("fault_count", "faults", "entries", "run_id"),
             _has_faults,
         ),
     )

@@ -11,6 +11,7 @@ from django.db import connection
 from django.urls import reverse
 
 from apps.audit.bundles.verifier import verify_bundle
+from apps.audit.selectors import entry_list
 from apps.core.ids import new_id
 from apps.engine.events import (
     PlanAccepted,
@@ -23,6 +24,7 @@ from apps.engine.events import (
 from apps.engine.usage import Usage
 from apps.runs.models import Run
 from apps.runs.selectors import run_entries
+from tests.audit.examples import execute
 from tests.audit.tampering import checkpoint, cut_tail
 from tests.playground import stories
 from tests.playground.conftest import record_run
@@ -172,6 +174,37 @@ def test_verification_names_the_altered_entry(bob, run):
         cursor.execute("UPDATE audit_entry SET hash = %s WHERE seq = 3", ["sha256:00"])
     page = bob.post(address("run_verify", run)).content.decode()
     assert "Entry #3 is not what was recorded" in page
+
+
+def test_faults_that_verification_finds_are_recorded(bob, run):
+    execute("UPDATE audit_entry SET action = 'x' WHERE seq = 3")
+    bob.post(address("run_verify", run))
+    newest = entry_list(run.team_id)[-1]
+    assert (newest.action, newest.outcome) == ("audit.verified", "failure")
+    assert newest.actor.type == "user"
+    assert newest.data["run_id"] == str(run.id)
+    (fault,) = newest.data["faults"]
+    assert (fault["seq"], fault["kind"]) == (3, "column_changed")
+
+
+def test_verification_without_faults_is_not_recorded(bob, run):
+    before = len(entry_list(run.team_id))
+    bob.post(address("run_verify", run))
+    assert len(entry_list(run.team_id)) == before
+
+
+def test_faults_of_a_chain_that_takes_no_entry_are_shown_and_logged(bob, run, caplog):
+    execute("DELETE FROM audit_chainhead")
+    page = bob.post(address("run_verify", run)).content.decode()
+    assert "is not what was recorded: head missing" in page
+    assert f"the faults of run {run.id} cannot be recorded" in caplog.text
+
+
+def test_an_export_that_is_refused_records_the_faults(alice, run):
+    execute("UPDATE audit_entry SET canonical = %s WHERE seq = 3", b"x")
+    assert alice.post(address("run_bundle", run)).status_code == 409
+    newest = entry_list(run.team_id)[-1]
+    assert (newest.action, newest.data["run_id"]) == ("audit.verified", str(run.id))
 
 
 def test_g12_verification_names_a_tail_that_was_cut(bob, run):

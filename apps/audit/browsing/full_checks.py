@@ -18,18 +18,16 @@ from django.db import DatabaseError, InterfaceError, transaction
 from django.db.models import OuterRef, Q, Subquery
 from django.utils import timezone
 
-from apps.audit import chain
+from apps.audit.browsing.verified_entries import verified_facts, verified_record
 from apps.audit.jobs import BROKE_OFF, Heartbeat, actor_facts, job_claim
 from apps.audit.models import ChainHead, FullCheck, JobState
-from apps.audit.services import VERIFIED, entries_append
-from apps.audit.types import SERVICE, Actor, Batch, EntryDraft
-from apps.audit.verify import VerifyReport, verify_steps
+from apps.audit.types import SERVICE, Actor
+from apps.audit.verify import verify_steps
 
 logger = logging.getLogger(__name__)
 
 DUE_AFTER = timedelta(hours=24)
 """Since the last full verification of a chain."""
-FAULTS_KEPT = 20
 
 
 def full_check_request(*, team_id: UUID, actor: Actor) -> bool:
@@ -80,7 +78,7 @@ def _steps(order: FullCheck) -> Generator[int]:
             try:
                 seq = next(steps)
             except StopIteration as end:
-                report = _report(end.value, time.monotonic() - start)
+                report = verified_facts(end.value, time.monotonic() - start)
                 _finish(order, report)
                 return
             if not heart.beat(entries=seq):
@@ -127,7 +125,8 @@ def _finish(order: FullCheck, report: dict[str, Any]) -> None:
             report={**report, "requested_by": order.requested_by.get("display", "")},
         )
         if stored and (order.requested_by or report.get("fault_count")):
-            _record(order, report)
+            by = order.requested_by
+            verified_record(order.team_id, Actor(**by) if by else SERVICE, report)
     if stored and report.get("faults"):
         first = report["faults"][0]
         logger.error(
@@ -136,34 +135,3 @@ def _finish(order: FullCheck, report: dict[str, Any]) -> None:
             first["kind"],
             first["seq"],
         )
-
-
-def _record(order: FullCheck, report: dict[str, Any]) -> None:
-    is_good = report.get("fault_count") == 0
-    draft = EntryDraft(
-        VERIFIED,
-        "team",
-        order.team_id,
-        Actor(**order.requested_by) if order.requested_by else SERVICE,
-        report,
-        outcome="success" if is_good else "failure",
-    )
-    entries_append(batch=Batch(order.team_id, (draft,)))
-
-
-def _report(found: VerifyReport, took_s: float) -> dict[str, Any]:
-    return {
-        "entries": found.entries,
-        "bodies": found.bodies,
-        "erased": found.erased,
-        "checkpoints": found.checkpoints,
-        "codes": found.macs,
-        "end_seq": found.end.seq,
-        "end_hash": chain.tagged(found.end.hash),
-        "fault_count": found.fault_count,
-        "faults": [
-            {"seq": fault.seq, "kind": str(fault.kind), "detail": fault.detail}
-            for fault in found.faults[:FAULTS_KEPT]
-        ],
-        "took_ms": round(1000 * took_s),
-    }

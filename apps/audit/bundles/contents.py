@@ -110,9 +110,7 @@ def entries_proven(
     previous = _previous_hashes(team_id, rows)
     texts: Mapping[int, Sequence[OpenedText]] = {}
     if has_texts:
-        texts = texts_open(
-            team_id, {r.seq: orjson.loads(r.canonical)["bodies"] for r in rows}
-        )
+        texts = texts_open(team_id, {row.seq: _bodies(row) for row in rows})
         _require_recorded_erasures(team_id, rows, texts)
     return tuple(
         BundleEntry(
@@ -204,13 +202,21 @@ def _require_recorded_erasures(
     places = [
         (row.seq, name, body["digest"])
         for row in rows
-        for name, body in orjson.loads(row.canonical)["bodies"].items()
+        for name, body in _bodies(row).items()
         if (row.seq, name) in gone
     ]
     head = stored_head(team_id)
     mac_from = head.mac_from if head else NO_NUMBER
     for fault in unrecorded_erasures(team_id, places, mac_from):
         raise Conflict(f"entry {fault.seq}: {fault.detail}; audit_verify says more")
+
+
+def _bodies(row: ProvableEntry) -> dict[str, Any]:
+    """Return what an entry says of its texts. Raises: Conflict if it is no entry."""
+    try:
+        return dict(orjson.loads(row.canonical)["bodies"])
+    except (ValueError, KeyError, TypeError) as exc:
+        raise Conflict(f"entry {row.seq} is none; audit_verify says more") from exc
 
 
 def _path(tree: StoredTree, seq: int) -> tuple[bytes, ...]:

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from apps.audit.browsing.run_checks import run_check
 from apps.audit.bundles.archive import bundle_archive
 from apps.audit.bundles.contents import bundle_contents
 from apps.audit.bundles.verifier import BundleRefused, BundleSummary, verify_bundle
@@ -39,14 +40,13 @@ def bundle_create(*, team_id: UUID, run_id: UUID, actor: Actor) -> RunBundle:
     It is verified before anyone gets it, and recorded in the team's chain. Signs the
     end of the chain first, if no checkpoint covers the run yet. Raises: NotFound if the
     team has no such run; Conflict if its record does not verify or cannot be signed.
+    What is wrong with its entries is recorded too.
     """
-    contents = bundle_contents(team_id, run_id)
-    content = bundle_archive(contents, timezone.now())
     try:
-        summary = verify_bundle(io.BytesIO(content), team=team_id, run=run_id)
-    except BundleRefused as exc:
-        logger.error("the export of run %s does not verify: %s", run_id, exc)
-        raise Conflict(f"the record of this run does not verify: {exc}") from exc
+        content, summary = _verified(team_id, run_id)
+    except Conflict:
+        run_check(team_id=team_id, run_id=run_id, actor=actor)
+        raise
     draft = EntryDraft(
         RUN_EXPORTED,
         "team",
@@ -62,3 +62,14 @@ def bundle_create(*, team_id: UUID, run_id: UUID, actor: Actor) -> RunBundle:
     with transaction.atomic():
         entries_append(batch=Batch(team_id, (draft,)))
     return RunBundle(f"run-{run_id}.zip", content, summary)
+
+
+def _verified(team_id: UUID, run_id: UUID) -> tuple[bytes, BundleSummary]:
+    """Return an export and what its verification says. Raises: NotFound, Conflict."""
+    contents = bundle_contents(team_id, run_id)
+    content = bundle_archive(contents, timezone.now())
+    try:
+        return content, verify_bundle(io.BytesIO(content), team=team_id, run=run_id)
+    except BundleRefused as exc:
+        logger.error("the export of run %s does not verify: %s", run_id, exc)
+        raise Conflict(f"the record of this run does not verify: {exc}") from exc

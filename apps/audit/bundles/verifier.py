@@ -118,14 +118,14 @@ def verify_bundle(
     """
     files = _files(file)
     keys = _keys(files.get(PUBLIC_KEYS, b"") if public_keys is None else public_keys)
-    text, export_key = _open_note(MANIFEST, files, keys)
+    text, export_key = open_note(MANIFEST, files, keys)
     manifest = _match(_MANIFEST, text, MANIFEST)
     _check_files(files, manifest["files"])
     demand(
         team is None or str(team) == manifest["team"], MANIFEST, "it is of another team"
     )
     demand(run is None or str(run) == manifest["run"], MANIFEST, "it is of another run")
-    text, ledger_key = _open_note(CHECKPOINT, files, keys)
+    text, ledger_key = open_note(CHECKPOINT, files, keys)
     checkpoint = _match(_CHECKPOINT, text, CHECKPOINT)
     demand(checkpoint["team"] == manifest["team"], CHECKPOINT, "it is of another team")
     demand(
@@ -225,7 +225,7 @@ def _raw(key: Ed25519PublicKey) -> bytes:
     return key.public_bytes(Encoding.Raw, PublicFormat.Raw)
 
 
-def _open_note(where: str, files: Mapping[str, bytes], keys: Keys) -> tuple[str, str]:
+def open_note(where: str, files: Mapping[str, bytes], keys: Keys) -> tuple[str, str]:
     """Return the text of a signed note, and the id of the key that signed it."""
     note = _NOTE.fullmatch(_decoded(files.get(where, b""), where))
     text, signatures = note.groups() if note else ("", "")
@@ -416,8 +416,8 @@ def verify_consistency(
             "proof", f"not of the form that is described: {exc}"
         ) from exc
     keys = _keys(public_keys)
-    old_text, old_key = _open_note("old", notes, keys)
-    new_text, new_key = _open_note("new", notes, keys)
+    old_text, old_key = open_note("old", notes, keys)
+    new_text, new_key = open_note("new", notes, keys)
     old = _match(_CHECKPOINT, old_text, "old")
     new = _match(_CHECKPOINT, new_text, "new")
     demand(team is None or str(team) == new["team"], "new", "it is of another team")

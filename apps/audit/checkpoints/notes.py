@@ -32,17 +32,18 @@ _ED25519 = b"\x01"
 _ORIGIN = "conductor/ledger/"
 _ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z"
+_OTHER = r"\u2014 (?!(?P=origin) )[^ +\n]+ [A-Za-z0-9+/=]+\n"
 _NOTE = re.compile(
     rf"(?P<text>(?P<origin>{_ORIGIN}(?P<team>{_ID}))\n"
     r"(?P<size>[1-9][0-9]{0,18})\n"
     r"(?P<root>[A-Za-z0-9+/]{43}=)\n"
     r"entry (?P<hash>sha256:[0-9a-f]{64})\n"
     rf"time (?P<time>{_TIME})\n)"
-    r"\n"
+    rf"\n(?:{_OTHER})*"
     r"\u2014 (?P=origin) (?P<signature>[A-Za-z0-9+/]{91}=)\n"
-    r"(?:\u2014 [^ +\n]+ [A-Za-z0-9+/=]+\n)*"
+    rf"(?:{_OTHER})*"
 )
-"""With signatures of others, who confirm it, after that of the site."""
+"""With signatures of others, who confirm it, around that of the site."""
 
 
 class TreeStatement(NamedTuple):

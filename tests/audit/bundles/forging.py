@@ -81,12 +81,18 @@ def zipped(files: Mapping[str, bytes], *extra: tuple[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def signed(files: Files, *, key: Ed25519PrivateKey | None = None) -> Files:
-    """Return files with a manifest that lists them as they are now."""
+def signed(
+    files: Files, *, key: Ed25519PrivateKey | None = None, more: str = ""
+) -> Files:
+    """Return files with a manifest that lists them as they are now.
+
+    `more`: a line that no manifest has.
+    """
     manifest = files[verifier.MANIFEST].decode().partition("\n\n")[0]
     lines = [line for line in manifest.split("\n") if not line.startswith("file ")]
     names = sorted(files.keys() - {verifier.MANIFEST})
     lines += [f"file {sha256(files[name]).hexdigest()} {name}" for name in names]
+    lines += [more] if more else []
     text = "".join(f"{line}\n" for line in lines)
     key = key or signing_key()[1]
     signature = note_key_id(lines[0], key.public_key()) + key.sign(text.encode())
@@ -248,4 +254,31 @@ def forgeries(team_id: uuid.UUID, other_team: uuid.UUID) -> dict[str, Forgery]:
             ),
         ),
         "no archive": Forgery(b"no archive", "archive: it cannot be read"),
+        "damaged archive": Forgery(
+            zipped(files).replace(lines[0], lines[0][::-1]),
+            "entries.jsonl: it cannot be read: Bad CRC-32",
+        ),
+        "no key": Forgery(
+            zipped(files),
+            "public-keys.pem: a key cannot be read",
+            {"public_keys": own_keys().replace(b"MCow", b"MCox")},
+        ),
+        "no text": Forgery(
+            zipped({**files, verifier.MANIFEST: b"\xff"}),
+            "manifest.txt: it is not text in UTF-8",
+        ),
+        "manifest of another form": Forgery(
+            zipped(signed(files, more="more")),
+            "manifest.txt: it does not have the form that is described",
+        ),
+        "no entry": made(
+            "entries.jsonl seq 1: it is not an entry",
+            entries_jsonl=b"".join([b"{}\n", *lines[1:]]),
+        ),
+        "proofs of another form": made(
+            "proofs.json: not of the form that is described", proofs_json=b"[]"
+        ),
+        "texts of another form": made(
+            "bodies.json: not of the form that is described", bodies_json=b"[]"
+        ),
     }
