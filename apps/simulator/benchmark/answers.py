@@ -1,4 +1,4 @@
-"""Answers of the benchmark's workers, drawn from the table of probabilities.
+"""Answers of workers with hidden skills, drawn from the table of probabilities.
 
 A worker reads its task, its role and the worth of earlier responses from the text that
 it is sent, so only what the access list lets it see can help it. The draw depends on

@@ -37,7 +37,10 @@ class TaskFamily(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """One wording of a family. Not slotted: its pattern is computed once."""
+    """One wording of a family, equal to itself only.
+
+    Not slotted: its pattern is computed once.
+    """
 
     family: str
     """One of `TaskFamily`, or a family of a use case."""

@@ -1,4 +1,4 @@
-"""The workers of the simulated benchmark: what is public, and what they can do.
+"""Workers with hidden skills, and those of the simulated benchmark.
 
 Their skills are hidden: only the name, the description and the price are shown to a
 planner. What they do with their skills is in `behavior`.

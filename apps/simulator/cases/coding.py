@@ -26,7 +26,7 @@ TEENS = range(10, 20)
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class FunctionKind:
     """What the tasks of one wording have in common."""
 
     name: str
@@ -66,24 +66,24 @@ class Program:
         )
 
 
-def _written(purpose: str, program: Program) -> Form:
+def _written(purpose: str, kind: FunctionKind) -> Form:
     """Return a wording that asks for a function."""
-    head = program.codes[0].partition(":")[0].removeprefix("def ")
+    head = kind.codes[0].partition(":")[0].removeprefix("def ")
     wording = (
         f"Write a Python function `{head}` that returns {purpose}. Give the function "
         "alone, in one block of code."
     )
-    return program.form(FUNCTIONS, wording)
+    return kind.form(FUNCTIONS, wording)
 
 
-def _repaired(purpose: str, program: Program) -> Form:
+def _repaired(purpose: str, kind: FunctionKind) -> Form:
     """Return a wording that shows a function with its first bug."""
     wording = (
-        f"The Python function `{program.name}` should return {purpose}, but it does "
+        f"The Python function `{kind.name}` should return {purpose}, but it does "
         "not. Give the corrected function in one block of code.\n\n"
-        f"```python\n{program.codes[1]}\n```"
+        f"```python\n{kind.codes[1]}\n```"
     )
-    return program.form(REPAIRS, wording)
+    return kind.form(REPAIRS, wording)
 
 
 def _body(head: str, *lines: str) -> tuple[str, ...]:
@@ -98,7 +98,7 @@ OWN_FORMS = (
     _written(
         "the sum of the numbers in a list that can be divided by {c} and are greater "
         "than {a}",
-        Program(
+        FunctionKind(
             "sum_of_multiples",
             _body(
                 "sum_of_multiples(numbers)",
@@ -118,7 +118,7 @@ OWN_FORMS = (
     _written(
         "a list with the same numbers, in which each one below {a} is replaced by {a} "
         "and each one above {b} by {b}",
-        Program(
+        FunctionKind(
             "limited",
             _body(
                 "limited(numbers)",
@@ -134,7 +134,7 @@ OWN_FORMS = (
     _written(
         "every {c}th character of a text, beginning with the first, and at most {a} of "
         "them",
-        Program(
+        FunctionKind(
             "every_nth",
             _body(
                 "every_nth(text)",
@@ -153,7 +153,7 @@ OWN_FORMS = (
     ),
     _repaired(
         "how many words of a text have more than {c} letters, but never more than {a}",
-        Program(
+        FunctionKind(
             "long_words",
             _body(
                 "long_words(text)",
@@ -173,7 +173,7 @@ OWN_FORMS = (
     _repaired(
         "a price in cents less {p} percent of it, where that part is rounded down to "
         "whole cents, but never less than {a}",
-        Program(
+        FunctionKind(
             "reduced",
             _body(
                 "reduced(price)",
@@ -192,7 +192,7 @@ OWN_FORMS = (
     ),
     _repaired(
         "the last {a} items of a list, the last one first",
-        Program(
+        FunctionKind(
             "newest_first",
             _body(
                 "newest_first(items)",
