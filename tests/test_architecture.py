@@ -79,9 +79,12 @@ ALSO_OPEN = {
     "apps.evaluation.statistics",  # intervals, which pages draw
     "apps.evaluation.suites.benchmarks",  # which there are, for forms
     "apps.evaluation.suites.files",  # tasks as people and programs send them
+    "apps.evaluation.suites.reads",  # what a suite holds
+    "apps.evaluation.suites.storage",  # tasks as they are kept
     "apps.evaluation.suites.tasks",
     "apps.evaluation.system_report",  # a part of the report
     "apps.evaluation.systems.short_names",  # systems as people name them
+    "apps.evaluation.verifiers.words",  # verifiers in words
     "apps.runs.planning.cost_estimates",  # what a plan may cost
     "apps.runs.execution.executor",  # opened and closed by the process
     "apps.runs.forks",  # what changes in a repeated plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from apps.console.views import evaluation_reports as reports
-from apps.console.views import evaluations
+from apps.console.views import evaluations, suites
 
 urlpatterns = [
     path("evaluations/", evaluations.evaluation_list_page, name="evaluation_list"),
@@ -16,6 +16,12 @@ urlpatterns = [
         name="calibration_new",
     ),
     path("evaluations/suites/new/", evaluations.suite_new, name="suite_new"),
+    path("evaluations/suites/<uuid:suite_id>/", suites.suite_page, name="suite"),
+    path(
+        "evaluations/suites/<uuid:suite_id>/tasks.jsonl",
+        suites.suite_file,
+        name="suite_file",
+    ),
     path(
         "evaluations/suites/<uuid:suite_id>/delete/",
         evaluations.suite_delete_page,

@@ -53,12 +53,26 @@ def access_suite_by_id(*, team_id: UUID, suite_id: UUID) -> Suite:
     return found
 
 
+def suite_versions(suite: Suite) -> TeamQuerySet[SuiteVersion]:
+    """Return the versions of a suite, newest first."""
+    versions = SuiteVersion.objects.for_team(suite.team_id).filter(suite=suite)
+    return versions.select_related("suite").order_by("-number")
+
+
 def newest_version(suite: Suite) -> SuiteVersion:
     """Return the newest version of a suite. Raises: NotFound if it has none."""
-    versions = SuiteVersion.objects.for_team(suite.team_id).filter(suite=suite)
-    found = versions.select_related("suite").order_by("-number").first()
+    return access_version(suite, None)
+
+
+def access_version(suite: Suite, number: int | None) -> SuiteVersion:
+    """Return a version of a suite; None: the newest. Raises: NotFound."""
+    versions = suite_versions(suite)
+    if number is not None:
+        versions = versions.filter(number=number)
+    found = versions.first()
     if found is None:
-        raise NotFound(f"the suite {suite.name!r} has no tasks", param="suite")
+        what = "tasks" if number is None else f"version {number}"
+        raise NotFound(f"the suite {suite.name!r} has no {what}", param="suite_version")
     return found
 
 

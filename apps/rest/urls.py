@@ -21,6 +21,7 @@ from apps.rest.resources import (
     run_records,
     runs,
     shadow_tests,
+    suites,
     team,
     usage,
     webhooks,
@@ -180,7 +181,12 @@ urlpatterns: list[URLPattern] = [
         name="review_comments",
     ),
     path("suites/", evaluations.Suites.as_view(), name="suites"),
-    path("suites/<uuid:suite_id>/", evaluations.OneSuite.as_view(), name="suite"),
+    path("suites/<uuid:suite_id>/", suites.OneSuite.as_view(), name="suite"),
+    path(
+        "suites/<uuid:suite_id>/tasks/",
+        suites.SuiteTasks.as_view(),
+        name="suite_tasks",
+    ),
     path("evaluations/", evaluations.Evaluations.as_view(), name="evaluations"),
     path(
         "evaluations/estimate/",

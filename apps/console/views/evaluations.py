@@ -30,6 +30,7 @@ from apps.evaluation.models import SuiteVersion
 from apps.evaluation.selectors import (
     access_suite,
     access_suite_by_id,
+    access_version,
     evaluation_list,
     newest_version,
     suite_list,
@@ -159,6 +160,7 @@ def evaluation_new(request: TeamRequest) -> HttpResponseBase:
     initial = {"pool": snapshot.name, "worker": snapshot.fallback}
     if request.GET.get("suite") in suites:
         initial["suite"] = request.GET["suite"]
+        initial["suite_version"] = request.GET.get("suite_version", "")
     form = EvaluationForm(
         posted(request), initial=initial, suites=suites, pools=[*pools], workers=workers
     )
@@ -215,7 +217,7 @@ def _order_page(
     estimate = None
     if form.is_bound and form.is_valid():
         suite = access_suite(team_id=request.team.id, name=form.cleaned_data["suite"])
-        version = newest_version(suite)
+        version = access_version(suite, form.cleaned_data["suite_version"])
         if "estimate" in request.POST:
             estimate = try_change(form, lambda: _estimated(version, values(version)))
         elif made := try_change(

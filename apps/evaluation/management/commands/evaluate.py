@@ -32,8 +32,8 @@ from apps.evaluation.report_markdown import report_markdown
 from apps.evaluation.selectors import (
     access_evaluation,
     access_suite,
+    access_version,
     evaluation_list,
-    newest_version,
 )
 from apps.evaluation.services import evaluation_estimate, evaluation_start
 from apps.evaluation.systems.short_names import FORMS, systems_named
@@ -56,6 +56,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
         parser.add_argument("suite", nargs="?", help="name of the suite")
+        parser.add_argument(
+            "--suite-version", type=int, help="of the suite. Default: the newest one"
+        )
         parser.add_argument("--team", required=True, help="slug of the team")
         parser.add_argument("--pool", help="name of the pool. Default: the team's")
         parser.add_argument(
@@ -110,7 +113,7 @@ class Command(BaseCommand):
             "max_cost_micros": _micros(options["max_cost"]),
         }
         values = {name: value for name, value in given.items() if value is not None}
-        version = newest_version(suite)
+        version = access_version(suite, options["suite_version"])
         found = evaluation_estimate(version=version, values=values)
         most = found.highest_micros
         unknown = "unknown, because a price is missing"
