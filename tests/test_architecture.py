@@ -63,6 +63,7 @@ ALSO_OPEN = {
     "apps.governance.sensitive_data.own_patterns",  # what patterns are made of
     "apps.evaluation.calibration",  # which workers it measures, for pages
     "apps.evaluation.comparison",  # a read with a report of its own
+    "apps.evaluation.inspect_log",  # a report in another format
     "apps.evaluation.jobs",  # opened and closed by the process
     "apps.evaluation.report",  # a read with a report of its own, like the next one
     "apps.evaluation.report_formats",

@@ -43,6 +43,11 @@ urlpatterns = [
         name="evaluation_results",
     ),
     path(
+        "evaluations/<uuid:evaluation_id>/inspect/<int:place>.json",
+        reports.evaluation_inspect,
+        name="evaluation_inspect",
+    ),
+    path(
         "evaluations/<uuid:evaluation_id>/cancel/",
         reports.evaluation_cancel_action,
         name="evaluation_cancel",

@@ -214,6 +214,11 @@ urlpatterns: list[URLPattern] = [
         name="evaluation_results",
     ),
     path(
+        "evaluations/<uuid:evaluation_id>/inspect/<int:place>/",
+        evaluation_reports.EvaluationInspect.as_view(),
+        name="evaluation_inspect",
+    ),
+    path(
         "evaluations/<uuid:evaluation_id>/comparison/",
         evaluation_reports.EvaluationComparison.as_view(),
         name="evaluation_comparison",

@@ -24,9 +24,10 @@ from apps.audit.models import JobState
 from apps.audit.types import Actor
 from apps.core.errors import ConductorError
 from apps.core.money import micros_of_usd, usd_text
+from apps.evaluation.inspect_log import inspect_log
 from apps.evaluation.jobs import evaluation_steps
 from apps.evaluation.models import Evaluation, EvaluationOutcome
-from apps.evaluation.report import report_make, result_rows
+from apps.evaluation.report import Report, report_make, result_rows
 from apps.evaluation.report_formats import report_values, results_csv
 from apps.evaluation.report_markdown import report_markdown
 from apps.evaluation.selectors import (
@@ -79,6 +80,12 @@ class Command(BaseCommand):
         parser.add_argument("--resume", type=UUID, help="id of an evaluation")
         parser.add_argument("--json", type=Path, help="write the report to this file")
         parser.add_argument("--csv", type=Path, help="write each result to this file")
+        parser.add_argument(
+            "--inspect",
+            type=Path,
+            help="write a log of Inspect to this file; of several systems to files "
+            "beside it, with their numbers",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Start or resume it, wait for it, and report."""
@@ -160,10 +167,20 @@ class Command(BaseCommand):
         if path := options["csv"]:
             with path.open("w", encoding="utf-8", newline="") as file:
                 file.writelines(results_csv(report, result_rows(evaluation)))
+        if path := options["inspect"]:
+            _write_inspect_logs(report, path)
         if evaluation.outcome != EvaluationOutcome.COMPLETED:
             ended = EvaluationOutcome(evaluation.outcome).label.lower()
             why = f": {evaluation.error}" if evaluation.error else ""
             raise CommandError(f"the evaluation ended early, {ended}{why}")
+
+
+def _write_inspect_logs(report: Report, path: Path) -> None:
+    is_one = len(report.systems) == 1
+    for place in range(len(report.systems)):
+        numbered = path.with_stem(f"{path.stem}-{place + 1}")
+        with (path if is_one else numbered).open("wb") as file:
+            file.writelines(inspect_log(report, place))
 
 
 def _micros(dollars: str | None) -> int | None:
