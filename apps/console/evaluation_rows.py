@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from django.utils import timezone
-
 from apps.audit.models import JobState
 from apps.console.evaluation_plot import (
     PER_TASKS,
@@ -61,12 +59,8 @@ class EvaluationRow:
     @property
     def left_ms(self) -> int | None:
         """Return how long the rest takes at the pace so far; None: not known."""
-        begin, done = self.evaluation.started_at, self.progress.graded
-        if not (self.is_open and begin and done):
-            return None
-        pace = (timezone.now() - begin) / done
-        left = pace * (self.progress.total - done)
-        return 1_000 * round(left.total_seconds())
+        left = self.progress.left_s
+        return None if left is None else 1_000 * left
 
     @property
     def started_by(self) -> str:

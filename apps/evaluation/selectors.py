@@ -8,7 +8,9 @@ from uuid import UUID
 
 from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 
+from apps.audit.models import JobState
 from apps.core.errors import NotFound
 from apps.core.scoping import TeamQuerySet
 from apps.evaluation.models import (
@@ -30,6 +32,8 @@ class EvaluationProgress:
     started: int
     cost_micros: int
     """Of the graded ones."""
+    left_s: int | None = None
+    """How long the rest takes at the pace so far. None: not known, or it has ended."""
 
 
 def suite_list(team_id: UUID) -> TeamQuerySet[Suite]:
@@ -107,8 +111,20 @@ def evaluation_progress(evaluation: Evaluation) -> EvaluationProgress:
     """Return how far an evaluation is, up to a second ago."""
     started = results_of(evaluation).filter(state__in=IN_PROGRESS)
     return EvaluationProgress(
-        evaluation.total, evaluation.graded, started.count(), evaluation.cost_micros
+        evaluation.total,
+        evaluation.graded,
+        started.count(),
+        evaluation.cost_micros,
+        _left_s(evaluation),
     )
+
+
+def _left_s(evaluation: Evaluation) -> int | None:
+    begin, done = evaluation.started_at, evaluation.graded
+    if evaluation.state == JobState.DONE or begin is None or not done:
+        return None
+    pace = (timezone.now() - begin) / done
+    return round((pace * (evaluation.total - done)).total_seconds())
 
 
 def evaluation_counts(evaluation: Evaluation) -> dict[str, int]:

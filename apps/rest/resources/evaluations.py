@@ -67,7 +67,13 @@ EVALUATION: dict[str, Any] = {
     "settings": SETTINGS,
     "state": "running",
     "error": "",
-    "progress": {"total": 120, "graded": 31, "started": 8, "cost_micros": 41_870},
+    "progress": {
+        "total": 120,
+        "graded": 31,
+        "started": 8,
+        "cost_micros": 41_870,
+        "left_s": 95,
+    },
     "started_by": "Alice",
     "created_at": "2026-11-23T15:53:16.000000Z",
     "started_at": "2026-11-23T15:53:18.000000Z",
@@ -143,6 +149,11 @@ class EvaluationProgressOutput(Output):
     graded = serializers.IntegerField()
     started = serializers.IntegerField(help_text="Whose runs are in progress.")
     cost_micros = serializers.IntegerField(help_text="Of the graded ones.")
+    left_s = serializers.IntegerField(
+        allow_null=True,
+        help_text="How long the rest takes at the pace so far; null: not known, or it "
+        "has ended.",
+    )
 
 
 class EvaluationOutput(Output):
@@ -171,8 +182,10 @@ class EvaluationOutput(Output):
             return str(EvaluationOutcome(evaluation.outcome))
         return "cancelling" if evaluation.is_cancelled else str(evaluation.state)
 
-    def get_progress(self, evaluation: Evaluation) -> dict[str, int]:
-        """Return how far it is: results in all, graded and started ones, cost."""
+    def get_progress(self, evaluation: Evaluation) -> dict[str, int | None]:
+        """Return how far it is: results in all, graded and started ones, cost, and
+        the seconds that are left.
+        """
         found = evaluation_progress(evaluation)
         return dict(EvaluationProgressOutput(found).data)
 
@@ -190,6 +203,11 @@ class EvaluationEstimateOutput(Output):
         allow_null=True,
         help_text="What all runs may cost at most, retries apart; null: a price is "
         "missing.",
+    )
+    likely_micros = serializers.IntegerField(
+        allow_null=True,
+        help_text="What they will probably cost, by earlier results of the same "
+        "systems or profiles of workers; null: there are none.",
     )
 
 
@@ -305,7 +323,12 @@ class EvaluationEstimateView(RestView):
         answer=EvaluationEstimateOutput,
         errors=(404,),
         sent={"suite": "basics", "settings": SETTINGS},
-        example={"tasks": 60, "runs": 120, "highest_micros": 418_700},
+        example={
+            "tasks": 60,
+            "runs": 120,
+            "highest_micros": 418_700,
+            "likely_micros": 51_900,
+        },
     )
     def post(self, request: Request) -> Response:
         """Return what an evaluation would do and cost at most. Starts nothing."""

@@ -7,6 +7,7 @@ command that is stopped is continued with `--resume`.
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -78,6 +79,9 @@ class Command(BaseCommand):
         parser.add_argument("--parallel", type=int, help="runs at the same time")
         parser.add_argument("--max-cost", help="of all runs together, in US dollars")
         parser.add_argument("--resume", type=UUID, help="id of an evaluation")
+        parser.add_argument(
+            "--yes", action="store_true", help="start without asking at a terminal"
+        )
         parser.add_argument("--json", type=Path, help="write the report to this file")
         parser.add_argument("--csv", type=Path, help="write each result to this file")
         parser.add_argument(
@@ -125,8 +129,19 @@ class Command(BaseCommand):
         most = found.highest_micros
         unknown = "unknown, because a price is missing"
         words = unknown if most is None else f"at most ${usd_text(most)}, retries apart"
+        if found.likely_micros is not None:
+            words += f"; about ${usd_text(found.likely_micros)} by earlier results"
         self.stderr.write(f"{found.runs} runs; cost: {words}")
+        if not options["yes"] and sys.stdin.isatty():
+            self._ask()
         return evaluation_start(version=version, values=values, actor=ACTOR)
+
+    def _ask(self) -> None:
+        """Raise CommandError unless the person at the terminal wants it."""
+        self.stderr.write("Start? [y/N] ", ending="")
+        self.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise CommandError("not started")
 
     def _wait(self, evaluation: Evaluation) -> None:
         """Wait until it has ended, and drive it while no process of the site does."""
