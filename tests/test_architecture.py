@@ -105,6 +105,7 @@ ALSO_OPEN = {
     "apps.gateway.app",
     "apps.gateway.batches.driver",  # opened and closed by the process
     "apps.web.request_context",  # what entries say of a request
+    "apps.web.deferred_views",  # addresses whose views are imported later
     "apps.web.downloads",  # files in pieces
     "apps.web.team_access",  # every page goes through it
     "apps.web.formats",

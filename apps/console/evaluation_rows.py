@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from apps.audit.models import JobState
 from apps.console.evaluation_plot import (
     PER_TASKS,
+    HeatCell,
     IntervalBar,
     Plot,
     interval_bar,
@@ -18,9 +19,6 @@ from apps.evaluation.models import Evaluation, EvaluationOutcome
 from apps.evaluation.report import Report
 from apps.evaluation.selectors import EvaluationProgress, evaluation_progress
 from apps.evaluation.system_report import Figures, SystemReport
-
-HEAT_STEPS = 5
-"""Shades of the map of families."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +64,6 @@ class EvaluationRow:
     def started_by(self) -> str:
         """Return the name of the person or key that started it."""
         return str(self.evaluation.requested_by.get("display", ""))
-
-
-@dataclass(frozen=True, slots=True)
-class HeatCell:
-    """One family of one system."""
-
-    family: str
-    right: int
-    ended: int
-
-    @property
-    def share(self) -> float:
-        """Return the accuracy; 0 if no task has ended."""
-        return self.right / self.ended if self.ended else 0.0
-
-    @property
-    def heat(self) -> int:
-        """Return its shade, from 1 to `HEAT_STEPS`; 0: no task has ended."""
-        return min(1 + int(self.share * HEAT_STEPS), HEAT_STEPS) if self.ended else 0
 
 
 @dataclass(frozen=True, slots=True)
