@@ -66,6 +66,7 @@ ALSO_OPEN = {
     "apps.governance.sensitive_data.own_patterns",  # what patterns are made of
     "apps.evaluation.calibration",  # which workers it measures, for pages
     "apps.evaluation.comparison",  # a read with a report of its own
+    "apps.evaluation.inspect_log",  # a report in another format
     "apps.evaluation.jobs",  # opened and closed by the process
     "apps.evaluation.report",  # a read with a report of its own, like the next one
     "apps.evaluation.report_formats",
@@ -83,9 +84,12 @@ ALSO_OPEN = {
     "apps.evaluation.statistics",  # intervals, which pages draw
     "apps.evaluation.suites.benchmarks",  # which there are, for forms
     "apps.evaluation.suites.files",  # tasks as people and programs send them
+    "apps.evaluation.suites.reads",  # what a suite holds
+    "apps.evaluation.suites.storage",  # tasks as they are kept
     "apps.evaluation.suites.tasks",
     "apps.evaluation.system_report",  # a part of the report
     "apps.evaluation.systems.short_names",  # systems as people name them
+    "apps.evaluation.verifiers.words",  # verifiers in words
     "apps.runs.planning.cost_estimates",  # what a plan may cost
     "apps.runs.execution.executor",  # opened and closed by the process
     "apps.runs.forks",  # what changes in a repeated plan
@@ -105,6 +109,7 @@ ALSO_OPEN = {
     "apps.gateway.app",
     "apps.gateway.batches.driver",  # opened and closed by the process
     "apps.web.request_context",  # what entries say of a request
+    "apps.web.deferred_views",  # addresses whose views are imported later
     "apps.web.downloads",  # files in pieces
     "apps.web.team_access",  # every page goes through it
     "apps.web.formats",

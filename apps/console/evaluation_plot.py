@@ -21,6 +21,28 @@ QUARTERS = 4
 PER_TASKS = 1_000
 """Costs are those of so many tasks."""
 
+HEAT_STEPS = 5
+"""Shades of the map of families."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """One family of one system."""
+
+    family: str
+    right: int
+    ended: int
+
+    @property
+    def share(self) -> float:
+        """Return the accuracy; 0 if no task has ended."""
+        return self.right / self.ended if self.ended else 0.0
+
+    @property
+    def heat(self) -> int:
+        """Return its shade, from 1 to `HEAT_STEPS`; 0: no task has ended."""
+        return min(1 + int(self.share * HEAT_STEPS), HEAT_STEPS) if self.ended else 0
+
 
 @dataclass(frozen=True, slots=True)
 class IntervalBar:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from django.utils import timezone
-
 from apps.audit.models import JobState
 from apps.console.evaluation_plot import (
     PER_TASKS,
+    HeatCell,
     IntervalBar,
     Plot,
     interval_bar,
@@ -20,9 +19,6 @@ from apps.evaluation.models import Evaluation, EvaluationOutcome
 from apps.evaluation.report import Report
 from apps.evaluation.selectors import EvaluationProgress, evaluation_progress
 from apps.evaluation.system_report import Figures, SystemReport
-
-HEAT_STEPS = 5
-"""Shades of the map of families."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,36 +57,13 @@ class EvaluationRow:
     @property
     def left_ms(self) -> int | None:
         """Return how long the rest takes at the pace so far; None: not known."""
-        begin, done = self.evaluation.started_at, self.progress.graded
-        if not (self.is_open and begin and done):
-            return None
-        pace = (timezone.now() - begin) / done
-        left = pace * (self.progress.total - done)
-        return 1_000 * round(left.total_seconds())
+        left = self.progress.left_s
+        return None if left is None else 1_000 * left
 
     @property
     def started_by(self) -> str:
         """Return the name of the person or key that started it."""
         return str(self.evaluation.requested_by.get("display", ""))
-
-
-@dataclass(frozen=True, slots=True)
-class HeatCell:
-    """One family of one system."""
-
-    family: str
-    right: int
-    ended: int
-
-    @property
-    def share(self) -> float:
-        """Return the accuracy; 0 if no task has ended."""
-        return self.right / self.ended if self.ended else 0.0
-
-    @property
-    def heat(self) -> int:
-        """Return its shade, from 1 to `HEAT_STEPS`; 0: no task has ended."""
-        return min(1 + int(self.share * HEAT_STEPS), HEAT_STEPS) if self.ended else 0
 
 
 @dataclass(frozen=True, slots=True)

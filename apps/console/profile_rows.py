@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from apps.console.evaluation_plot import IntervalBar, interval_bar
-from apps.console.evaluation_rows import HeatCell
+from apps.console.evaluation_plot import HeatCell, IntervalBar, interval_bar
 from apps.evaluation.selectors import has_simulated
 from apps.evaluation.statistics import Interval, share
 from apps.pools.models import Pool, Worker, WorkerProfile

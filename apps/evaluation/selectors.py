@@ -8,7 +8,9 @@ from uuid import UUID
 
 from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 
+from apps.audit.models import JobState
 from apps.core.errors import NotFound
 from apps.core.scoping import TeamQuerySet
 from apps.evaluation.models import (
@@ -30,6 +32,8 @@ class EvaluationProgress:
     started: int
     cost_micros: int
     """Of the graded ones."""
+    left_s: int | None = None
+    """How long the rest takes at the pace so far. None: not known, or it has ended."""
 
 
 def suite_list(team_id: UUID) -> TeamQuerySet[Suite]:
@@ -53,12 +57,26 @@ def access_suite_by_id(*, team_id: UUID, suite_id: UUID) -> Suite:
     return found
 
 
+def suite_versions(suite: Suite) -> TeamQuerySet[SuiteVersion]:
+    """Return the versions of a suite, newest first."""
+    versions = SuiteVersion.objects.for_team(suite.team_id).filter(suite=suite)
+    return versions.select_related("suite").order_by("-number")
+
+
 def newest_version(suite: Suite) -> SuiteVersion:
     """Return the newest version of a suite. Raises: NotFound if it has none."""
-    versions = SuiteVersion.objects.for_team(suite.team_id).filter(suite=suite)
-    found = versions.select_related("suite").order_by("-number").first()
+    return access_version(suite, None)
+
+
+def access_version(suite: Suite, number: int | None) -> SuiteVersion:
+    """Return a version of a suite; None: the newest. Raises: NotFound."""
+    versions = suite_versions(suite)
+    if number is not None:
+        versions = versions.filter(number=number)
+    found = versions.first()
     if found is None:
-        raise NotFound(f"the suite {suite.name!r} has no tasks", param="suite")
+        what = "tasks" if number is None else f"version {number}"
+        raise NotFound(f"the suite {suite.name!r} has no {what}", param="suite_version")
     return found
 
 
@@ -93,8 +111,20 @@ def evaluation_progress(evaluation: Evaluation) -> EvaluationProgress:
     """Return how far an evaluation is, up to a second ago."""
     started = results_of(evaluation).filter(state__in=IN_PROGRESS)
     return EvaluationProgress(
-        evaluation.total, evaluation.graded, started.count(), evaluation.cost_micros
+        evaluation.total,
+        evaluation.graded,
+        started.count(),
+        evaluation.cost_micros,
+        _left_s(evaluation),
     )
+
+
+def _left_s(evaluation: Evaluation) -> int | None:
+    begin, done = evaluation.started_at, evaluation.graded
+    if evaluation.state == JobState.DONE or begin is None or not done:
+        return None
+    pace = (timezone.now() - begin) / done
+    return round((pace * (evaluation.total - done)).total_seconds())
 
 
 def evaluation_counts(evaluation: Evaluation) -> dict[str, int]:

@@ -21,6 +21,7 @@ from apps.core.errors import Conflict, InvalidInput
 from apps.core.input_parts import values_read
 from apps.evaluation.costs import highest_total
 from apps.evaluation.drawing import tasks_drawn
+from apps.evaluation.likely_costs import likely_total
 from apps.evaluation.measured import with_measured
 from apps.evaluation.models import (
     NAME_LENGTH,
@@ -56,6 +57,8 @@ class EvaluationEstimate:
     runs: int
     highest_micros: int | None
     """What all runs may cost at most, retries apart; None: a price is missing."""
+    likely_micros: int | None
+    """What they will probably cost, by earlier results; None: there are none."""
 
 
 @transaction.atomic
@@ -195,7 +198,10 @@ def evaluation_estimate(
     settings, tasks = _checked(version, values)
     snapshot = pool_snapshot(version.team_id, settings.pool)
     return EvaluationEstimate(
-        tasks, tasks * len(settings.systems), highest_total(version, settings, snapshot)
+        tasks,
+        tasks * len(settings.systems),
+        highest_total(version, settings, snapshot),
+        likely_total(version, settings, tasks),
     )
 
 

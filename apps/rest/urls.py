@@ -9,8 +9,6 @@ from apps.rest.resources import (
     budgets,
     conductors,
     credentials,
-    evaluation_reports,
-    evaluations,
     feedback,
     invitations,
     keys,
@@ -20,7 +18,6 @@ from apps.rest.resources import (
     run_forks,
     run_records,
     runs,
-    shadow_tests,
     team,
     usage,
     webhooks,
@@ -37,8 +34,16 @@ from apps.rest.resources.governance import (
     suspension,
 )
 from apps.rest.views import NoSuchAddress
+from apps.web.deferred_views import DeferredOperations
 
 app_name = "rest"
+
+
+def _deferred(name: str) -> DeferredOperations:
+    """Return operations on evaluations, which are imported when asked for."""
+    return DeferredOperations(f"apps.rest.resources.{name}")
+
+
 urlpatterns: list[URLPattern] = [
     path("schema/", ApiSchema.as_view(), name="schema"),
     path("docs/", ApiDocs.as_view(), name="docs"),
@@ -179,58 +184,68 @@ urlpatterns: list[URLPattern] = [
         reviews.ReviewComments.as_view(),
         name="review_comments",
     ),
-    path("suites/", evaluations.Suites.as_view(), name="suites"),
-    path("suites/<uuid:suite_id>/", evaluations.OneSuite.as_view(), name="suite"),
-    path("evaluations/", evaluations.Evaluations.as_view(), name="evaluations"),
+    path("suites/", _deferred("evaluations.Suites"), name="suites"),
+    path("suites/<uuid:suite_id>/", _deferred("suites.OneSuite"), name="suite"),
+    path(
+        "suites/<uuid:suite_id>/tasks/",
+        _deferred("suites.SuiteTasks"),
+        name="suite_tasks",
+    ),
+    path("evaluations/", _deferred("evaluations.Evaluations"), name="evaluations"),
     path(
         "evaluations/estimate/",
-        evaluations.EvaluationEstimateView.as_view(),
+        _deferred("evaluations.EvaluationEstimateView"),
         name="evaluation_estimate",
     ),
     path(
         "evaluations/<uuid:evaluation_id>/",
-        evaluations.OneEvaluation.as_view(),
+        _deferred("evaluations.OneEvaluation"),
         name="evaluation",
     ),
     path(
         "evaluations/<uuid:evaluation_id>/cancel/",
-        evaluations.EvaluationCancel.as_view(),
+        _deferred("evaluations.EvaluationCancel"),
         name="evaluation_cancel",
     ),
     path(
         "evaluations/<uuid:evaluation_id>/report/",
-        evaluation_reports.EvaluationReport.as_view(),
+        _deferred("evaluation_reports.EvaluationReport"),
         name="evaluation_report",
     ),
     path(
         "evaluations/<uuid:evaluation_id>/results/",
-        evaluation_reports.EvaluationResults.as_view(),
+        _deferred("evaluation_reports.EvaluationResults"),
         name="evaluation_results",
     ),
     path(
+        "evaluations/<uuid:evaluation_id>/inspect/<int:place>/",
+        _deferred("evaluation_reports.EvaluationInspect"),
+        name="evaluation_inspect",
+    ),
+    path(
         "evaluations/<uuid:evaluation_id>/comparison/",
-        evaluation_reports.EvaluationComparison.as_view(),
+        _deferred("evaluation_reports.EvaluationComparison"),
         name="evaluation_comparison",
     ),
-    path("shadow-tests/", shadow_tests.ShadowTests.as_view(), name="shadow_tests"),
+    path("shadow-tests/", _deferred("shadow_tests.ShadowTests"), name="shadow_tests"),
     path(
         "shadow-tests/<uuid:test_id>/",
-        shadow_tests.OneShadowTest.as_view(),
+        _deferred("shadow_tests.OneShadowTest"),
         name="shadow_test",
     ),
     path(
         "shadow-tests/<uuid:test_id>/runs/",
-        shadow_tests.ShadowTestRuns.as_view(),
+        _deferred("shadow_tests.ShadowTestRuns"),
         name="shadow_test_runs",
     ),
     path(
         "shadow-tests/<uuid:test_id>/stop/",
-        shadow_tests.ShadowTestStop.as_view(),
+        _deferred("shadow_tests.ShadowTestStop"),
         name="shadow_test_stop",
     ),
     path(
         "shadow-tests/<uuid:test_id>/promotion/",
-        shadow_tests.ShadowTestPromotion.as_view(),
+        _deferred("shadow_tests.ShadowTestPromotion"),
         name="shadow_test_promotion",
     ),
     path("webhooks/", webhooks.Webhooks.as_view(), name="webhooks"),

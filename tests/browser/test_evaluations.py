@@ -25,6 +25,8 @@ async def test_from_a_file_of_tasks_to_a_run_behind_a_figure(visit, site, tmp_pa
     await page.get_by_role("link", name="New evaluation").click()
     await page.get_by_label("Mixture of agents").uncheck()
     await page.get_by_role("button", name="Start").click()
+    await expect(page.get_by_text("Nothing has begun yet.")).to_be_visible()
+    await page.get_by_role("button", name="Start").click()
     ended = page.locator(".evaluation__state .badge")
     await expect(ended).to_have_text("Completed", timeout=PATIENCE_MS)  # by itself
     await expect(page.locator(".plot__point")).to_have_count(5)

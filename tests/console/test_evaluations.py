@@ -9,8 +9,14 @@ from django.test import Client
 from apps.evaluation.models import Evaluation, SuiteVersion
 from apps.evaluation.selectors import results_of
 from apps.runs.selectors import access_run
-from tests.conftest import Cast, Site
-from tests.evaluation.samples import documents, lines, make_evaluation
+from tests.conftest import Cast, Site, make_pool
+from tests.evaluation.samples import (
+    confirmed,
+    documents,
+    lines,
+    make_evaluation,
+    suite,
+)
 from tests.runs.asking import eventually
 
 
@@ -47,11 +53,11 @@ def test_the_whole_way_on_the_page(site: Site):
         "parallel_runs": "8",
         "seed": "3",
     }
-    estimated = alice.post("/evaluations/new/", {**wanted, "estimate": "1"})
-    assert "48 runs" in estimated.content.decode()
-    assert "at most $" in estimated.content.decode()
+    asked = alice.post("/evaluations/new/", wanted).content.decode()
+    assert "48 runs" in asked
+    assert "at most $" in asked
     assert not Evaluation.objects.for_team(site.cast.team.id).exists()
-    answer = alice.post("/evaluations/new/", wanted)
+    answer = alice.post("/evaluations/new/", {**wanted, **confirmed(asked)})
     assert answer.status_code == 302, answer.content.decode()
     address = answer.headers["location"]
     assert eventually(lambda: "Completed" in alice.get(address).content.decode())
@@ -72,6 +78,31 @@ def test_the_whole_way_on_the_page(site: Site):
     ):
         file = alice.get(f"{address}report.{form_name}")
         assert mark in file.getvalue().decode()
+
+
+def test_a_changed_form_is_estimated_again(alice, cast, simulator_url):
+    make_pool(cast.team, simulator_url)
+    suite(cast.team)
+    wanted = {
+        "suite": "basics",
+        "pool": cast.team.pools.get(is_default=True).name,
+        "systems": ["workers"],
+        "worker": "sim-delta",
+        "max_tasks": "4",
+        "parallel_runs": "8",
+        "seed": "3",
+    }
+    first = alice.post("/evaluations/new/", wanted).content.decode()
+    assert "8 runs" in first
+    changed = {**wanted, "max_tasks": "6", **confirmed(first)}
+    second = alice.post("/evaluations/new/", changed).content.decode()
+    assert "12 runs" in second
+    assert confirmed(second) != confirmed(first)
+    evaluations = Evaluation.objects.for_team(cast.team.id)
+    assert not evaluations.exists()
+    again = {**changed, **confirmed(second)}
+    assert alice.post("/evaluations/new/", again).status_code == 302
+    assert evaluations.get().settings["max_tasks"] == 6
 
 
 def test_faults_of_a_file_are_shown_with_their_lines(alice, cast):

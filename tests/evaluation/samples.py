@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
@@ -167,6 +168,13 @@ def command(*arguments: Any) -> tuple[str, str]:
 def written(path: Path, tasks: Sequence[dict[str, Any]]) -> Path:
     path.write_text(lines(tasks))
     return path
+
+
+def confirmed(page: str) -> dict[str, str]:
+    """Return what the form of a page sends that has shown an estimate."""
+    found = re.search(r'name="confirmed" value="(\w+)"', page)
+    assert found is not None
+    return {"confirmed": found[1]}
 
 
 def newest(team: Team) -> Evaluation:

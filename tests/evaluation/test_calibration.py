@@ -20,7 +20,7 @@ from apps.pools.selectors import pool_snapshot, snapshots_forget
 from apps.pools.services import worker_update
 from apps.runs.planning.model_resolver import parse_model, resolve
 from tests.conftest import Site
-from tests.evaluation.samples import documents, entries_of, suite
+from tests.evaluation.samples import confirmed, documents, entries_of, suite
 from tests.factories import ACTOR
 from tests.runs.asking import eventually
 
@@ -48,7 +48,9 @@ def calibrate(site: Site, pool: Pool, *workers: str) -> Evaluation:
         "tasks_per_family": 4,
         "parallel_runs": 8,
     }
-    response = signed_in(site.cast.alice).post(page, form)
+    alice = signed_in(site.cast.alice)
+    asked = alice.post(page, form).content.decode()
+    response = alice.post(page, {**form, **confirmed(asked)})
     assert response.status_code == 302, response.content.decode()
     rows = evaluation_list(site.cast.team.id)
     assert eventually(lambda: rows.filter(state=JobState.DONE).exists())

@@ -22,7 +22,7 @@ from tests.rest.things import make_things, more_things
 
 def operations() -> Iterator[Any]:
     for pattern in rest_urls.urlpatterns:
-        view = getattr(pattern.callback, "view_class")  # noqa: B009
+        view = getattr(pattern.callback, "cls")  # noqa: B009
         for method, right in getattr(view, "rights", {}).items():
             yield pytest.param(
                 pattern.name, method, right, id=f"{method} {pattern.name}"

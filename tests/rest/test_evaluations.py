@@ -42,6 +42,10 @@ def test_the_whole_way(site, program):
     suite = program.post("/suites/", json={"name": "basics", "tasks": documents()})
     assert suite.status_code == 201, suite.text
     assert program.get("/suites/").json()["data"] == [suite.json()]
+    assert (
+        suite.json().items()
+        <= program.get(f"/suites/{suite.json()['id']}/").json().items()
+    )
     wanted = {"suite": "basics", "settings": settings(site)}
     estimate = program.post("/evaluations/estimate/", json=wanted).json()
     assert (estimate["tasks"], estimate["runs"]) == (10, 20)
@@ -131,3 +135,31 @@ def test_evaluations_of_different_suites_are_not_compared(site, program):
     address = f"/evaluations/{one.id}/comparison/"
     assert program.get(address, params={"with": str(other.id)}).status_code == 400
     assert program.get(address).status_code == 400
+
+
+def test_tasks_of_a_suite_are_listed_by_version(site, program):
+    first = suite(site.cast.team)
+    suite(site.cast.team, documents()[:2])
+    address = f"/suites/{first.suite_id}/"
+    found = program.get(address).json()
+    assert [(v["version"], v["tasks"]) for v in found["versions"]] == [(2, 2), (1, 10)]
+    assert found["families"] == [{"family": "sums", "split": "held_out", "tasks": 2}]
+    asked = {"version": 1, "family": "facts", "limit": 3}
+    page = program.get(f"{address}tasks/", params=asked).json()
+    assert [task["id"] for task in page["data"]] == [f"capital-{n}" for n in range(3)]
+    assert page["data"][0]["verifier"]["answer"] == "Paris"
+    newest = program.get(f"{address}tasks/").json()
+    assert (len(newest["data"]), newest["next_cursor"]) == (2, None)
+    assert program.get(f"{address}tasks/", params={"version": 3}).status_code == 404
+
+
+def test_an_older_version_can_be_run(site, program):
+    suite(site.cast.team)
+    suite(site.cast.team, documents()[:2])
+    wanted = {"suite": "basics", "suite_version": 1, "settings": settings(site)}
+    estimate = program.post("/evaluations/estimate/", json=wanted).json()
+    assert estimate["tasks"] == 10
+    started = program.post("/evaluations/", json=wanted).json()
+    assert started["suite_version"] == 1
+    unknown = program.post("/evaluations/", json={**wanted, "suite_version": 3})
+    assert unknown.status_code == 404

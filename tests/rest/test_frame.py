@@ -290,7 +290,7 @@ def test_a_fault_before_the_view_is_told_in_the_same_shape(cast, monkeypatch):
 def views() -> list[type]:
     found = []
     for pattern in rest_urls.urlpatterns:
-        view = getattr(pattern.callback, "view_class", None)
+        view = getattr(pattern.callback, "cls", None)
         if view is not None and view.permission_classes:
             found.append(view)
     return found

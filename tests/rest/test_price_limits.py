@@ -229,7 +229,7 @@ CONSIDERED = {
 
 
 def _rights(pattern: Any) -> dict[str, Any]:
-    return getattr(pattern.callback.view_class, "rights", {})
+    return getattr(pattern.callback.cls, "rights", {})
 
 
 def test_every_route_that_writes_pools_has_been_considered():

@@ -60,6 +60,15 @@ class SuiteForm(ConsoleForm):
         return file
 
 
+def _version_field() -> forms.IntegerField:
+    return forms.IntegerField(
+        label="Version of the suite",
+        required=False,
+        min_value=1,
+        help_text="Empty: the newest one.",
+    )
+
+
 def _offer(form: ConsoleForm, name: str, choices: Sequence[str]) -> None:
     field = form.fields[name]
     assert isinstance(field, forms.ChoiceField)
@@ -70,6 +79,7 @@ class EvaluationForm(ConsoleForm):
     """Which systems run on which suite."""
 
     suite = forms.ChoiceField()
+    suite_version = _version_field()
     pool = forms.ChoiceField()
     systems = forms.MultipleChoiceField(
         choices=list(SYSTEMS.items()),
@@ -145,6 +155,7 @@ class CalibrationForm(ConsoleForm):
     """Which workers are measured on which suite."""
 
     suite = forms.ChoiceField()
+    suite_version = _version_field()
     workers = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple)
     tasks_per_family = forms.IntegerField(
         label="Tasks of each family",

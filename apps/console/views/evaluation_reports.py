@@ -17,6 +17,7 @@ from apps.console.evaluation_rows import EvaluationRow, report_view
 from apps.console.layout import change_and_tell, console_page, require
 from apps.console.slope_chart import slope_chart
 from apps.evaluation.comparison import compare
+from apps.evaluation.inspect_log import inspect_log, inspect_name
 from apps.evaluation.models import GRADED
 from apps.evaluation.report import report_make, result_rows
 from apps.evaluation.report_formats import report_values, results_csv
@@ -149,6 +150,20 @@ def evaluation_file(
     )
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(written, content_type=f"{kind}; charset=utf-8", headers=headers)
+
+
+@require_GET
+@team_view
+def evaluation_inspect(
+    request: TeamRequest, evaluation_id: UUID, place: int
+) -> HttpResponseBase:
+    """Return what one system did, as a log of Inspect."""
+    require(request, Permission.READ_RUNS)
+    evaluation = access_evaluation(team_id=request.team.id, evaluation_id=evaluation_id)
+    report = report_make(evaluation)
+    parts = inspect_log(report, place)
+    name = inspect_name(report, place)
+    return download(request, parts, name=name, kind=FORMATS["json"])
 
 
 @require_POST

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
+import orjson
 from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -30,12 +32,12 @@ from apps.evaluation.models import SuiteVersion
 from apps.evaluation.selectors import (
     access_suite,
     access_suite_by_id,
+    access_version,
     evaluation_list,
     newest_version,
     suite_list,
 )
 from apps.evaluation.services import (
-    EvaluationEstimate,
     evaluation_estimate,
     evaluation_start,
     suite_delete,
@@ -159,6 +161,7 @@ def evaluation_new(request: TeamRequest) -> HttpResponseBase:
     initial = {"pool": snapshot.name, "worker": snapshot.fallback}
     if request.GET.get("suite") in suites:
         initial["suite"] = request.GET["suite"]
+        initial["suite_version"] = request.GET.get("suite_version", "")
     form = EvaluationForm(
         posted(request), initial=initial, suites=suites, pools=[*pools], workers=workers
     )
@@ -211,29 +214,46 @@ def _order_page(
     title: str,
     lead: str,
 ) -> HttpResponseBase:
-    """Show the form of an evaluation; estimate it or start it if it was sent."""
-    estimate = None
+    """Show the form of an evaluation; start it if it was sent once more unchanged.
+
+    When it is sent for the first time, the estimate is shown, and the page asks.
+    """
+    estimate, asked = None, ""
     if form.is_bound and form.is_valid():
         suite = access_suite(team_id=request.team.id, name=form.cleaned_data["suite"])
-        version = newest_version(suite)
-        if "estimate" in request.POST:
-            estimate = try_change(form, lambda: _estimated(version, values(version)))
-        elif made := try_change(
-            form,
-            lambda: evaluation_start(
-                version=version,
-                values=values(version),
-                principal=request.principal,
-                actor=request.actor,
-            ),
-        ):
-            return redirect("console:evaluation", made.id)
-    context = {"form": form, "estimate": estimate, "title": title, "lead": lead}
+        version = access_version(suite, form.cleaned_data.get("suite_version"))
+        settings = try_change(form, lambda: values(version))
+        asked = "" if settings is None else _digest(version, settings)
+        if settings is not None and request.POST.get("confirmed") == asked:
+            made = try_change(
+                form,
+                lambda: evaluation_start(
+                    version=version,
+                    values=settings,
+                    principal=request.principal,
+                    actor=request.actor,
+                ),
+            )
+            if made is not None:
+                return redirect("console:evaluation", made.id)
+        elif settings is not None:
+            estimate = try_change(
+                form, lambda: evaluation_estimate(version=version, values=settings)
+            )
+    context = {
+        "form": form,
+        "estimate": estimate,
+        "asked": asked if estimate else "",
+        "title": title,
+        "lead": lead,
+    }
     status = 400 if form.errors else 200
     return console_page(
         request, "console/evaluation_new.html", context, tab=TAB, status=status
     )
 
 
-def _estimated(version: SuiteVersion, values: dict[str, Any]) -> EvaluationEstimate:
-    return evaluation_estimate(version=version, values=values)
+def _digest(version: SuiteVersion, settings: dict[str, Any]) -> str:
+    """Return what stands for an order; another order has another one."""
+    order = orjson.dumps([str(version.id), settings], option=orjson.OPT_SORT_KEYS)
+    return sha256(order).hexdigest()

@@ -21,7 +21,7 @@ def tasks_digest(tasks: Iterable[SuiteTask]) -> str:
     """Return the SHA-256 of tasks: of each one's JSON, keys sorted, and a line feed."""
     digest = hashlib.sha256()
     for task in tasks:
-        digest.update(orjson.dumps(_values(task), option=SORTED))
+        digest.update(orjson.dumps(task_values(task), option=SORTED))
     return digest.hexdigest()
 
 
@@ -38,7 +38,7 @@ def tasks_store(version: SuiteVersion, tasks: Sequence[SuiteTask]) -> None:
             needs_grader=task.needs_grader,
             needs_sandbox=task.needs_sandbox,
             sealed=seal(
-                orjson.dumps(_values(task)), context=_context(version.id, index)
+                orjson.dumps(task_values(task)), context=_context(version.id, index)
             ),
         )
         for index, task in enumerate(tasks)
@@ -52,7 +52,8 @@ def task_read(row: StoredTask) -> SuiteTask:
     return SuiteTask.model_validate(orjson.loads(sealed))
 
 
-def _values(task: SuiteTask) -> dict[str, object]:
+def task_values(task: SuiteTask) -> dict[str, object]:
+    """Return a task as JSON values, as files have it."""
     return task.model_dump(mode="json", by_alias=True)
 
 

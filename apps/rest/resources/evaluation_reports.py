@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from apps.accounts.rights import READ_EVALUATIONS
 from apps.evaluation.comparison import SystemComparison, compare
+from apps.evaluation.inspect_log import inspect_log, inspect_name
 from apps.evaluation.report import report_make, result_rows
 from apps.evaluation.report_formats import interval_values, report_values, results_csv
 from apps.rest.fields import Output
@@ -28,6 +29,7 @@ from apps.rest.views import RestView
 from apps.web.downloads import download
 
 CSV_TYPE = "text/csv"
+JSON_TYPE = "application/json"
 INTERVAL = {"value": 0.9, "low": 0.8, "high": 0.95}
 FIGURES = {
     "ended": 60,
@@ -162,6 +164,29 @@ class EvaluationResults(RestView):
         lines = (line.encode() for line in rows)
         name = f"evaluation-{evaluation.id}.csv"
         return download(request._request, lines, name=name, kind=CSV_TYPE)
+
+
+class EvaluationInspect(RestView):
+    """One system of an evaluation as a log of Inspect."""
+
+    tag = TAG
+    rights = {"GET": READ_EVALUATIONS}
+
+    @operation(
+        "evaluation_inspect",
+        "Download what a system did as a log of Inspect",
+        file_type=JSON_TYPE,
+    )
+    def get(
+        self, request: Request, evaluation_id: uuid.UUID, place: int
+    ) -> HttpResponseBase:
+        """Return the log of the system at this place in the settings, from 0.
+
+        `inspect_ai.log.read_eval_log` reads it.
+        """
+        report = report_make(evaluation_of(self, evaluation_id))
+        parts, name = inspect_log(report, place), inspect_name(report, place)
+        return download(request._request, parts, name=name, kind=JSON_TYPE)
 
 
 class ComparedSystemOutput(Output):

@@ -15,11 +15,11 @@ from rest_framework.response import Response
 from apps.accounts.rights import MANAGE_EVALUATIONS, READ_EVALUATIONS
 from apps.audit.models import JobState
 from apps.core.errors import InvalidFields
-from apps.evaluation.models import Evaluation, EvaluationOutcome, Suite
+from apps.evaluation.models import Evaluation, EvaluationOutcome, Suite, SuiteVersion
 from apps.evaluation.selectors import (
     access_evaluation,
     access_suite,
-    access_suite_by_id,
+    access_version,
     evaluation_list,
     evaluation_progress,
     newest_version,
@@ -29,13 +29,12 @@ from apps.evaluation.services import (
     evaluation_cancel,
     evaluation_estimate,
     evaluation_start,
-    suite_delete,
     suite_import,
 )
 from apps.evaluation.suites.benchmarks import READERS
 from apps.evaluation.suites.files import UnreadableSuite, tasks_of, tasks_read
 from apps.evaluation.suites.tasks import SuiteTask
-from apps.rest.fields import Flag, Input, Output, TextField, Time
+from apps.rest.fields import Flag, Input, Output, TextField, Time, Whole
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 
@@ -68,7 +67,13 @@ EVALUATION: dict[str, Any] = {
     "settings": SETTINGS,
     "state": "running",
     "error": "",
-    "progress": {"total": 120, "graded": 31, "started": 8, "cost_micros": 41_870},
+    "progress": {
+        "total": 120,
+        "graded": 31,
+        "started": 8,
+        "cost_micros": 41_870,
+        "left_s": 95,
+    },
     "started_by": "Alice",
     "created_at": "2026-11-23T15:53:16.000000Z",
     "started_at": "2026-11-23T15:53:18.000000Z",
@@ -116,7 +121,10 @@ class SuiteInput(Input):
 class EvaluationInput(Input):
     """Which systems on which tasks."""
 
-    suite = TextField(max_length=80, help_text="Name; its newest version is run.")
+    suite = TextField(max_length=80, help_text="Name.")
+    suite_version = Whole(
+        required=False, min_value=1, help_text="Default: the newest one."
+    )
     settings = serializers.DictField(
         help_text="Pool, systems, tasks and limits. " + FORMAT
     )
@@ -141,6 +149,11 @@ class EvaluationProgressOutput(Output):
     graded = serializers.IntegerField()
     started = serializers.IntegerField(help_text="Whose runs are in progress.")
     cost_micros = serializers.IntegerField(help_text="Of the graded ones.")
+    left_s = serializers.IntegerField(
+        allow_null=True,
+        help_text="How long the rest takes at the pace so far; null: not known, or it "
+        "has ended.",
+    )
 
 
 class EvaluationOutput(Output):
@@ -169,8 +182,10 @@ class EvaluationOutput(Output):
             return str(EvaluationOutcome(evaluation.outcome))
         return "cancelling" if evaluation.is_cancelled else str(evaluation.state)
 
-    def get_progress(self, evaluation: Evaluation) -> dict[str, int]:
-        """Return how far it is: results in all, graded and started ones, cost."""
+    def get_progress(self, evaluation: Evaluation) -> dict[str, int | None]:
+        """Return how far it is: results in all, graded and started ones, cost, and
+        the seconds that are left.
+        """
         found = evaluation_progress(evaluation)
         return dict(EvaluationProgressOutput(found).data)
 
@@ -189,6 +204,11 @@ class EvaluationEstimateOutput(Output):
         help_text="What all runs may cost at most, retries apart; null: a price is "
         "missing.",
     )
+    likely_micros = serializers.IntegerField(
+        allow_null=True,
+        help_text="What they will probably cost, by earlier results of the same "
+        "systems or profiles of workers; null: there are none.",
+    )
 
 
 class Suites(RestView):
@@ -200,7 +220,7 @@ class Suites(RestView):
     @operation("suite_list", "List suites", page_of=SuiteOutput, example=SUITE)
     def get(self, request: Request) -> Response:
         """Return the suites by name, with their newest versions. No tasks."""
-        suites = [_with_newest(s) for s in suite_list(self.principal.team_id)]
+        suites = [with_newest(s) for s in suite_list(self.principal.team_id)]
         return self.listed(suites, SuiteOutput)
 
     @operation(
@@ -224,7 +244,7 @@ class Suites(RestView):
             actor=principal.actor,
             is_simulated=asked["is_simulated"],
         )
-        return Response(SuiteOutput(_with_newest(version.suite)).data, status=201)
+        return Response(SuiteOutput(with_newest(version.suite)).data, status=201)
 
 
 def _tasks_asked(asked: Mapping[str, Any]) -> tuple[SuiteTask, ...]:
@@ -243,24 +263,6 @@ def _tasks_asked(asked: Mapping[str, Any]) -> tuple[SuiteTask, ...]:
         raise InvalidFields({"file": ["it is not base64"]}) from None
     except UnreadableSuite as exc:
         raise InvalidFields({"file": list(map(str, exc.faults))}) from None
-
-
-class OneSuite(RestView):
-    """One suite."""
-
-    tag = TAG
-    rights = {"DELETE": MANAGE_EVALUATIONS}
-
-    @operation("suite_delete", "Delete a suite", errors=(409,))
-    def delete(self, request: Request, suite_id: uuid.UUID) -> Response:
-        """Delete a suite with its tasks, its evaluations and their results.
-
-        The runs stay. 409: an evaluation of it has not ended.
-        """
-        principal = self.principal
-        suite = access_suite_by_id(team_id=principal.team_id, suite_id=suite_id)
-        suite_delete(suite=suite, actor=principal.actor)
-        return Response(status=204)
 
 
 class Evaluations(RestView):
@@ -299,9 +301,8 @@ class Evaluations(RestView):
         """
         asked = self.read(EvaluationInput)
         principal = self.principal
-        suite = access_suite(team_id=principal.team_id, name=asked["suite"])
         evaluation = evaluation_start(
-            version=newest_version(suite),
+            version=_version_asked(self, asked),
             values=asked["settings"],
             principal=principal,
             actor=principal.actor,
@@ -322,14 +323,18 @@ class EvaluationEstimateView(RestView):
         answer=EvaluationEstimateOutput,
         errors=(404,),
         sent={"suite": "basics", "settings": SETTINGS},
-        example={"tasks": 60, "runs": 120, "highest_micros": 418_700},
+        example={
+            "tasks": 60,
+            "runs": 120,
+            "highest_micros": 418_700,
+            "likely_micros": 51_900,
+        },
     )
     def post(self, request: Request) -> Response:
         """Return what an evaluation would do and cost at most. Starts nothing."""
         asked = self.read(EvaluationInput)
-        suite = access_suite(team_id=self.principal.team_id, name=asked["suite"])
         found = evaluation_estimate(
-            version=newest_version(suite), values=asked["settings"]
+            version=_version_asked(self, asked), values=asked["settings"]
         )
         return Response(EvaluationEstimateOutput(found).data)
 
@@ -370,12 +375,19 @@ class EvaluationCancel(RestView):
         return Response(EvaluationOutput(evaluation_of(self, evaluation_id)).data)
 
 
+def _version_asked(view: RestView, asked: Mapping[str, Any]) -> SuiteVersion:
+    """Return the version of a suite that a request names. Raises: NotFound."""
+    suite = access_suite(team_id=view.principal.team_id, name=asked["suite"])
+    return access_version(suite, asked.get("suite_version"))
+
+
 def evaluation_of(view: RestView, evaluation_id: uuid.UUID) -> Evaluation:
     """Return an evaluation of the principal's team. Raises: NotFound."""
     team_id = view.principal.team_id
     return access_evaluation(team_id=team_id, evaluation_id=evaluation_id)
 
 
-def _with_newest(suite: Suite) -> Suite:
+def with_newest(suite: Suite) -> Suite:
+    """Return a suite with its newest version. Raises: NotFound if it has none."""
     suite.newest = newest_version(suite)  # type: ignore[attr-defined]
     return suite

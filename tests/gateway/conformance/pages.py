@@ -27,6 +27,7 @@ ORDER = (
     "Structured output",
     "Images",
     "An evaluation",
+    "A suite of the team",
     "Chat Completions",
     "Responses",
     "Responses, streamed",

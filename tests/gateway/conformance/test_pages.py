@@ -14,6 +14,7 @@ import pytest
 
 from apps.pools.models import Worker
 from tests.conftest import Site
+from tests.evaluation.samples import suite
 from tests.gateway.conformance.environments import (
     LOCKS,
     installed,
@@ -98,6 +99,7 @@ def test_every_example_prints_what_its_page_says(
     page: Page, site: Site, tmp_path: Path
 ) -> None:
     Worker.objects.across_teams().update(accepts_images=True)
+    suite(site.cast.team)
     if page.preparation:
         assert run_shell(page, _for_site(page.preparation, site), tmp_path) == ""
     wrong = {}

@@ -7,6 +7,7 @@ command that is stopped is continued with `--resume`.
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -24,16 +25,17 @@ from apps.audit.models import JobState
 from apps.audit.types import Actor
 from apps.core.errors import ConductorError
 from apps.core.money import micros_of_usd, usd_text
+from apps.evaluation.inspect_log import inspect_log
 from apps.evaluation.jobs import evaluation_steps
 from apps.evaluation.models import Evaluation, EvaluationOutcome
-from apps.evaluation.report import report_make, result_rows
+from apps.evaluation.report import Report, report_make, result_rows
 from apps.evaluation.report_formats import report_values, results_csv
 from apps.evaluation.report_markdown import report_markdown
 from apps.evaluation.selectors import (
     access_evaluation,
     access_suite,
+    access_version,
     evaluation_list,
-    newest_version,
 )
 from apps.evaluation.services import evaluation_estimate, evaluation_start
 from apps.evaluation.systems.short_names import FORMS, systems_named
@@ -56,6 +58,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
         parser.add_argument("suite", nargs="?", help="name of the suite")
+        parser.add_argument(
+            "--suite-version", type=int, help="of the suite. Default: the newest one"
+        )
         parser.add_argument("--team", required=True, help="slug of the team")
         parser.add_argument("--pool", help="name of the pool. Default: the team's")
         parser.add_argument(
@@ -74,8 +79,17 @@ class Command(BaseCommand):
         parser.add_argument("--parallel", type=int, help="runs at the same time")
         parser.add_argument("--max-cost", help="of all runs together, in US dollars")
         parser.add_argument("--resume", type=UUID, help="id of an evaluation")
+        parser.add_argument(
+            "--yes", action="store_true", help="start without asking at a terminal"
+        )
         parser.add_argument("--json", type=Path, help="write the report to this file")
         parser.add_argument("--csv", type=Path, help="write each result to this file")
+        parser.add_argument(
+            "--inspect",
+            type=Path,
+            help="write a log of Inspect to this file; of several systems to files "
+            "beside it, with their numbers",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Start or resume it, wait for it, and report."""
@@ -110,13 +124,24 @@ class Command(BaseCommand):
             "max_cost_micros": _micros(options["max_cost"]),
         }
         values = {name: value for name, value in given.items() if value is not None}
-        version = newest_version(suite)
+        version = access_version(suite, options["suite_version"])
         found = evaluation_estimate(version=version, values=values)
         most = found.highest_micros
         unknown = "unknown, because a price is missing"
         words = unknown if most is None else f"at most ${usd_text(most)}, retries apart"
+        if found.likely_micros is not None:
+            words += f"; about ${usd_text(found.likely_micros)} by earlier results"
         self.stderr.write(f"{found.runs} runs; cost: {words}")
+        if not options["yes"] and sys.stdin.isatty():
+            self._ask()
         return evaluation_start(version=version, values=values, actor=ACTOR)
+
+    def _ask(self) -> None:
+        """Raise CommandError unless the person at the terminal wants it."""
+        self.stderr.write("Start? [y/N] ", ending="")
+        self.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise CommandError("not started")
 
     def _wait(self, evaluation: Evaluation) -> None:
         """Wait until it has ended, and drive it while no process of the site does."""
@@ -157,10 +182,20 @@ class Command(BaseCommand):
         if path := options["csv"]:
             with path.open("w", encoding="utf-8", newline="") as file:
                 file.writelines(results_csv(report, result_rows(evaluation)))
+        if path := options["inspect"]:
+            _write_inspect_logs(report, path)
         if evaluation.outcome != EvaluationOutcome.COMPLETED:
             ended = EvaluationOutcome(evaluation.outcome).label.lower()
             why = f": {evaluation.error}" if evaluation.error else ""
             raise CommandError(f"the evaluation ended early, {ended}{why}")
+
+
+def _write_inspect_logs(report: Report, path: Path) -> None:
+    is_one = len(report.systems) == 1
+    for place in range(len(report.systems)):
+        numbered = path.with_stem(f"{path.stem}-{place + 1}")
+        with (path if is_one else numbered).open("wb") as file:
+            file.writelines(inspect_log(report, place))
 
 
 def _micros(dollars: str | None) -> int | None:

@@ -1,0 +1,85 @@
+"""What an evaluation will probably cost: from earlier results, or from profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from django.db.models import Count, F, Sum
+
+from apps.evaluation.models import GRADED, Evaluation, SuiteVersion
+from apps.evaluation.selectors import evaluation_list, results_of
+from apps.evaluation.settings import EvaluationSettings
+from apps.evaluation.systems.kinds import System
+from apps.pools.models import Worker
+from apps.pools.worker_profiles import present_profiles
+
+LOOKED_AT = 20
+"""Evaluations of the suite with the pool, the newest."""
+
+
+def likely_total(
+    version: SuiteVersion, settings: EvaluationSettings, tasks: int
+) -> int | None:
+    """Return what an evaluation probably costs, in micro-dollars.
+
+    Each system costs a task what it cost in the newest evaluation of this suite with
+    this pool; a single worker that was in none, what its profile says. None: of a
+    system there is neither.
+    """
+    measured = _measured(version, settings)
+    total = 0.0
+    for system in settings.systems:
+        cost = measured.get(_key(system.model_dump(mode="json")))
+        if cost is None:
+            cost = _by_profile(version.team_id, system)
+        if cost is None:
+            return None
+        total += cost * tasks
+    return round(total)
+
+
+def _measured(
+    version: SuiteVersion, settings: EvaluationSettings
+) -> Mapping[str, float]:
+    """Return the mean cost of a task of each system, by what it is."""
+    earlier = evaluation_list(version.team_id).filter(
+        version__suite=version.suite_id, settings__pool=settings.pool
+    )
+    found: dict[str, float] = {}
+    for evaluation in earlier[:LOOKED_AT]:
+        was = EvaluationSettings.model_validate(evaluation.settings)
+        for place, cost in _means(evaluation).items():
+            key = _key(was.systems[place].model_dump(mode="json"))
+            found.setdefault(key, cost)
+    return found
+
+
+def _means(evaluation: Evaluation) -> dict[int, float]:
+    """Return the mean cost of a task of each system, what judging it cost included."""
+    rows = results_of(evaluation).filter(state__in=GRADED, has_unknown_cost=False)
+    sums = (
+        rows.order_by()
+        .values("system")
+        .annotate(
+            tasks=Count("id"), cost=Sum(F("cost_micros") + F("grading_cost_micros"))
+        )
+    )
+    return {row["system"]: row["cost"] / row["tasks"] for row in sums}
+
+
+def _key(system: Mapping[str, object]) -> str:
+    """Return what says that two systems are the same."""
+    return repr(sorted(system.items()))
+
+
+def _by_profile(team_id: UUID, system: System) -> float | None:
+    if system.kind != "worker":
+        return None
+    workers = Worker.objects.for_team(team_id).filter(name=system.worker)
+    worker = workers.prefetch_related("profiles").first()
+    profiles = present_profiles(worker) if worker else ()
+    tasks = sum(profile.tasks for profile in profiles)
+    if not tasks:
+        return None
+    return sum(profile.cost_micros for profile in profiles) / tasks
