@@ -212,6 +212,24 @@ def test_no_conductor_answers_with_one_worker(site: Site) -> None:
     assert (accepted.planner, len(accepted.workers)) == ("fallback", 1)
 
 
+def outcomes(site: Site, outcome: str) -> list[tuple[str, str]]:
+    """Return action and subject of the ledger's entries with an outcome, in order."""
+    found = member(site.cast.alice).get(f"ledger/?outcome={outcome}").json()["data"]
+    return [(each["action"], each["subject_id"]) for each in reversed(found)]
+
+
+def test_the_ledger_finds_denials_by_their_outcome(site: Site) -> None:
+    in_force(site, DENY_FALCON)
+    assert ask(site, "What is 6 times 7?").status_code == 200
+    assert outcomes(site, "denied") == []
+    ask(site)
+    run_id = str(Run.objects.for_team(site.cast.team.id).latest("id").id)
+    denials = [("policy.decided", run_id), ("run.failed", run_id)]
+    assert outcomes(site, "denied") == denials
+    assert not set(denials) & set(outcomes(site, "failure"))
+    fault(member(site.cast.alice).get("ledger/?outcome=unknown"), 400)
+
+
 def test_a_rule_in_shadow_mode_is_recorded_and_changes_nothing(site: Site) -> None:
     in_force(site, {**DENY_FALCON, "mode": "shadow"})
     assert ask(site).status_code == 200
@@ -243,6 +261,16 @@ def test_roles_are_those_of_the_present_membership(site: Site) -> None:
             )
             assert made.status_code == 201, made.text
             assert _ended(client, made.json()["id"]) == state
+
+
+def test_rules_know_workers_by_their_provider(site: Site) -> None:
+    change(site, "sim-birch", base_url="https://eu.api.openai.com/v1")
+    effect = {"kind": "no_workers", "tags": ["provider:openai"]}
+    in_force(site, {"name": "Not there", "effect": effect})
+    assert ask(site).status_code == 200
+    assert decisions(site)[0].refused_workers == ("sim-birch",)
+    answer = ask(site, model="worker/sim-birch")
+    assert answer.json()["error"]["code"] == "policy_denied"
 
 
 @pytest.mark.parametrize(("source", "is_of_v1"), [("api", True), ("rest", False)])

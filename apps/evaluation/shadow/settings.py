@@ -26,7 +26,6 @@ Candidate = Annotated[
 ]
 """Systems that need to know nothing of a task but its prompt."""
 SourceName = Literal["playground", "api", "rest"]
-Micros = Annotated[int, Field(ge=0)]
 MAX_DAYS = 90
 
 
