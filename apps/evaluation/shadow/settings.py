@@ -26,6 +26,7 @@ Candidate = Annotated[
 ]
 """Systems that need to know nothing of a task but its prompt."""
 SourceName = Literal["playground", "api", "rest"]
+Micros = Annotated[int, Field(ge=0)]
 MAX_DAYS = 90
 
 
