@@ -78,6 +78,7 @@ ALSO_OPEN = {
     "apps.evaluation.statistics",  # intervals, which pages draw
     "apps.evaluation.suites.benchmarks",  # which there are, for forms
     "apps.evaluation.suites.files",  # tasks as people and programs send them
+    "apps.evaluation.suites.reviewed",  # suites of reviewed runs, with their service
     "apps.evaluation.suites.tasks",
     "apps.evaluation.systems.short_names",  # systems as people name them
     "apps.runs.planning.cost_estimates",  # what a plan may cost

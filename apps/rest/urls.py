@@ -16,6 +16,7 @@ from apps.rest.resources import (
     me,
     members,
     pools,
+    reviewed_suites,
     run_forks,
     run_records,
     runs,
@@ -179,6 +180,11 @@ urlpatterns: list[URLPattern] = [
         name="review_comments",
     ),
     path("suites/", evaluations.Suites.as_view(), name="suites"),
+    path(
+        "suites/reviewed/",
+        reviewed_suites.ReviewedSuites.as_view(),
+        name="suites_reviewed",
+    ),
     path("suites/<uuid:suite_id>/", evaluations.OneSuite.as_view(), name="suite"),
     path("evaluations/", evaluations.Evaluations.as_view(), name="evaluations"),
     path(
