@@ -86,6 +86,7 @@ ALSO_OPEN = {
     "apps.evaluation.suites.benchmarks",  # which there are, for forms
     "apps.evaluation.suites.files",  # tasks as people and programs send them
     "apps.evaluation.suites.reads",  # what a suite holds
+    "apps.evaluation.suites.reviewed",  # suites of reviewed runs, with their service
     "apps.evaluation.suites.storage",  # tasks as they are kept
     "apps.evaluation.suites.tasks",
     "apps.evaluation.system_report",  # a part of the report

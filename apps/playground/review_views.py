@@ -16,9 +16,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.models import Permission
-from apps.accounts.rights import ASK_REVIEW, REVIEW_RUNS
+from apps.accounts.rights import ASK_REVIEW, MANAGE_EVALUATIONS, REVIEW_RUNS
 from apps.accounts.selectors import role_allows
-from apps.core.errors import Conflict, InvalidFields, NotAllowed
+from apps.core.errors import Conflict, InvalidFields, InvalidInput, NotAllowed
+from apps.evaluation.suites.reviewed import suite_add_reviewed
 from apps.governance.models import ReviewItem, ReviewReason
 from apps.governance.reviews.reads import (
     FILTERS,
@@ -52,6 +53,12 @@ from apps.playground.review_page import (
     queue_rows,
     scores_of,
 )
+from apps.playground.review_tasks_text import (
+    SUITE,
+    VERIFIERS,
+    added_text,
+    skipped_text,
+)
 from apps.playground.run_page import compose
 from apps.runs.selectors import access_run, events_in, run_entries
 from apps.web.middleware import wants_json
@@ -65,6 +72,39 @@ PAGE_NUMBER = re.compile("[1-9][0-9]{0,4}")
 def review_list(request: TeamRequest) -> HttpResponseBase:
     """List the queue, with the figures of the team."""
     request.principal.require(REVIEW_RUNS)
+    return _list(request, {"name": SUITE, "verifier": "model_graded"})
+
+
+@require_POST
+@team_view
+def review_tasks(request: TeamRequest) -> HttpResponseBase:
+    """Add the runs that verdicts made tasks to a suite, and say what became of them."""
+    for right in (MANAGE_EVALUATIONS, REVIEW_RUNS):
+        request.principal.require(right)
+    given = request.POST.dict()
+    values = {"verifier": given.get("verifier", ""), "rubric": given.get("rubric", "")}
+    if given.get("family"):
+        values["family"] = given["family"]
+    try:
+        added = suite_add_reviewed(
+            team=request.team,
+            name=given.get("name", ""),
+            values=values,
+            actor=request.actor,
+        )
+    except InvalidInput as error:
+        messages.error(request, _sentence(error.message))
+        return _list(request, given, status=400)
+    messages.success(request, added_text(added))
+    if added.skipped:
+        messages.warning(request, skipped_text(added.skipped))
+    return redirect(f"{reverse('playground:review_list')}?state=tasks")
+
+
+def _list(
+    request: TeamRequest, given: dict[str, str], status: int = 200
+) -> HttpResponse:
+    """Show the queue; `given` is in the form that makes a suite of its tasks."""
     figures = review_figures(request.team.id)
     rules = review_rules(request.team.id)
     context = {
@@ -73,8 +113,11 @@ def review_list(request: TeamRequest) -> HttpResponseBase:
         "next": next_review(request.team.id, request.user.id),
         "has_rules": rules.is_watching or rules.thumbs_down,
         "may_set": role_allows(request.membership.role, Permission.MANAGE_POLICY),
+        "may_add": role_allows(request.membership.role, Permission.MANAGE_POOLS),
+        "given": given,
+        "verifiers": VERIFIERS,
     }
-    return page(request, "playground/review_list.html", context)
+    return page(request, "playground/review_list.html", context, status=status)
 
 
 @require_GET

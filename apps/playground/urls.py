@@ -44,6 +44,7 @@ urlpatterns = [
         name="approval_decide",
     ),
     path("review/", review_views.review_list, name="review_list"),
+    path("review/tasks/", review_views.review_tasks, name="review_tasks"),
     path("review/<uuid:review_id>/", review_views.review_page, name="review"),
     path(
         "review/<uuid:review_id>/reservation/",

@@ -185,6 +185,11 @@ urlpatterns: list[URLPattern] = [
         name="review_comments",
     ),
     path("suites/", _deferred("evaluations.Suites"), name="suites"),
+    path(
+        "suites/reviewed/",
+        _deferred("reviewed_suites.ReviewedSuites"),
+        name="suites_reviewed",
+    ),
     path("suites/<uuid:suite_id>/", _deferred("suites.OneSuite"), name="suite"),
     path(
         "suites/<uuid:suite_id>/tasks/",

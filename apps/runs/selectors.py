@@ -98,7 +98,8 @@ def with_waits(team_id: uuid.UUID, runs: QuerySet[Run]) -> QuerySet[Run]:
         run_id=OuterRef("id"), settled_at=None
     )
     waits = When(Exists(open_approvals), then=Value("approval"))
-    return runs.annotate(waits_for=Case(waits, default=None))
+    # The model has the attribute too, so that every run has it.
+    return runs.annotate(waits_for=Case(waits, default=None))  # type: ignore[no-redef]
 
 
 def newest_runs_recorded(

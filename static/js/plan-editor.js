@@ -1,5 +1,7 @@
 /** Edits a plan that waits for an approval; the server draws it and finds its faults. */
 
+import { editableDrawing } from "./plan-drawing.js";
+
 const data = document.getElementById("plan-data");
 const form = document.getElementById("decide");
 if (data && form) begin(JSON.parse(data.textContent), form);
@@ -13,14 +15,16 @@ function begin(plan, form) {
   const approve = form.querySelector("[value=approve]");
   const original = JSON.stringify(plan.steps);
   const given = document.getElementById("plan-steps");
+  const said = document.getElementById("plan-said");
   let steps = plan.draft.map((step) => ({ ...step }));
   let timer = 0;
   let newest = 0;
-  open.hidden = false;
+  const drawing = editableDrawing(document.getElementById("plan-drawing"), { steps: () => steps, open: edit, toggle });
+  open.hidden = document.getElementById("drawing-hint").hidden = false;
 
-  open.addEventListener("click", () => {
-    show();
-    list.querySelector("textarea")?.focus();
+  open.addEventListener("click", () => edit(0));
+  list.addEventListener("focusin", (event) => {
+    drawing.choose(Number(event.target.closest("li").dataset.place));
   });
   editor.addEventListener("click", (event) => {
     const button = event.target.closest("button");
@@ -54,6 +58,24 @@ function begin(plan, form) {
 
   if (JSON.stringify(steps) !== original) {
     show();
+    changed();
+  }
+
+  /** Put the cursor into a step, and so choose it. */
+  function edit(place) {
+    if (editor.hidden) show();
+    list.children[place]?.querySelector("textarea").focus();
+  }
+
+  /** Let a step read an earlier one, or no longer, and say so. */
+  function toggle(reader, read) {
+    const reads = new Set(steps[reader].access);
+    const isNew = !reads.delete(read);
+    if (isNew) reads.add(read);
+    steps[reader].access = [...reads].sort((a, b) => a - b);
+    said.textContent = `Step ${reader + 1} ${isNew ? "now reads" : "no longer reads"} step ${read + 1}.`;
+    if (editor.hidden) show();
+    else render();
     changed();
   }
 
@@ -109,13 +131,14 @@ function begin(plan, form) {
     const response = await fetch(form.dataset.preview, { method: "POST", body });
     if (!response.ok || response.redirected || turn !== newest) return;
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
-    document.getElementById("plan-drawing").replaceChildren(...fresh.body.childNodes);
+    drawing.redraw(fresh.body.childNodes);
     approve.disabled = Boolean(document.querySelector("#plan-drawing [data-fault]"));
   }
 
   function render() {
     list.replaceChildren(...steps.map(item));
     editor.querySelector("[data-add]").disabled = steps.length >= plan.max_steps;
+    drawing.mark();
   }
 
   function item(step, place) {

@@ -82,6 +82,14 @@ def _number(text: str) -> Decimal | None:
     return value if usable else None
 
 
+def last_number(text: str) -> Decimal | None:
+    """Return the number that a text is, or the last one in it; None: it has none."""
+    if (whole := _number(text)) is not None:
+        return whole
+    numbers = [found for found in NUMBER.findall(text) if any(map(str.isdigit, found))]
+    return _number(numbers[-1]) if numbers else None
+
+
 def _is_number(text: str) -> str:
     if _number(text) is None:
         raise PydanticCustomError("number", "must be a number, such as 42 or 3/4")
@@ -104,7 +112,7 @@ class NumericVerifier(InputPart):
 
     def grade(self, text: str) -> Grade:
         """Compare the final answer, or the last number in it."""
-        found = self._found(final_answer(text))
+        found = last_number(final_answer(text))
         if found is None:
             return Grade(False, "the final answer holds no number")
         wanted = _number(self.answer)
@@ -113,14 +121,6 @@ class NumericVerifier(InputPart):
         if abs(found - wanted) <= allowed:
             return RIGHT
         return Grade(False, "the number is another one")
-
-    def _found(self, text: str) -> Decimal | None:
-        if (whole := _number(text)) is not None:
-            return whole
-        numbers = [
-            found for found in NUMBER.findall(text) if any(map(str.isdigit, found))
-        ]
-        return _number(numbers[-1]) if numbers else None
 
 
 class ChoiceVerifier(InputPart):

@@ -1,0 +1,76 @@
+"""`make demo`: what is there when it has started."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.operations.processes import PATIENCE_S, POLL_S, ROOT
+
+
+def free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[Path]:
+    """Start the demo in a folder of its own, on any free ports."""
+    ports = {"PORT": free_port(), "SIMULATOR_PORT": free_port()}
+    places = {
+        "CONDUCTOR_VAR_DIR": str(tmp_path),
+        "DATABASE_URL": "",
+        "REDIS_URL": "",
+    }
+    process = subprocess.Popen(
+        [sys.executable, "deploy/demo.py"],
+        cwd=ROOT,
+        env={**os.environ, **ports, **places},
+    )
+    yield tmp_path
+    process.terminate()
+    assert process.wait(PATIENCE_S) == 0
+
+
+def until(look: Callable[[], Any]) -> Any:
+    """Return what a look finds, as soon as it finds something."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := look()):
+        assert time.monotonic() < deadline, "it did not come"
+        time.sleep(POLL_S)
+    return found
+
+
+def sign_in(browser: httpx.Client, email: str, password: str) -> None:
+    browser.get("/accounts/login/")
+    form = {"login": email, "password": password}
+    token = browser.cookies["csrftoken"]
+    answer = browser.post(
+        "/accounts/login/", data={**form, "csrfmiddlewaretoken": token}
+    )
+    assert answer.status_code == 302
+
+
+def test_the_demo_has_runs_to_review(demo: Path) -> None:
+    file = demo / "demo.json"
+    access = json.loads(until(lambda: file.exists() and file.read_text("utf-8")))
+    with httpx.Client(base_url=access["url"], timeout=PATIENCE_S) as browser:
+        sign_in(browser, access["reviewer_email"], access["password"])
+
+        def reasons() -> set[str]:
+            rows = browser.get("/api/v1/reviews/").raise_for_status().json()["data"]
+            return {reason for row in rows for reason in row["reasons"]}
+
+        # The denied run, and the one that is rated as bad.
+        until(lambda: {"error", "policy", "feedback"} <= reasons())
