@@ -39,7 +39,7 @@ from apps.runs.types import (
     UsageRow,
     WorkerCalls,
 )
-from apps.runs.usage.report import usage_rows
+from apps.runs.usage.report import runs_between, start_of, usage_rows
 
 __all__ = [
     "SEARCHED",
@@ -58,6 +58,8 @@ __all__ = [
     "run_list",
     "run_record",
     "run_view",
+    "runs_between",
+    "start_of",
     "suspension_list",
     "suspension_of",
     "usage_by",
