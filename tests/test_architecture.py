@@ -79,6 +79,8 @@ ALSO_OPEN = {
     "apps.evaluation.suites.files",  # tasks as people and programs send them
     "apps.evaluation.suites.tasks",
     "apps.evaluation.systems.short_names",  # systems as people name them
+    "apps.insights.anomalies",  # days that stand out, which pages show
+    "apps.insights.csv_files",
     "apps.insights.rollup",  # a regular job
     "apps.runs.planning.cost_estimates",  # what a plan may cost
     "apps.runs.execution.executor",  # opened and closed by the process

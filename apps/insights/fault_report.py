@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 
+from apps.engine.errors import CallFault, PlanFault
 from apps.insights.periods import Period, period_of
 from apps.insights.query_report import sums_by
 from apps.insights.stored import fault_rows
@@ -15,6 +16,10 @@ from apps.insights.types import Asked, FaultFigures, FaultReport
 
 LOOP = "loop"
 """The stage of repeated work."""
+NAMED = sorted(
+    {str(each) for each in (*CallFault, *PlanFault)} - {str(CallFault.CANCELLED)}
+)
+"""Faults of calls and of plans; that we closed a call ourselves is none."""
 Place = tuple[str, str, str]
 """Stage, fault and worker."""
 
@@ -39,6 +44,7 @@ def fault_report(asked: Asked) -> FaultReport:
     return FaultReport(
         faults=[each for each in figures if each.stage != LOOP],
         loops=[each for each in figures if each.stage == LOOP],
+        unseen=[name for name in NAMED if name not in {p[1] for p in now}],
         runs=sum(sums.runs for sums in days.values()),
         is_complete=period.is_complete and earlier.is_complete,
     )

@@ -41,12 +41,17 @@ PLANNERS = {
 TIERS = {str(each): str(each.label) for each in TierName} | {"direct": "One worker"}
 
 
-def query_report(asked: Asked, group: Group) -> QueryReport:
-    """Return what a team's queries of a period used."""
+def query_report(
+    asked: Asked, group: Group, *, most: int | None = SHOWN
+) -> QueryReport:
+    """Return what a team's queries of a period used.
+
+    Percentiles are read of the `most` dearest rows alone; None: of all.
+    """
     period = period_of(asked)
     before = period_of(asked.earlier(asked.days))
     days = sums_by(asked, period, "day")
-    found = days if group == "day" else sums_by(asked, period, group)
+    found = days if group == "day" else sums_by(asked, period, group, most=most)
     rows = [
         figures(key, label, found[key])
         for key, label in _labels(asked.team_id, group, found).items()
@@ -60,10 +65,12 @@ def query_report(asked: Asked, group: Group) -> QueryReport:
     )
 
 
-def sums_by(asked: Asked, period: Period, group: Group) -> dict[str, QuerySums]:
+def sums_by(
+    asked: Asked, period: Period, group: Group, *, most: int | None = None
+) -> dict[str, QuerySums]:
     """Return the sums of a period by the keys of a group; days as `2030-01-31`.
 
-    Those beyond the SHOWN dearest have no histograms of the kept spans.
+    Those beyond the `most` dearest have no histograms.
     """
     found: dict[str, QuerySums] = {}
     for day, collected in period.rest.items():
@@ -77,8 +84,11 @@ def sums_by(asked: Asked, period: Period, group: Group) -> dict[str, QuerySums]:
         key = _key(place_key, period.spans, group)
         sums = QuerySums(**dict(zip(NUMBERS, numbers, strict=True)))
         found.setdefault(key, QuerySums()).merge(sums)
-    if group != "day":
-        rows = rows.filter(key__in=_dearest(found))
+    if most is not None and len(found) > most:
+        dearest = _dearest(found, most)
+        for key in found.keys() - dearest:
+            found[key].forget_values()
+        rows = rows.filter(key__in=dearest)
     for place_key, *texts in rows.values_list(place, *HISTOGRAMS):
         sums = found[_key(place_key, period.spans, group)]
         for name, text in zip(HISTOGRAMS, texts, strict=True):
@@ -144,9 +154,9 @@ def _key(place: Any, spans: Mapping[int, date], group: Group) -> str:
     return spans[place].isoformat() if group == "day" else str(place)
 
 
-def _dearest(found: Mapping[str, QuerySums]) -> list[str]:
+def _dearest(found: Mapping[str, QuerySums], most: int) -> list[str]:
     keys = sorted(found, key=lambda key: (-found[key].cost_micros, -found[key].runs))
-    return keys[:SHOWN]
+    return keys[:most]
 
 
 def _ordered(group: Group, rows: list[QueryFigures]) -> list[QueryFigures]:

@@ -58,12 +58,12 @@ class InsightsWatch:
         now = timezone.now()
         day = (now - GRACE).astimezone(UTC).date()
         if day != self._day:
-            teams = Team.objects.order_by("id").values_list("id", flat=True)
+            teams = list(Team.objects.order_by("id").values_list("id", flat=True))
         else:
             runs = Run.objects.across_teams().filter(id__gte=first_id(now - LATE))
             at_work = runs.order_by("team_id").values_list("team_id", flat=True)
-            teams = at_work.distinct()
-        for team_id in list(teams):
+            teams = list(at_work.distinct())
+        for team_id in teams:
             yield from team_insights_keep(team_id)
         self._day = day
 

@@ -61,6 +61,11 @@ class QuerySums:
         """Return input plus output tokens."""
         return self.prompt_tokens + self.completion_tokens
 
+    def forget_values(self) -> None:
+        """Leave the sums alone: percentiles of a part would mislead."""
+        self.latencies, self.first_tokens = Histogram(), Histogram()
+        self.costs = Histogram()
+
     def merge(self, other: QuerySums) -> None:
         """Add the sums of other queries."""
         self.runs += other.runs

@@ -147,6 +147,8 @@ class FaultReport:
     faults: Sequence[FaultFigures]
     """The most frequent first."""
     loops: Sequence[FaultFigures]
+    unseen: Sequence[str]
+    """Names of the faults that did not happen."""
     runs: int
     """All runs of the period."""
     is_complete: bool
