@@ -16,6 +16,7 @@ from apps.audit.exports.jobs import exports_expire
 from apps.batches.services import files_expire
 from apps.budgets.crossings import budget_crossings_record
 from apps.governance.services import retention_erase, reviews_feed
+from apps.insights.rollup import InsightsWatch
 from apps.pools.services import price_list_refresh
 from apps.runs.execution.executor import Executor
 from apps.runs.selectors import is_leader
@@ -27,6 +28,7 @@ BEGIN_S = 60.0
 EVERY_S = 3600.0
 QUEUE_EVERY_S = 5.0
 """So soon after its end a run is in the review queue."""
+SUM_EVERY_S = 60.0
 PAUSE_S = 0.05
 """Between two steps, for other writers: SQLite lets in the next to ask, which would be
 the next step."""
@@ -52,6 +54,10 @@ FREQUENT_JOBS: Jobs = (
     ("crossed budgets were not recorded", budget_crossings_record),
 )
 """Those that people wait for."""
+
+
+SUM_JOBS: Jobs = (("insights are not summed", InsightsWatch().keep),)
+"""Those that take longer, and delay none of the others."""
 
 
 class MaintenanceThread:

@@ -19,6 +19,8 @@ from apps.webhooks.delivery_thread import DeliveryThread
 from conductor_site.maintenance import (
     FREQUENT_JOBS,
     QUEUE_EVERY_S,
+    SUM_EVERY_S,
+    SUM_JOBS,
     MaintenanceThread,
 )
 from conductor_site.runtime_tuning import tune_interpreter
@@ -40,6 +42,7 @@ async def open_runtime(
         executor = await open_executor(kind)
         checkpoints, maintenance = CheckpointThread(), MaintenanceThread(executor)
         frequent = MaintenanceThread(executor, FREQUENT_JOBS, every_s=QUEUE_EVERY_S)
+        sums = MaintenanceThread(executor, SUM_JOBS, every_s=SUM_EVERY_S)
         checks = JobThread("full-checks", full_check_take, full_checks_order_due)
         exports = JobThread("ledger-exports", export_take)
         evaluations = JobThread("evaluations", evaluation_take)
@@ -48,6 +51,7 @@ async def open_runtime(
         stack.push_async_callback(asyncio.to_thread, checkpoints.close)
         stack.push_async_callback(asyncio.to_thread, maintenance.close)
         stack.push_async_callback(asyncio.to_thread, frequent.close)
+        stack.push_async_callback(asyncio.to_thread, sums.close)
         stack.push_async_callback(asyncio.to_thread, checks.close)
         stack.push_async_callback(asyncio.to_thread, exports.close)
         stack.push_async_callback(asyncio.to_thread, evaluations.close)

@@ -116,6 +116,7 @@ INSTALLED_APPS = [
     "apps.governance",
     "apps.batches",
     "apps.evaluation",
+    "apps.insights",
     "apps.gateway",
     "apps.web",
     "apps.rest",

@@ -92,6 +92,9 @@ ALSO_OPEN = {
     "apps.evaluation.system_report",  # a part of the report
     "apps.evaluation.systems.short_names",  # systems as people name them
     "apps.evaluation.verifiers.words",  # verifiers in words
+    "apps.insights.anomalies",  # days that stand out, which pages show
+    "apps.insights.csv_files",
+    "apps.insights.rollup",  # a regular job
     "apps.runs.planning.cost_estimates",  # what a plan may cost
     "apps.runs.execution.executor",  # opened and closed by the process
     "apps.runs.forks",  # what changes in a repeated plan

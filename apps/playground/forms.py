@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from django import forms
@@ -24,6 +24,12 @@ PERIODS = {
     "week": ("Last 7 days", timedelta(days=7)),
     "month": ("Last 30 days", timedelta(days=30)),
 }
+
+
+PERIOD_CHOICES = [
+    ("", "Any time"),
+    *((key, word) for key, (word, _) in PERIODS.items()),
+]
 
 
 class RunForm(forms.Form):
@@ -109,6 +115,19 @@ def _first_fault(form: forms.Form) -> tuple[str, str]:
     return name, str(errors[0])
 
 
+def _day_of(text: str) -> date | None:
+    """Return the day a text names; None if it names none of the last centuries."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if date(1970, 1, 2) < day < date(9000, 1, 1) else None
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
 def _sources(chosen: str) -> tuple[str, ...]:
     """Return the sources of a choice; empty: all."""
     if chosen == BY_CALLERS:
@@ -133,17 +152,18 @@ class RunFilterForm(forms.Form):
         required=False,
     )
     who = forms.CharField(required=False, max_length=200)
-    period = forms.ChoiceField(
-        choices=[
-            ("", "Any time"),
-            *((key, word) for key, (word, _) in PERIODS.items()),
-        ],
-        required=False,
-    )
+    period = forms.ChoiceField(choices=PERIOD_CHOICES, required=False)
+    """A day, as `2030-01-31`, is offered if it is in the address."""
 
     def __init__(self, data: Any, models: Sequence[str]) -> None:
         super().__init__(data)
         self._models = models
+        self._day = _day_of(data.get("period", ""))
+        if self._day is not None:
+            period = self.fields["period"]
+            assert isinstance(period, forms.ChoiceField)
+            label = f"{self._day:%-d %b %Y} (UTC)"
+            period.choices = [*PERIOD_CHOICES, (self._day.isoformat(), label)]
 
     @property
     def model_options(self) -> list[str]:
@@ -172,11 +192,13 @@ class RunFilterForm(forms.Form):
         """Return the filters; one that makes no sense is ignored."""
         data = self.cleaned_data
         period = PERIODS.get(data.get("period", ""))
+        begin = _midnight(self._day) if self._day else None
         return RunFilters(
             state=data.get("state", ""),
             model=data.get("model", ""),
             actor=data.get("who", ""),
             query=data.get("q", ""),
             sources=_sources(data.get("source", "")),
-            since=timezone.now() - period[1] if period else None,
+            since=timezone.now() - period[1] if period else begin,
+            until=begin + timedelta(days=1) if begin else None,
         )

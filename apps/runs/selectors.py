@@ -23,6 +23,7 @@ from apps.runs.execution.executor import is_resting
 from apps.runs.models import PlanApproval, Run, RunState, Step
 from apps.runs.planning.cost_estimates import price_range
 from apps.runs.planning.model_resolver import parse_model, resolve
+from apps.runs.records.end_facts import EndFacts, end_facts
 from apps.runs.records.history import (
     event_of,
     events_in,
@@ -40,12 +41,13 @@ from apps.runs.types import (
     UsageRow,
     WorkerCalls,
 )
-from apps.runs.usage.report import usage_rows
+from apps.runs.usage.report import runs_between, start_of, usage_rows
 
 __all__ = [
     "SEARCHED",
     "access_run",
     "asking_worker",
+    "end_facts_recorded",
     "event_of",
     "events_in",
     "is_leader",
@@ -59,7 +61,9 @@ __all__ = [
     "run_list",
     "run_record",
     "run_view",
+    "runs_between",
     "runs_sought",
+    "start_of",
     "suspension_list",
     "suspension_of",
     "usage_by",
@@ -170,6 +174,16 @@ def record_of(run: Run) -> RunRecord:
 def run_view(run: Run) -> RunView:
     """Return the read model of a run, from its ledger entries."""
     return fold(run_events(run))
+
+
+def end_facts_recorded(run: Run) -> EndFacts:
+    """Return what a run would note at its end, from its ledger entries.
+
+    Raises: ConductorError if they cannot be read.
+    """
+    facts = end_facts(run_view(run))
+    # Of a run that broke off they may lack the end; then nothing else is known of it.
+    return facts if facts["findings"] is not None else {**facts, "findings": []}
 
 
 def asking_worker(team_id: uuid.UUID, run_id: uuid.UUID) -> str:

@@ -1,0 +1,326 @@
+"""Insights as the team's pages show them: rows with links, changes, and words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from django.http import QueryDict
+from django.urls import reverse
+
+from apps.console.insight_charts import DayChart, DayScale, bar_chart, known, line_chart
+from apps.core.plan_layout import MINI, Layout, lay_out
+from apps.engine.usage import Cost
+from apps.insights.anomalies import Anomaly
+from apps.insights.types import (
+    Asked,
+    FaultFigures,
+    Group,
+    QueryFigures,
+    QueryReport,
+    ShapeFigures,
+)
+from apps.web.formats import count, duration, money
+
+SHOWN = 50
+"""Rows of a grouping on a page; the download has all."""
+MEASURES = {
+    "cost": "Cost of a run",
+    "failures": "Failed runs",
+    "latency": "95th percentile of the latency",
+}
+RESCUES = {
+    "retry": "asked again",
+    "substitute": "another worker",
+    "replan": "another plan",
+    "fallback": "fallback plan",
+    "without": "answered without it",
+    "none": "nothing",
+}
+STAGES = {"plan": "Plan", "step": "Step", "run": "Run", "loop": "Loop"}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLine:
+    """Queries of one day, tier, worker and so on."""
+
+    figures: QueryFigures
+    runs_url: str
+    """Of the list of these runs; empty: the list has no such filter."""
+
+    @property
+    def cost(self) -> Cost:
+        """Return the cost, which may be known in part."""
+        return Cost(self.figures.cost_micros, self.figures.has_unknown_cost)
+
+    @property
+    def failed_percent(self) -> str:
+        """Return the share of failed ones for people."""
+        return percent(self.figures.failed_share)
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """One figure of the period, beside that of the period before."""
+
+    label: str
+    text: str
+    change: str
+    """In per cent; empty: there is nothing to compare with."""
+    is_worse: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OddDay:
+    """A day that stands out, in words."""
+
+    day: date
+    words: str
+    runs_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class FaultLine:
+    """One fault."""
+
+    figures: FaultFigures
+    trend: str
+    """Points of a small line of its counts by day."""
+    rescues: str
+    change: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeLine:
+    """Plans of one shape."""
+
+    figures: ShapeFigures
+    layout: Layout
+    percent: str
+    """Share of the runs."""
+    success: str
+    cost: Cost
+    mean_cost_micros: int
+
+    @property
+    def words(self) -> Sequence[str]:
+        """Return what is said of the drawing to those who do not see it."""
+        return [f"{self.figures.words}, {self.figures.steps} steps"]
+
+    @property
+    def nodes(self) -> Sequence[tuple[object, str]]:
+        """Return the steps of the drawing, which have no state."""
+        return [(node, "") for node in self.layout.nodes]
+
+
+def query_lines(report: QueryReport, *, with_tests: bool) -> list[QueryLine]:
+    """Return the rows of a report, days with the newest first."""
+    rows = report.rows[::-1] if report.group == "day" else report.rows
+    return [
+        QueryLine(row, runs_url(report.group, row, with_tests=with_tests))
+        for row in rows[: 400 if report.group == "day" else SHOWN]
+    ]
+
+
+def runs_url(group: Group, row: QueryFigures, *, with_tests: bool = False) -> str:
+    """Return the address of the list of the runs of a row; empty: there is none."""
+    filters: dict[str, str] = {}
+    match group:
+        case "day":
+            filters = {"period": row.key}
+        case "source":
+            filters = {"source": row.key}
+        case "member" | "key" if row.key:
+            filters = {"who": row.label}
+        case "tier" if row.key in ("mini", "ultra"):
+            filters = {"model": f"conductor-{row.key}"}
+    if not filters:
+        return ""
+    if not with_tests and "source" not in filters:
+        filters["source"] = "callers"
+    return runs_address(**filters)
+
+
+def runs_address(**filters: str) -> str:
+    """Return the address of the list of runs with some filters."""
+    query = QueryDict(mutable=True)
+    query.update(filters)
+    return f"{reverse('playground:run_list')}?{query.urlencode()}"
+
+
+def totals(report: QueryReport) -> list[Total]:
+    """Return the figures of the period with their changes."""
+    now, before = report.total, report.before
+    return [
+        _total("Runs", count(now.runs), now.runs, before.runs, is_bad=False),
+        _total(
+            "Failed",
+            percent(now.failed_share),
+            now.failed_share,
+            before.failed_share,
+        ),
+        _total(
+            "Cost of a run",
+            _money(now.mean_cost_micros),
+            now.mean_cost_micros,
+            before.mean_cost_micros,
+        ),
+        _total(
+            "Tokens of a run",
+            "–" if now.tokens_each is None else count(now.tokens_each),
+            now.tokens_each,
+            before.tokens_each,
+        ),
+        *(
+            _total(label, duration(value), value, old)
+            for label, value, old in (
+                ("Latency, median", *_pair(now, before, "latency_ms", "median")),
+                ("Latency, 95 %", *_pair(now, before, "latency_ms", "p95")),
+                (
+                    "First token, median",
+                    *_pair(now, before, "first_token_ms", "median"),
+                ),
+            )
+        ),
+    ]
+
+
+def query_charts(
+    asked: Asked, days: Sequence[QueryFigures], anomalies: Sequence[Anomaly]
+) -> list[DayChart]:
+    """Return the charts of the days of a period."""
+    rows = {date.fromisoformat(row.key): row for row in days}
+    odd = {
+        name: {each.day for each in anomalies if each.measure == name}
+        for name in MEASURES
+    }
+    first, last = asked.first_day, asked.last_day
+    return [
+        bar_chart(
+            "cost",
+            "Cost of a run",
+            "mean of the known costs",
+            DayScale(first, last, money),
+            {day: row.mean_cost_micros for day, row in rows.items()},
+            odd["cost"],
+        ),
+        line_chart(
+            "latency",
+            "Latency",
+            "median and 95th percentile of answered runs",
+            DayScale(first, last, duration),
+            {
+                "Median": known(
+                    (d, r.latency_ms.median if r.latency_ms else None)
+                    for d, r in rows.items()
+                ),
+                "95 %": known(
+                    (d, r.latency_ms.p95 if r.latency_ms else None)
+                    for d, r in rows.items()
+                ),
+            },
+            odd["latency"],
+        ),
+        bar_chart(
+            "tokens",
+            "Tokens of a run",
+            "mean of input and output",
+            DayScale(first, last, count),
+            {day: row.tokens_each for day, row in rows.items()},
+        ),
+        bar_chart(
+            "failures",
+            "Failed runs",
+            "per cent of the runs",
+            DayScale(first, last, "{} %".format),
+            {day: round(100 * (r.failed_share or 0)) for day, r in rows.items()},
+            odd["failures"],
+        ),
+    ]
+
+
+def odd_days(anomalies: Sequence[Anomaly]) -> list[OddDay]:
+    """Return the days that stand out, the newest first, with the words why."""
+    return [
+        OddDay(each.day, _why(each), runs_address(period=each.day.isoformat()))
+        for each in reversed(anomalies)
+    ]
+
+
+def rescue_words(figures: FaultFigures) -> str:
+    """Return what rescued runs from a fault, the most frequent first."""
+    parts = [
+        f"{RESCUES.get(name, name)} {number:,}"
+        for name, number in figures.rescues.items()
+    ]
+    return ", ".join(parts)
+
+
+def shape_line(figures: ShapeFigures, runs: int) -> ShapeLine:
+    """Return plans of one shape, of so many runs in all."""
+    return ShapeLine(
+        figures,
+        lay_out(figures.access, MINI),
+        percent(figures.runs / runs if runs else None),
+        percent(figures.completed / figures.runs if figures.runs else None),
+        Cost(figures.cost_micros, figures.has_unknown_cost),
+        round(figures.cost_micros / figures.runs) if figures.runs else 0,
+    )
+
+
+def percent(share: float | None) -> str:
+    """Return a share in per cent; a dash if there is none."""
+    if share is None:
+        return "–"
+    digits = 0 if share in (0, 1) or 0.1 <= share <= 0.9 else 1
+    return f"{100 * share:.{digits}f} %"
+
+
+def change_words(now: float | None, before: float | None) -> str:
+    """Return how a figure has changed; empty: there is nothing to compare with."""
+    if now is None or not before:
+        return ""
+    change = round(100 * (now - before) / before)
+    return f"{change:+d} %" if change else "±0 %"
+
+
+def _total(
+    label: str,
+    text: str,
+    now: float | None,
+    before: float | None,
+    *,
+    is_bad: bool = True,
+) -> Total:
+    """`is_bad`: more is worse."""
+    is_worse = is_bad and now is not None and bool(before) and now > (before or 0) * 1.1
+    return Total(label, text, change_words(now, before), is_worse)
+
+
+def _pair(
+    now: QueryFigures, before: QueryFigures, what: str, part: str
+) -> tuple[int | None, int | None]:
+    return tuple(
+        None if getattr(each, what) is None else getattr(getattr(each, what), part)
+        for each in (now, before)
+    )  # type: ignore[return-value]
+
+
+def _money(micros: int | None) -> str:
+    return "–" if micros is None else money(micros)
+
+
+def _why(each: Anomaly) -> str:
+    match each.measure:
+        case "cost":
+            value, usual = money(round(each.value)), money(round(each.usual))
+        case "failures":
+            value, usual = percent(each.value), percent(each.usual)
+        case _:
+            value, usual = duration(round(each.value)), duration(round(each.usual))
+    return (
+        f"{MEASURES[each.measure]}: {value}, usually {usual} "
+        f"(the median of {each.days} days before; {each.score:.1f} robust standard "
+        "deviations above)."
+    )

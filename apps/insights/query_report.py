@@ -1,0 +1,198 @@
+"""Reports what queries used, by day, tier, planner, worker, member and so on."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable, Mapping
+from datetime import date
+from typing import Any
+
+from django.db.models import BigIntegerField, QuerySet, Sum
+from django.db.models.functions import Cast
+
+from apps.accounts.models import ApiKey, User
+from apps.insights.histogram import Histogram
+from apps.insights.models import QueryRow
+from apps.insights.periods import Period, period_of
+from apps.insights.stored import HISTOGRAMS, NUMBERS
+from apps.insights.sums import QuerySums
+from apps.insights.types import (
+    Asked,
+    Group,
+    Percentiles,
+    QueryFigures,
+    QueryReport,
+)
+from apps.pools.models import TierName
+from apps.runs.models import Source
+
+SHOWN = 50
+"""Rows of a grouping that have percentiles, the dearest."""
+NOBODY, NO_KEY, NO_FAMILY = "A former member", "Without a key", "No family"
+PLANNERS = {
+    "": "No plan",
+    "approver": "Edited by an approver",
+    "fallback": "Fallback plan",
+    "given_plan": "Made before the run",
+    "language_model": "Language model",
+    "single_worker": "One worker, without a plan",
+    "tool_continuation": "Without a new plan",
+}
+TIERS = {str(each): str(each.label) for each in TierName} | {"direct": "One worker"}
+
+
+def query_report(
+    asked: Asked, group: Group, *, most: int | None = SHOWN
+) -> QueryReport:
+    """Return what a team's queries of a period used.
+
+    Percentiles are read of the `most` dearest rows alone; None: of all.
+    """
+    period = period_of(asked)
+    before = period_of(asked.earlier(asked.days))
+    days = sums_by(asked, period, "day")
+    found = days if group == "day" else sums_by(asked, period, group, most=most)
+    rows = [
+        figures(key, label, found[key])
+        for key, label in _labels(asked.team_id, group, found).items()
+    ]
+    return QueryReport(
+        group=group,
+        rows=_ordered(group, rows),
+        total=figures("", "All", together(days.values())),
+        before=figures("", "Before", together(sums_by(asked, before, "day").values())),
+        is_complete=period.is_complete and before.is_complete,
+    )
+
+
+def sums_by(
+    asked: Asked, period: Period, group: Group, *, most: int | None = None
+) -> dict[str, QuerySums]:
+    """Return the sums of a period by the keys of a group; days as `2030-01-31`.
+
+    Those beyond the `most` dearest have no histograms.
+    """
+    found: dict[str, QuerySums] = {}
+    for day, collected in period.rest.items():
+        for slot, sums in collected.queries.items():
+            if slot.group == group and (slot.by_callers or asked.with_tests):
+                key = day.isoformat() if group == "day" else slot.key
+                found.setdefault(key, QuerySums()).merge(sums)
+    rows = _rows(asked, period, group)
+    place = "span_id" if group == "day" else "key"
+    for place_key, *numbers in _numbers(rows, place):
+        key = _key(place_key, period.spans, group)
+        sums = QuerySums(**dict(zip(NUMBERS, numbers, strict=True)))
+        found.setdefault(key, QuerySums()).merge(sums)
+    if most is not None and len(found) > most:
+        dearest = _dearest(found, most)
+        for key in found.keys() - dearest:
+            found[key].forget_values()
+        rows = rows.filter(key__in=dearest)
+    for place_key, *texts in rows.values_list(place, *HISTOGRAMS):
+        sums = found[_key(place_key, period.spans, group)]
+        for name, text in zip(HISTOGRAMS, texts, strict=True):
+            if text:
+                getattr(sums, name).merge(Histogram.unpacked(text))
+    return found
+
+
+def together(sums: Iterable[QuerySums]) -> QuerySums:
+    """Return sums of sums."""
+    found = QuerySums()
+    for each in sums:
+        found.merge(each)
+    return found
+
+
+def figures(key: str, label: str, sums: QuerySums) -> QueryFigures:
+    """Return sums as they are shown."""
+    return QueryFigures(
+        key=key,
+        label=label,
+        runs=sums.runs,
+        failed=sums.failed,
+        prompt_tokens=sums.prompt_tokens,
+        completion_tokens=sums.completion_tokens,
+        cost_micros=sums.cost_micros,
+        has_unknown_cost=bool(sums.unknown_costs),
+        latency_ms=percentiles(sums.latencies),
+        first_token_ms=percentiles(sums.first_tokens),
+        cost_each=percentiles(sums.costs),
+        based_runs=sums.based_runs,
+        based_asked=sums.based_asked,
+        based_answered=sums.based_answered,
+        based_tokens=sums.based_tokens,
+        based_cost_micros=sums.based_cost_micros,
+    )
+
+
+def percentiles(histogram: Histogram) -> Percentiles | None:
+    """Return the median and the 95th percentile; None: there is no value."""
+    median, p95 = histogram.percentile(50), histogram.percentile(95)
+    if median is None or p95 is None:
+        return None
+    return Percentiles(median, p95, histogram.total)
+
+
+def _rows(asked: Asked, period: Period, group: Group) -> QuerySet[QueryRow]:
+    rows = QueryRow.objects.for_team(asked.team_id).filter(
+        span_id__in=list(period.spans), group=group
+    )
+    return rows if asked.with_tests else rows.filter(by_callers=True)
+
+
+def _numbers(rows: QuerySet[QueryRow], place: str) -> QuerySet[Any, Any]:
+    # PostgreSQL adds up large integers to decimal numbers.
+    sums = {
+        f"sum_{name}": Cast(Sum(name, default=0), BigIntegerField()) for name in NUMBERS
+    }
+    return rows.order_by().values_list(place).annotate(**sums)
+
+
+def _key(place: Any, spans: Mapping[int, date], group: Group) -> str:
+    return spans[place].isoformat() if group == "day" else str(place)
+
+
+def _dearest(found: Mapping[str, QuerySums], most: int) -> list[str]:
+    keys = sorted(found, key=lambda key: (-found[key].cost_micros, -found[key].runs))
+    return keys[:most]
+
+
+def _ordered(group: Group, rows: list[QueryFigures]) -> list[QueryFigures]:
+    if group == "day":
+        return sorted(rows, key=lambda row: row.key)
+    return sorted(rows, key=lambda row: (-row.cost_micros, -row.runs, row.label))
+
+
+# --- names ---------------------------------------------------------------------------
+
+
+def _labels(
+    team_id: uuid.UUID, group: Group, found: dict[str, QuerySums]
+) -> dict[str, str]:
+    """Return the names of keys; those who are gone are merged into the empty key."""
+    if group in ("member", "key"):
+        names = _names_of(team_id, group, found)
+        for key in [each for each in found if each and each not in names]:
+            found.setdefault("", QuerySums()).merge(found.pop(key))
+        without = NOBODY if group == "member" else NO_KEY
+        return {key: names.get(key, without) for key in found}
+    words: Mapping[str, str] = {
+        "tier": TIERS,
+        "planner": PLANNERS,
+        "family": {"": NO_FAMILY},
+        "source": {str(each): str(each.label) for each in Source},
+    }.get(group, {})
+    return {key: words.get(key, key) for key in found}
+
+
+def _names_of(
+    team_id: uuid.UUID, group: Group, keys: Collection[str]
+) -> dict[str, str]:
+    if group == "key":
+        rows = ApiKey.objects.for_team(team_id).values_list("id", "name")
+        return {id.hex: name for id, name in rows}
+    ids = [uuid.UUID(key) for key in keys if key]
+    people = User.objects.filter(id__in=ids).values_list("id", "name", "email")
+    return {id.hex: name or email for id, name, email in people}
