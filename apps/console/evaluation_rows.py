@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.utils import timezone
 
@@ -17,8 +18,15 @@ from apps.console.evaluation_plot import (
 )
 from apps.evaluation.models import Evaluation, EvaluationOutcome
 from apps.evaluation.report import Report, SystemReport
-from apps.evaluation.selectors import EvaluationProgress, evaluation_progress
+from apps.evaluation.selectors import (
+    EvaluationProgress,
+    evaluation_list,
+    evaluation_progress,
+)
+from apps.evaluation.settings import EvaluationSettings
 
+OFFERED = 50
+"""Evaluations that others can learn from, of the newest."""
 HEAT_STEPS = 5
 """Shades of the map of families."""
 
@@ -190,3 +198,21 @@ def report_view(report: Report) -> ReportView:
     ]
     families = names if len(names) > 1 else ()
     return ReportView(report, rows, families, plot_of(report.systems))
+
+
+def measured_choices(team_id: UUID) -> list[tuple[str, str]]:
+    """Return the evaluations that systems can learn from, newest first, in words."""
+    done = evaluation_list(team_id).filter(
+        state=JobState.DONE, outcome=EvaluationOutcome.COMPLETED
+    )
+    found = []
+    for evaluation in done[:OFFERED]:
+        settings = EvaluationSettings.model_validate(evaluation.settings)
+        workers = len(settings.single_workers)
+        if not workers:
+            continue
+        ended = timezone.localtime(evaluation.finished_at)
+        suite, split = evaluation.version.suite.name, settings.split.replace("_", "-")
+        words = f"{suite}, {split}, {workers} alone, {ended:%Y-%m-%d %H:%M}"
+        found.append((str(evaluation.id), words))
+    return found
