@@ -123,7 +123,7 @@ class BaseSystem(InputPart):
     """What all kinds of systems share. Each has a `kind` of its own."""
 
     short_form: ClassVar[str]
-    """Its names on the command line, for people."""
+    """Its names on the command line, for people. Empty: it has none."""
     page_choices: ClassVar[tuple[PageChoice, ...]] = ()
     is_direct: ClassVar[bool] = False
     """True: it calls workers without a plan, which takes a right of its own."""

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from apps.evaluation.systems.base import BaseSystem
 from apps.evaluation.systems.cascade import CascadeSystem
+from apps.evaluation.systems.given_plans import GivenPlansSystem
 from apps.evaluation.systems.mixture_of_agents import MixtureOfAgentsSystem
 from apps.evaluation.systems.nearest_neighbors import NearestNeighborsSystem
 from apps.evaluation.systems.random_plan import RandomPlanSystem
@@ -31,6 +32,7 @@ AnySystem = (
     | NearestNeighborsSystem
     | SmoothieSystem
     | CascadeSystem
+    | GivenPlansSystem
     | RandomPlanSystem
 )
 KINDS: tuple[type[BaseSystem], ...] = get_args(AnySystem)

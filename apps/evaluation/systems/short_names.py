@@ -10,7 +10,7 @@ from apps.evaluation.systems.base import PageChoice as PageChoice
 from apps.evaluation.systems.kinds import KINDS
 from apps.pools.types import PoolSnapshot
 
-FORMS = "; ".join(kind.short_form for kind in KINDS)
+FORMS = "; ".join(kind.short_form for kind in KINDS if kind.short_form)
 PAGE_CHOICES: tuple[PageChoice, ...] = tuple(
     choice for kind in KINDS for choice in kind.page_choices
 )
