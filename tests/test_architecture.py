@@ -102,6 +102,7 @@ ALSO_OPEN = {
     "apps.runs.consumers",
     "apps.runs.routing",
     "apps.runs.planning.model_resolver",  # model names
+    "apps.runs.planning.restrictions",  # the smaller of two limits
     "apps.runs.coordination.site_status",  # for metrics and the operator
     "apps.runs.telemetry.tracing",  # its packages are looked for at start
     "apps.runs.records.round_view",  # rounds, steps and calls of a run

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from uuid import UUID
+
+from django.utils import timezone
 
 from apps.audit.models import JobState
 from apps.console.evaluation_plot import (
@@ -17,8 +20,16 @@ from apps.console.evaluation_plot import (
 from apps.console.family_bars import FamilyBars, FamilyRow, family_bars, percents
 from apps.evaluation.models import Evaluation, EvaluationOutcome
 from apps.evaluation.report import Report
-from apps.evaluation.selectors import EvaluationProgress, evaluation_progress
+from apps.evaluation.selectors import (
+    EvaluationProgress,
+    evaluation_list,
+    evaluation_progress,
+)
+from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.system_report import Figures, SystemReport
+
+OFFERED = 50
+"""Evaluations that others can learn from, of the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,3 +211,21 @@ def _heat_cell(family: str, figures: Figures | None) -> HeatCell:
     return HeatCell(
         family, figures.right if figures else 0, figures.ended if figures else 0
     )
+
+
+def measured_choices(team_id: UUID) -> list[tuple[str, str]]:
+    """Return the evaluations that systems can learn from, newest first, in words."""
+    done = evaluation_list(team_id).filter(
+        state=JobState.DONE, outcome=EvaluationOutcome.COMPLETED
+    )
+    found = []
+    for evaluation in done[:OFFERED]:
+        settings = EvaluationSettings.model_validate(evaluation.settings)
+        workers = len(settings.single_workers)
+        if not workers:
+            continue
+        ended = timezone.localtime(evaluation.finished_at)
+        suite, split = evaluation.version.suite.name, settings.split.replace("_", "-")
+        words = f"{suite}, {split}, {workers} alone, {ended:%Y-%m-%d %H:%M}"
+        found.append((str(evaluation.id), words))
+    return found

@@ -8,23 +8,31 @@ from functools import partial
 from apps.engine.ports import CallParams, Messages, PoolWorker
 from apps.engine.usage import Price
 from apps.evaluation.drawing import tasks_drawn
-from apps.evaluation.measured_tasks import task_index
+from apps.evaluation.earlier import earlier_evaluation
 from apps.evaluation.models import StoredTask, SuiteVersion
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.storage import task_read
 from apps.evaluation.suites.tasks import NO_FAMILY, SuiteTask
-from apps.evaluation.systems.base import CARRIER_TIER, Arrangement, TaskContext
+from apps.evaluation.systems.base import (
+    CARRIER_TIER,
+    Arrangement,
+    RoundShape,
+    TaskContext,
+)
 from apps.evaluation.systems.kinds import System
 from apps.evaluation.systems.single_worker import WorkerSystem
-from apps.pools.selectors import worker_description
+from apps.pools.selectors import pool_snapshot, worker_description
 from apps.pools.types import PoolSnapshot
 from apps.runs.planning.cost_estimates import price_range
 from apps.runs.planning.model_resolver import (
+    ResolvedModel,
     direct_model,
     parse_model,
     planned_by,
     resolve,
+    with_rounds,
 )
+from apps.runs.planning.restrictions import restrict_limits
 
 LONG_ANSWER = "x" * 16_384
 """Stands for an answer that is not known yet."""
@@ -58,9 +66,10 @@ def prompt_context(
         family,
         prompt,
         _workers(snapshot),
+        snapshot.fallback,
         most,
         seed,
-        partial(task_index, snapshot.team_id),
+        partial(earlier_evaluation, snapshot.team_id),
     )
 
 
@@ -78,20 +87,46 @@ def highest_cost(
     messages: Messages = (),
 ) -> int | None:
     """Return what a run may cost without retries; None: a price is missing."""
+    resolved = _resolved(arranged, snapshot)
+    # A tier's own planner decides; of a direct call there is one step anyway.
+    shapes = arranged.rounds or (
+        RoundShape(resolved.limits.max_steps, system.named_workers),
+    )
+    total = 0
+    for shape in shapes:
+        found = price_range(prompt, params, _shaped(resolved, shape), messages)
+        if found is None:
+            return None
+        total += found.high
+    return total
+
+
+def _resolved(arranged: Arrangement, snapshot: PoolSnapshot) -> ResolvedModel:
+    """Return what an arranged run comes to, as the executor finds it."""
+    if arranged.conductor:
+        snapshot = pool_snapshot(
+            snapshot.team_id, snapshot.name, conductor=arranged.conductor
+        )
     model = model_of(arranged, snapshot)
     resolved = resolve(parse_model(model), model, snapshot)
-    if arranged.planner is not None:
-        resolved = planned_by(resolved, arranged.planner)
-    pool, limits = resolved.pool, resolved.limits
-    if system.named_workers:
-        names = {*system.named_workers, pool.fallback}
+    limits = restrict_limits(resolved.limits, arranged.restrictions)
+    resolved = replace(resolved, limits=limits)
+    if arranged.max_rounds is not None:
+        resolved = with_rounds(resolved, arranged.max_rounds)
+    if arranged.planner is None:
+        return resolved
+    # Each of its rounds has a shape, and so a price of its own.
+    return with_rounds(planned_by(resolved, arranged.planner), 1)
+
+
+def _shaped(resolved: ResolvedModel, shape: RoundShape) -> ResolvedModel:
+    """Return a run of rounds of this shape alone."""
+    pool, limits = resolved.pool, replace(resolved.limits, max_steps=shape.steps)
+    if shape.workers:
+        names = {*shape.workers, pool.fallback}
         kept = tuple(worker for worker in pool.workers if worker.name in names)
         pool = replace(pool, workers=kept)
-    if arranged.steps is not None:
-        limits = replace(limits, max_steps=arranged.steps)
-    resolved = replace(resolved, pool=pool, limits=limits)
-    found = price_range(prompt, params, resolved, messages)
-    return None if found is None else found.high
+    return replace(resolved, pool=pool, limits=limits)
 
 
 def highest_grading_cost(

@@ -270,7 +270,11 @@ class EvaluationDriver:
         if result.state == ResultState.GRADING:
             return self._run(result, principal, *self._grading(result, task, snapshot))
         system = self._settings.systems[result.system]
-        arranged = system.arrange(task_context(task, snapshot, self._settings))
+        try:
+            arranged = system.arrange(task_context(task, snapshot, self._settings))
+        except ValueError as exc:  # answers that it learned from are gone
+            why = f"{system.label}: {exc}"
+            raise EvaluationEnded(EvaluationOutcome.FAILED, why) from exc
         cost = highest_cost(system, arranged, task.prompt, snapshot)
         grading = self._grading_cost(task)
         whole = None if cost is None or grading is None else cost + grading
@@ -352,6 +356,8 @@ class EvaluationDriver:
             is_watched=False,
             restrictions=restrictions,
             planner=arranged.planner,
+            conductor=arranged.conductor,
+            max_rounds=arranged.max_rounds,
         )
         if principal is None:
             return order

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from apps.core.errors import InvalidInput
+from apps.core.errors import InvalidInput, NotFound
 from apps.evaluation.systems.base import CARRIER_TIER
 from apps.evaluation.systems.kinds import System
 from apps.evaluation.systems.tier import TierSystem
+from apps.pools.models import TierPlanner
+from apps.pools.selectors import pool_snapshot
 from apps.pools.types import PoolSnapshot
 
 
@@ -34,6 +36,8 @@ def require_runnable(
     for system in systems:
         _require_names(system, snapshot, workers, param)
         _require_steps(system, snapshot, param)
+        if isinstance(system, TierSystem):
+            _require_tier(system, snapshot, param)
     unpriced = [name for name, worker in workers.items() if worker.price is None]
     if needs_prices and unpriced:
         raise InvalidInput(
@@ -68,8 +72,24 @@ def _require_steps(system: System, snapshot: PoolSnapshot, param: str) -> None:
             f"{CARRIER_TIER!r} of pool {snapshot.name!r} allows {carrier.max_steps}",
             param=param,
         )
-    if isinstance(system, TierSystem) and system.tier not in snapshot.tiers:
+
+
+def _require_tier(system: TierSystem, snapshot: PoolSnapshot, param: str) -> None:
+    tier = snapshot.tiers.get(system.tier)
+    if tier is None:
         raise InvalidInput(
             f"{system.label}: pool {snapshot.name!r} has no tier {system.tier!r}",
             param=param,
         )
+    if not system.conductor:
+        return
+    if tier.planner != TierPlanner.CONDUCTOR:
+        raise InvalidInput(
+            f"{system.label}: in tier {system.tier!r} of pool {snapshot.name!r} one "
+            "worker answers, and no conductor is asked",
+            param=param,
+        )
+    try:
+        pool_snapshot(snapshot.team_id, snapshot.name, system.conductor)
+    except NotFound as exc:
+        raise InvalidInput(f"{system.label}: {exc.message}", param=param) from exc

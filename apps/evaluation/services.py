@@ -40,8 +40,6 @@ from apps.evaluation.suites.storage import tasks_digest, tasks_store
 from apps.evaluation.suites.tasks import SuiteTask
 from apps.pools.selectors import pool_snapshot
 
-DIRECT_KINDS = ("worker", "worker_per_family", "nearest_neighbors")
-"""Systems that call workers without a plan, which takes a right of its own."""
 SIMULATED_IDS = "simulated-"
 """Ids of the tasks of the simulated benchmark begin so."""
 MAX_OPEN = 10
@@ -158,9 +156,7 @@ def evaluation_start(
         for right in (MANAGE_EVALUATIONS, RUN):
             principal.require(right)
     settings, tasks = _checked(version, values)
-    if principal is not None and any(
-        system.kind in DIRECT_KINDS for system in settings.systems
-    ):
+    if principal is not None and any(system.is_direct for system in settings.systems):
         principal.require(DIRECT)
     unfinished = evaluation_list(version.team_id).exclude(state=JobState.DONE)
     if unfinished.count() >= MAX_OPEN:

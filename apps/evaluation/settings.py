@@ -11,6 +11,7 @@ from apps.core.input_parts import InputPart
 from apps.evaluation.suites.tasks import Label, Split
 from apps.evaluation.systems.base import WorkerName
 from apps.evaluation.systems.kinds import System
+from apps.evaluation.systems.single_worker import WorkerSystem
 
 MAX_SYSTEMS = 50
 
@@ -70,7 +71,7 @@ class EvaluationSettings(InputPart):
         return {
             place: system.worker
             for place, system in enumerate(self.systems)
-            if system.kind == "worker"
+            if isinstance(system, WorkerSystem)
         }
 
     def values(self) -> dict[str, Any]:

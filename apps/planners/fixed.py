@@ -1,18 +1,21 @@
 """Planners that need no model: the baselines every conductor is compared with.
 
-Each gives its plan in the first round and keeps the answer afterwards. Sources:
-arXiv 2303.17651 (self-refinement), arXiv 2406.04692 (mixture of agents, one layer).
+Each gives its plan in the first round and keeps the answer afterwards; a cascade may
+give one more. Sources: arXiv 2303.17651 (self-refinement), arXiv 2406.04692 (mixture of
+agents, one layer), arXiv 2311.17311 (several answers of one model, then one with them
+in sight; ours is written anew), arXiv 2310.12963 (cascade by a model's confidence).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from apps.engine.plan import Plan, PlannedStep
-from apps.engine.ports import Ask, PlanRequest
+from apps.engine.ports import Ask, PlanRequest, RoundOutcome
 from apps.engine.suitability import suited_worker
+from apps.planners.final_answer import is_same_answer
 from apps.planners.plan_references import all_earlier
 
 FIRST_ATTEMPT = "Answer the user's question completely. Show the work it takes."
@@ -25,6 +28,10 @@ AGGREGATION = (
     "Several answers to the user's question are given. Judge each critically, since "
     "some may be wrong, and write the one best answer from what holds."
 )
+ANEW = (
+    "Answer the user's question completely and on your own: work it out before you "
+    "look at the earlier answers, since some may be wrong."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,8 @@ class SingleWorkerPlanner:
 
     worker: str
     name: str = field(default="single_worker", init=False)
+    max_rounds: ClassVar[int] = 1
+    """Plans that it gives in one run, at most."""
 
     async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
         """Return a plan of one step whose subtask is the prompt itself.
@@ -54,6 +63,7 @@ class SelfReflectionPlanner:
     turns: int
     """Calls in all, the first answer included."""
     name: str = field(default="self_reflection", init=False)
+    max_rounds: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         if self.turns < 1:
@@ -79,6 +89,7 @@ class MixtureOfAgentsPlanner:
     workers: tuple[str, ...]
     aggregator: str
     name: str = field(default="mixture_of_agents", init=False)
+    max_rounds: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         if not self.workers:
@@ -99,10 +110,71 @@ class GivenPlanPlanner:
 
     steps: tuple[PlannedStep, ...]
     name: str = field(default="given_plan", init=False)
+    max_rounds: ClassVar[int] = 1
 
     async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
         """Return the plan as it is."""
         return None if request.rounds else Plan(self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class SamplesPlanner:
+    """One worker answers several times; its last answer is given with all in sight."""
+
+    worker: str
+    samples: int
+    """Calls in all."""
+    name: str = field(default="samples", init=False)
+    max_rounds: ClassVar[int] = 1
+
+    async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
+        """Return independent answers and a last step that reads them all."""
+        return None if request.rounds else samples_plan(self.worker, self.samples)
+
+
+@dataclass(frozen=True, slots=True)
+class CascadePlanner:
+    """A cheap worker answers several times; a strong one if its answers differ."""
+
+    cheap: str
+    samples: int
+    """Calls of the cheap worker."""
+    strong: str
+    least_agreeing: int
+    """So many of the earlier answers must agree with the last one, or the strong worker
+    is asked. 0: it never is."""
+    name: str = field(default="cascade", init=False)
+    max_rounds: ClassVar[int] = 2
+
+    async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
+        """Return the samples, then a direct question to the strong worker, or nothing.
+
+        The record of the first round decides, so it decides the same after a crash.
+        """
+        if not request.rounds:
+            return samples_plan(self.cheap, self.samples)
+        if agreeing_of(request.rounds[0]) >= self.least_agreeing:
+            return None
+        return Plan((PlannedStep(request.task.prompt, self.strong),))
+
+
+def samples_plan(worker: str, samples: int) -> Plan:
+    """Return a plan in which a worker answers so often. Raises: ValueError."""
+    if samples < 2:
+        raise ValueError(f"samples: expected 2 or more, got {samples}")
+    first = (PlannedStep(PROPOSAL, worker),) * (samples - 1)
+    return Plan((*first, PlannedStep(ANEW, worker, all_earlier(samples - 1))))
+
+
+def agreeing_of(round_: RoundOutcome) -> int:
+    """Return how many earlier answers of a round agree with its last one."""
+    texts = [each.text for each in round_.outcomes[:-1] if each.state == "completed"]
+    return agreeing(texts, round_.answer)
+
+
+def agreeing(earlier: Iterable[str], last: str) -> int:
+    """Return how many of the earlier answers end in the same final answer as `last`."""
+    return sum(is_same_answer(text, last) for text in earlier)
 
 
 FixedPlanner = (
@@ -110,6 +182,8 @@ FixedPlanner = (
     | SelfReflectionPlanner
     | MixtureOfAgentsPlanner
     | GivenPlanPlanner
+    | SamplesPlanner
+    | CascadePlanner
 )
 
 
@@ -138,4 +212,6 @@ _KINDS: Mapping[str, type[FixedPlanner]] = {
     "self_reflection": SelfReflectionPlanner,
     "mixture_of_agents": MixtureOfAgentsPlanner,
     "given_plan": GivenPlanPlanner,
+    "samples": SamplesPlanner,
+    "cascade": CascadePlanner,
 }

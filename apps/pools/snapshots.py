@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -42,8 +42,8 @@ from apps.pools.worker_profiles import present_profiles, profile_card
 
 ShapeT = TypeVar("ShapeT", WorkerAttributes, ConductorAttributes)
 
-_snapshots: TtlCache[tuple[uuid.UUID, str | None], PoolSnapshot] = TtlCache()
-"""By team and name of the pool; None: the team's default."""
+_snapshots: TtlCache[tuple[uuid.UUID, str | None, str], PoolSnapshot] = TtlCache()
+"""By team, name of the pool (None: the team's default) and of another conductor."""
 
 
 def snapshots_forget(team_id: uuid.UUID) -> None:
@@ -51,27 +51,35 @@ def snapshots_forget(team_id: uuid.UUID) -> None:
     _snapshots.drop(lambda key, _: key[0] == team_id)
 
 
-def peek_snapshot(team_id: uuid.UUID, name: str | None = None) -> PoolSnapshot | None:
+def peek_snapshot(
+    team_id: uuid.UUID, name: str | None = None, conductor: str = ""
+) -> PoolSnapshot | None:
     """Return a recently read snapshot, without touching the database.
 
     For the event loop: never blocks. None says nothing about the pool; ask
     `pool_snapshot` in a thread.
     """
-    return _snapshots.get((team_id, name))
+    return _snapshots.get((team_id, name, conductor))
 
 
-def pool_snapshot(team_id: uuid.UUID, name: str | None = None) -> PoolSnapshot:
+def pool_snapshot(
+    team_id: uuid.UUID, name: str | None = None, conductor: str = ""
+) -> PoolSnapshot:
     """Return a pool of the team, the default one if `name` is None. Blocks.
 
+    `conductor` names another one of the team that plans. Empty: the pool's own does.
     Raises: NotFound; PoolUnusable if every worker is disabled; CredentialMismatch or
     SecretUnreadable if a credential cannot be used.
     """
-    found = peek_snapshot(team_id, name)
+    found = peek_snapshot(team_id, name, conductor)
     if found is not None:
         return found
     generation = _snapshots.generation
     snapshot = _read_snapshot(team_id, name)
-    _snapshots.put((team_id, name), snapshot, generation=generation)
+    if conductor:
+        other = _find_conductor(team_id, conductor)
+        snapshot = replace(snapshot, conductor=conductor_snapshot(other))
+    _snapshots.put((team_id, name, conductor), snapshot, generation=generation)
     return snapshot
 
 
@@ -118,6 +126,14 @@ def _find(team_id: uuid.UUID, name: str | None) -> Pool:
     if pool is None:
         raise NotFound(f"this team has no pool {name!r}")
     return pool
+
+
+def _find_conductor(team_id: uuid.UUID, name: str) -> Conductor:
+    rows = Conductor.objects.for_team(team_id).select_related("credential")
+    found = rows.filter(name=name).first()
+    if found is None:
+        raise NotFound(f"this team has no conductor {name!r}")
+    return found
 
 
 def _fallback(pool: Pool, workers: tuple[WorkerSnapshot, ...]) -> str:

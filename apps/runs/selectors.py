@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from statistics import median_low, quantiles
 
@@ -61,6 +61,7 @@ __all__ = [
     "run_list",
     "run_record",
     "run_view",
+    "run_views",
     "runs_between",
     "runs_sought",
     "start_of",
@@ -116,6 +117,20 @@ def newest_runs_recorded(
         entries = read_entries(some)
         for run in some:
             yield run, [each.event for each in events_in(entries[run.id])]
+
+
+def run_views(
+    team_id: uuid.UUID, run_ids: Sequence[uuid.UUID]
+) -> Iterator[tuple[uuid.UUID, RunView]]:
+    """Yield the read models of those of some runs of a team that are on record.
+
+    A few runs are read at a time.
+    """
+    for start in range(0, len(run_ids), RUNS_AT_ONCE):
+        some = run_ids[start : start + RUNS_AT_ONCE]
+        runs = list(Run.objects.for_team(team_id).filter(id__in=some))
+        for run_id, entries in read_entries(runs).items():
+            yield run_id, fold(events_in(entries))
 
 
 def run_is_over(team_id: uuid.UUID, run_id: uuid.UUID) -> bool:

@@ -124,6 +124,12 @@ class RunOrder:
     """None: the prompt is as the caller sent it."""
     planner: FixedPlanner | None = None
     """Plans in the place of the tier's planner. None: the tier's does."""
+    conductor: str = ""
+    """Name of a conductor of the team that plans in the place of the pool's, for
+    evaluations. Empty: the pool's does."""
+    max_rounds: int | None = None
+    """Plans of the run in the place of the tier's limit, for evaluations. None: what
+    the tier says. Policies may still lower it."""
     reused: tuple[ReusedAnswer, ...] = ()
     """Answers of an earlier run that the plan begins with."""
     derived_from: uuid.UUID | None = None

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from apps.evaluation.models import Evaluation, SuiteVersion
+from apps.evaluation.report import report_make
 from apps.evaluation.selectors import results_of
+from apps.evaluation.systems.kinds import KINDS
+from apps.evaluation.systems.short_names import PAGE_CHOICES
 from apps.runs.selectors import access_run
 from tests.conftest import Cast, Site, make_pool
 from tests.evaluation.samples import (
@@ -17,6 +22,7 @@ from tests.evaluation.samples import (
     make_evaluation,
     suite,
 )
+from tests.evaluation.test_driver import ended, start
 from tests.runs.asking import eventually
 
 
@@ -146,3 +152,64 @@ def test_hostile_names_are_inert(cast):
     page = signed_in(cast.vera).get(f"/evaluations/{evaluation.id}/").content.decode()
     assert name not in page
     assert "&lt;script&gt;" in page
+
+
+def test_every_system_can_be_chosen_on_the_page(site: Site):
+    alice = signed_in(site.cast.alice)
+    site.add_worker("echo")
+    training = [{**each, "split": "training"} for each in documents(24)]
+    held_out = [{**each, "id": f"held-{each['id']}"} for each in documents(4)]
+    singles = [
+        {"kind": "worker", "worker": n} for n in ("sim-delta", "sim-birch", "echo")
+    ]
+    samples = {"kind": "samples", "worker": "echo"}
+    tasks = [*training, *held_out]
+    first = ended(start(site, *singles, samples, split="training", tasks=tasks))
+    form = alice.get("/evaluations/new/").content.decode()
+    assert "basics, training, 3 alone" in form
+    conductor = site.cast.team.conductors.get().name
+    wanted = {
+        "suite": "basics",
+        "pool": site.cast.team.pools.get(is_default=True).name,
+        "systems": [choice.value for choice in PAGE_CHOICES],
+        "worker": "sim-delta",
+        "turns": "3",
+        "proposals": "2",
+        "cheap": "echo",
+        "measured": str(first.id),
+        "rounds": "2",
+        "conductor": conductor,
+        "parallel_runs": "8",
+        "seed": "3",
+    }
+    estimated = alice.post("/evaluations/new/", {**wanted, "estimate": "1"})
+    assert "78 runs" in estimated.content.decode()
+    assert "They cost at most $" in estimated.content.decode()
+    assert alice.post("/evaluations/new/", wanted).status_code == 302
+    second = ended(Evaluation.objects.for_team(site.cast.team.id).latest("id"))
+    report = report_make(second)
+    assert {system.kind for system in report.systems} == {
+        get_args(kind.model_fields["kind"].annotation)[0]
+        for kind in KINDS
+        if kind.page_choices
+    }
+    assert {system.ended for system in report.systems} == {6}
+    labels = " ".join(system.label for system in report.systems)
+    assert f"conductor (ultra, planned by {conductor}, 2 rounds)" in labels
+    assert "self-reflection × 3" in labels
+
+
+def test_a_system_says_which_field_it_lacks(site: Site):
+    alice = signed_in(site.cast.alice)
+    upload(alice, lines(documents()))
+    wanted = {
+        "suite": "basics",
+        "pool": site.cast.team.pools.get(is_default=True).name,
+        "systems": ["cascade"],
+        "worker": "sim-delta",
+        "parallel_runs": "8",
+        "seed": "3",
+    }
+    answer = alice.post("/evaluations/new/", wanted)
+    assert answer.status_code == 400
+    assert answer.content.decode().count("Needed by: Cascade") == 2

@@ -220,7 +220,7 @@ def test_the_best_worker_of_each_family_comes_from_other_tasks(site):
     assert (facts.right, facts.ended) == (4, 4)
     with pytest.raises(InvalidInput, match="ran the same tasks"):
         start(site, system, split="training", tasks=tasks)
-    with pytest.raises(InvalidInput, match="no result of a single worker"):
+    with pytest.raises(InvalidInput, match="no single worker has been measured"):
         start(
             site,
             {**system, "measured_by": str(second.id)},

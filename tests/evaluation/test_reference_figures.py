@@ -3,59 +3,84 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
+from typing import Any
 
 import pytest
+import yaml
 
 from apps.accounts.models import Role
 from apps.accounts.principal import member_principal
 from apps.audit.models import JobState
-from apps.evaluation.models import Evaluation, ResultState
+from apps.evaluation.models import Evaluation, EvaluationResult, ResultState
 from apps.evaluation.selectors import evaluation_list, results_of
 from apps.evaluation.services import evaluation_start, suite_import
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.tasks import SuiteTask
 from apps.pools.pool_file import document_parse
 from apps.pools.services import pool_import
+from apps.runs.models import Step
 from apps.simulator.benchmark.expectations import (
     BenchPlan,
     alone,
     baselines,
     expected_score,
+    sub_pool,
 )
 from apps.simulator.benchmark.forms import TaskFamily
 from apps.simulator.benchmark.suite import suite_rows
-from apps.simulator.benchmark.workers import BENCH_BY_NAME, ROSTERS
+from apps.simulator.benchmark.workers import BENCH_BY_NAME, ROSTERS, BenchWorker
+from apps.simulator.briefing import StepRole
 from tests.conftest import Site
 from tests.docs.reading import ROOT
 from tests.factories import ACTOR
 from tests.runs.asking import eventually
 from tests.simulator.benchmark.served import Z
 
+HELD_OUT = 120
 POOL = ROSTERS["strong"]
-STRONG = POOL[-1].name
-WORKERS = [worker.name for worker in POOL]
-ALONE = [{"kind": "worker", "worker": name} for name in WORKERS]
+STRONG, CHEAP = POOL[-1].name, "bench-language"
+SAMPLES = 2
+SUBTASKS = {
+    StepRole.PLAN: "Outline how to answer the question, without the answer itself.",
+    StepRole.SOLVE: "Answer the question completely.",
+    StepRole.CHECK: "Examine the answers so far for mistakes and correct them.",
+    StepRole.COMBINE: "Combine the answers so far into the best one.",
+}
+Share = Callable[[EvaluationResult], float]
+"""The probability that a result is right."""
 
 
 @pytest.fixture
 def version(site: Site):
-    """The suite, and the pool of the file with the models of this test."""
-    text = (ROOT / "docs/pools/benchmark.yaml").read_text(encoding="utf-8")
-    document = document_parse(
-        text.replace("http://127.0.0.1:8100/v1", site.simulator_url)
-    )
-    pool_import(team=site.cast.team, document=document, actor=ACTOR, environ={})
-    tasks = [SuiteTask.model_validate(row) for row in suite_rows(240, 7)]
+    """The suite of the benchmark."""
+    tasks = [SuiteTask.model_validate(row) for row in suite_rows(2 * HELD_OUT, 7)]
     return suite_import(
         team=site.cast.team, name="Simulated benchmark", tasks=tasks, actor=ACTOR
     )
 
 
-def evaluated(site: Site, version, systems, **values) -> Evaluation:
+def imported(site: Site, file: str, workers: Sequence[str] = ()) -> str:
+    """Import the pool of a file, with some of its workers; return its name."""
+    text = (ROOT / "docs/pools" / file).read_text(encoding="utf-8")
+    document = yaml.safe_load(
+        text.replace("http://127.0.0.1:8100/v1", site.simulator_url)
+    )
+    if workers:
+        by_name = {worker["name"]: worker for worker in document["workers"]}
+        document["workers"] = [by_name[name] for name in workers]
+        document["pool"] |= {"name": "part", "fallback": workers[0]}
+    parsed = document_parse(yaml.safe_dump(document))
+    pool_import(team=site.cast.team, document=parsed, actor=ACTOR, environ={})
+    return str(document["pool"]["name"])
+
+
+def evaluated(site: Site, version, pool: str, systems, **values) -> Evaluation:
     principal = member_principal(site.cast.alice, site.cast.team, Role.OWNER, {})
     started = evaluation_start(
         version=version,
-        values={"pool": "benchmark", "systems": systems, "parallel_runs": 32, **values},
+        values={"pool": pool, "systems": systems, "parallel_runs": 32, **values},
         principal=principal,
         actor=principal.actor,
     )
@@ -65,51 +90,179 @@ def evaluated(site: Site, version, systems, **values) -> Evaluation:
     return rows.get()
 
 
-def assert_as_expected(evaluation: Evaluation, place: int, plans) -> None:
-    """The share right is within an interval of 99.9 % around the exact expectation."""
-    rows = results_of(evaluation).filter(system=place)
-    results = list(rows.values_list("task__family", "state"))
-    assert len(results) == 120
-    right = sum(state == ResultState.RIGHT for _, state in results)
-    shares = [
-        expected_score(plans[TaskFamily(family)], TaskFamily(family))
-        for family, _ in results
-    ]
+def assert_within(
+    evaluation: Evaluation, place: int, share: Share, tasks: int = HELD_OUT
+) -> float:
+    """The right answers are within an interval of 99.9 % around their expectation.
+
+    Returns the share that is expected of all tasks.
+    """
+    rows = results_of(evaluation).filter(system=place).select_related("task")
+    results = list(rows)
+    assert len(results) == tasks
+    right = sum(result.state == ResultState.RIGHT for result in results)
+    shares = [share(result) for result in results]
     half = Z * math.sqrt(sum(share * (1 - share) for share in shares)) + 0.5
     assert abs(right - sum(shares)) <= half
+    return sum(shares) / tasks
 
 
-def reference(name: str) -> dict[TaskFamily, BenchPlan]:
-    return {family: baselines(family, POOL)[name] for family in TaskFamily}
-
-
-def test_reference_systems_score_what_is_expected_of_them(site, version):
-    trained = evaluated(site, version, ALONE, split="training")
-    others = [name for name in WORKERS if name != STRONG]
-    compared = evaluated(
-        site,
-        version,
-        [
-            {"kind": "worker", "worker": STRONG},
-            {"kind": "self_reflection", "worker": STRONG, "turns": 5},
-            {
-                "kind": "mixture_of_agents",
-                "workers": others[:4],
-                "aggregator": STRONG,
-            },
-            {"kind": "worker_per_family", "measured_by": str(trained.id)},
-        ],
+def assert_as_expected(
+    evaluation: Evaluation, place: int, plans: Mapping[TaskFamily, BenchPlan]
+) -> float:
+    return assert_within(
+        evaluation,
+        place,
+        lambda result: expected_score(plans[family_of(result)], family_of(result)),
     )
+
+
+def family_of(result: EvaluationResult) -> TaskFamily:
+    return TaskFamily(result.task.family)
+
+
+def reference(
+    name: str, pool: Sequence[BenchWorker] = POOL
+) -> dict[TaskFamily, BenchPlan]:
+    return {family: baselines(family, pool)[name] for family in TaskFamily}
+
+
+def single(name: str) -> dict[str, object]:
+    return {"kind": "worker", "worker": name}
+
+
+def given_plans(name: str, pool: Sequence[BenchWorker]) -> dict[str, Any]:
+    """Return the system that follows the plans of a baseline."""
+    plans = {
+        family.value: [
+            {
+                "worker": step.worker.name,
+                "subtask": SUBTASKS[step.role],
+                "access": step.access,
+            }
+            for step in plan
+        ]
+        for family, plan in reference(name, pool).items()
+    }
+    others = next(iter(plans.values()))
+    return {"kind": "given_plans", "name": name, "plans": plans, "others": others}
+
+
+def usual(pool: Sequence[BenchWorker]) -> dict[str, dict[str, Any]]:
+    """Return the systems of the baselines that need no measurement, by their names."""
+    (step,) = reference("best single worker", pool)[TaskFamily.ARITHMETIC]
+    best = step.worker.name
+    mixed = reference("Mixture-of-Agents", pool)[TaskFamily.ARITHMETIC]
+    proposing = [each.worker.name for each in mixed[:-1]]
+    return {
+        "best single worker": single(best),
+        "self-reflection x 5": {
+            "kind": "self_reflection",
+            "worker": best,
+            "turns": 5,
+        },
+        "Mixture-of-Agents": {
+            "kind": "mixture_of_agents",
+            "workers": proposing,
+            "aggregator": best,
+        },
+        "oracle": given_plans("oracle", pool),
+    }
+
+
+def routed(evaluation: Evaluation, place: int, round_: int = 0) -> dict[Any, str]:
+    """Return who answered each run of a system in a round."""
+    run_ids = results_of(evaluation).filter(system=place).values("run_id")
+    steps = Step.objects.for_team(evaluation.team_id).filter(run_id__in=run_ids)
+    return dict(steps.filter(round=round_).values_list("run_id", "worker"))
+
+
+def test_strong_roster_scores_what_is_expected(site, version):
+    pool = imported(site, "benchmark.yaml")
+    singles = [single(worker.name) for worker in POOL]
+    samples = {"kind": "samples", "worker": CHEAP, "samples": SAMPLES}
+    trained = evaluated(site, version, pool, [*singles, samples], split="training")
     for place, worker in enumerate(POOL):
         assert_as_expected(trained, place, dict.fromkeys(TaskFamily, alone(worker)))
-    for place, name in enumerate(
-        ("best single worker", "self-reflection x 5", "Mixture-of-Agents")
-    ):
-        assert_as_expected(compared, place, reference(name))
-    router = EvaluationSettings.model_validate(compared.settings).systems[3]
-    assert router.kind == "worker_per_family"
-    chosen = {
-        family: alone(BENCH_BY_NAME[router.workers[family.value]])
-        for family in TaskFamily
+    # An answer with others in sight is one more attempt of the same skill.
+    cheap = dict.fromkeys(TaskFamily, alone(BENCH_BY_NAME[CHEAP]))
+    assert_as_expected(trained, len(POOL), cheap)
+
+    names, systems = zip(*usual(POOL).items(), strict=True)
+    by = {"measured_by": str(trained.id)}
+    routers = [
+        {"kind": "worker_per_family", **by},
+        {"kind": "nearest_neighbors", **by},
+        {"kind": "smoothie", **by},
+    ]
+    compared = evaluated(site, version, pool, [*systems, *routers])
+    expected = {
+        name: assert_as_expected(compared, place, reference(name))
+        for place, name in enumerate(names)
     }
-    assert_as_expected(compared, 3, chosen)
+    everyone = fmean(worker.solve[f] for worker in POOL for f in TaskFamily)
+    for place in range(len(names), len(names) + len(routers)):
+        workers = routed(compared, place)
+        share = assert_within(
+            compared, place, lambda r, w=workers: skill(w[r.run_id], r)
+        )
+        assert share > everyone + 0.2
+        assert share < expected["oracle"]
+
+
+def skill(worker: str, result: EvaluationResult) -> float:
+    """Return how often a worker is right on a task."""
+    return BENCH_BY_NAME[worker].solve[family_of(result)]
+
+
+def in_cascade(evaluation: Evaluation) -> Share:
+    """Return the probability that a result is right, given who was asked.
+
+    If the strong worker was not, both answers of the cheap one agree: both are right,
+    or both are wrong, for a wrong answer repeats the one in sight.
+    """
+    asked = routed(evaluation, 0, 1)
+    assert set(asked.values()) == {STRONG}
+
+    def share(result: EvaluationResult) -> float:
+        if result.run_id in asked:
+            return skill(STRONG, result)
+        right = skill(CHEAP, result)
+        return right**2 / (right**2 + (1 - right) ** 2)
+
+    return share
+
+
+def test_a_cascade_scores_what_is_expected(site, version):
+    pool = imported(site, "benchmark.yaml")
+    samples = {"kind": "samples", "worker": CHEAP, "samples": SAMPLES}
+    some = {"families": ["units", "reversal", "capitals"]}
+    both = [samples, single(STRONG)]
+    trained = evaluated(site, version, pool, both, split="training", **some)
+    by = {"measured_by": str(trained.id)}
+    cascade = {"kind": "cascade", "cheap": CHEAP, "strong": STRONG, **by}
+    compared = evaluated(site, version, pool, [cascade], **some)
+    (system,) = EvaluationSettings.model_validate(compared.settings).systems
+    assert system.kind == "cascade"
+    assert (system.samples, system.least_agreeing, system.tasks) == (SAMPLES, 1, 60)
+    assert_within(compared, 0, in_cascade(compared), tasks=60)
+
+
+def test_weak_roster_scores_what_is_expected(site, version):
+    weak = ROSTERS["weak"]
+    pool = imported(site, "benchmark-weak.yaml")
+    names, systems = zip(*usual(weak).items(), strict=True)
+    compared = evaluated(site, version, pool, systems)
+    for place, name in enumerate(names):
+        assert_as_expected(compared, place, reference(name, weak))
+
+
+def test_a_part_of_the_roster_scores_what_is_expected(site, version):
+    part = sub_pool(POOL, 3, 0)
+    assert len(part) < len(POOL)
+    pool = imported(site, "benchmark.yaml", [worker.name for worker in part])
+    wanted = usual(part)
+    names = ("best single worker", "oracle")
+    compared = evaluated(site, version, pool, [wanted[name] for name in names])
+    for place, name in enumerate(names):
+        assert_as_expected(compared, place, reference(name, part))

@@ -22,6 +22,7 @@ VARIANTS: Mapping[str, tuple[dict[str, object], ...]] = {
         {"tier": "ultra"},
         {"tier": "ultra", "max_rounds": 2},
         {"tier": "ultra", "max_steps": 2},
+        {"tier": "ultra", "conductor": "a"},
         {"tier": "ultra", "workers": ["a", "b"]},
         {"tier": "ultra", "workers": ["a", "c"]},
     ),
@@ -32,6 +33,17 @@ VARIANTS: Mapping[str, tuple[dict[str, object], ...]] = {
     ),
     "self_reflection": ({"worker": "a"}, {"worker": "a", "turns": 3}),
     "random_plan": ({}, {"max_steps": 2}),
+    "given_plans": (
+        {"name": "x", "others": [{"worker": "a", "subtask": "Solve it."}]},
+        {"name": "x", "others": [{"worker": "b", "subtask": "Solve it."}]},
+    ),
+    "samples": ({"worker": "a"}, {"worker": "a", "samples": 2}),
+    "smoothie": ({"measured_by": ONE}, {"measured_by": OTHER}),
+    "cascade": (
+        {"cheap": "a", "strong": "b", "measured_by": ONE},
+        {"cheap": "a", "strong": "b", "measured_by": OTHER},
+        {"cheap": "a", "strong": "c", "measured_by": ONE},
+    ),
     "worker_per_family": ({"measured_by": ONE}, {"measured_by": OTHER}),
     "nearest_neighbors": (
         {"measured_by": ONE},

@@ -6,7 +6,9 @@ import pytest
 
 from apps.core.errors import InvalidInput
 from apps.evaluation.report import report_make
-from apps.evaluation.systems.task_index import MeasuredTask, TaskIndex
+from apps.evaluation.systems.earlier import MeasuredTask
+from apps.evaluation.systems.task_index import TaskIndex
+from apps.evaluation.systems.track_record import best_worker
 from tests.evaluation.samples import documents
 from tests.evaluation.test_driver import WORKER, ended, start
 
@@ -30,7 +32,8 @@ TASKS = (
     [("What is 99 + 1?", "sums"), ("Name the capital of Kenya", "facts")],
 )
 def test_the_worker_that_is_right_on_like_tasks(prompt, worker):
-    assert TaskIndex(TASKS).best_worker(prompt, 2) == worker
+    near = TaskIndex(TASKS).nearest(prompt, 2)
+    assert best_worker(task.outcomes for task in near) == worker
 
 
 def test_numbers_are_alike_and_rare_words_count_more():
@@ -44,12 +47,13 @@ def test_numbers_are_alike_and_rare_words_count_more():
 
 def test_of_equal_workers_the_cheaper_one():
     index = TaskIndex([MeasuredTask("x", {"dear": (True, 9), "cheap": (True, 3)})])
-    assert index.best_worker("something else", 5) == "cheap"
+    near = index.nearest("something else", 5)
+    assert best_worker(task.outcomes for task in near) == "cheap"
 
 
 def test_nothing_measured_is_no_router():
-    with pytest.raises(ValueError, match="no worker has been measured"):
-        TaskIndex([]).best_worker("x", 1)
+    with pytest.raises(ValueError, match="no single worker has been measured"):
+        best_worker(task.outcomes for task in TaskIndex[MeasuredTask]([]).tasks)
 
 
 def test_it_routes_without_families(site):

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from apps.evaluation.verifiers.final_answer import final_answer
 from apps.evaluation.verifiers.kinds import Verifier
+from apps.planners.final_answer import final_answer
 
 ADAPTER: TypeAdapter[Any] = TypeAdapter(Verifier)
 

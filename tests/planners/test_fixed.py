@@ -6,6 +6,7 @@ from apps.engine.plan import validate
 from apps.engine.ports import Planner
 from apps.planners.fixed import (
     MixtureOfAgentsPlanner,
+    SamplesPlanner,
     SelfReflectionPlanner,
     SingleWorkerPlanner,
 )
@@ -15,6 +16,7 @@ PLANNERS: dict[str, Planner] = {
     "single_worker": SingleWorkerPlanner("beta"),
     "self_reflection": SelfReflectionPlanner("beta", turns=3),
     "mixture_of_agents": MixtureOfAgentsPlanner(("alpha", "beta", "gamma"), "delta"),
+    "samples": SamplesPlanner("beta", 3),
 }
 EACH = pytest.mark.parametrize("name", PLANNERS)
 

@@ -13,20 +13,15 @@ from apps.core.money import MICROS
 from apps.evaluation.calibration import TASKS_PER_FAMILY, calibration_values
 from apps.evaluation.models import NAME_LENGTH, SuiteVersion
 from apps.evaluation.suites.benchmarks import READERS
-from apps.evaluation.systems.short_names import systems_named
+from apps.evaluation.systems.short_names import (
+    PAGE_CHOICES,
+    PageChoice,
+    systems_named,
+)
 from apps.pools.types import PoolSnapshot
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
-SYSTEMS = {
-    "conductor:ultra": "Conductor, tier ultra",
-    "conductor:mini": "Conductor, tier mini",
-    "workers": "Each worker alone",
-    "self-reflection": "Self-reflection of the chosen worker, 5 calls",
-    "moa": "Mixture of agents, aggregated by the chosen worker",
-    "random-plan": "Random plan",
-}
 COST_HELP = "No run begins that could exceed it. Every worker needs a price then."
-USUAL = ("conductor:ultra", "workers", "self-reflection", "moa", "random-plan")
 
 
 class SuiteForm(ConsoleForm):
@@ -75,6 +70,24 @@ def _offer(form: ConsoleForm, name: str, choices: Sequence[str]) -> None:
     field.choices = [(choice, choice) for choice in choices]
 
 
+def _offer_or_none(
+    form: ConsoleForm, name: str, choices: Sequence[tuple[str, str]]
+) -> None:
+    field = form.fields[name]
+    assert isinstance(field, forms.ChoiceField)
+    field.choices = [("", "None"), *choices]
+
+
+def _count(label: str, least: int, most: int, words: str) -> forms.IntegerField:
+    return forms.IntegerField(
+        label=label,
+        min_value=least,
+        max_value=most,
+        required=False,
+        help_text=words,
+    )
+
+
 class EvaluationForm(ConsoleForm):
     """Which systems run on which suite."""
 
@@ -82,13 +95,49 @@ class EvaluationForm(ConsoleForm):
     suite_version = _version_field()
     pool = forms.ChoiceField()
     systems = forms.MultipleChoiceField(
-        choices=list(SYSTEMS.items()),
-        initial=USUAL,
+        choices=[(choice.value, choice.words) for choice in PAGE_CHOICES],
+        initial=[choice.value for choice in PAGE_CHOICES if choice.is_usual],
         widget=forms.CheckboxSelectMultiple,
     )
     worker = forms.ChoiceField(
         label="Chosen worker",
-        help_text="Reflects on its own answers, and aggregates those of the others.",
+        help_text="Reflects on its own answers, aggregates those of the others, and is "
+        "the strong one of a cascade.",
+    )
+    turns = _count(
+        "Turns of self-reflection", 2, 10, "Calls in all, the first answer included."
+    )
+    proposals = _count(
+        "Workers that propose in a mixture",
+        2,
+        20,
+        "The first ones of the pool. Empty: as many as tier ultra has steps for.",
+    )
+    cheap = forms.ChoiceField(
+        label="Cheap worker",
+        required=False,
+        help_text="Of a cascade: answers several times, and is sure if the answers "
+        "agree.",
+    )
+    samples = _count("Answers of the cheap worker", 2, 10, "To learn from. Empty: 3.")
+    measured = forms.ChoiceField(
+        label="Measured by",
+        required=False,
+        help_text="An evaluation of single workers on other tasks, such as the "
+        "training tasks. A cascade learns from one that also ran several answers of "
+        "the cheap worker.",
+    )
+    rounds = _count(
+        "Rounds of the conductor",
+        0,
+        10,
+        "Plans of a run, be it more than the tier allows. 0: nobody plans, and the "
+        "fallback worker answers. Empty: as the tier says.",
+    )
+    conductor = forms.ChoiceField(
+        label="Another conductor",
+        required=False,
+        help_text="Plans in the place of the pool's.",
     )
     grader = forms.ChoiceField(
         required=False,
@@ -120,25 +169,40 @@ class EvaluationForm(ConsoleForm):
         suites: Sequence[str],
         pools: Sequence[str],
         workers: Sequence[str],
+        conductors: Sequence[str] = (),
+        measured: Sequence[tuple[str, str]] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.fields["max_cost"].help_text = COST_HELP
         for name, choices in (("suite", suites), ("pool", pools), ("worker", workers)):
             _offer(self, name, choices)
-        grader = self.fields["grader"]
-        assert isinstance(grader, forms.ChoiceField)
-        grader.choices = [("", "None"), *((worker, worker) for worker in workers)]
+        for name, names in (
+            ("grader", workers),
+            ("cheap", workers),
+            ("conductor", conductors),
+        ):
+            _offer_or_none(self, name, [(each, each) for each in names])
+        _offer_or_none(self, "measured", measured)
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse systems that lack a field which they need."""
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        for choice in self._chosen():
+            for name in choice.needs:
+                if name not in self.errors and given.get(name) in (None, ""):
+                    self.add_error(name, f"Needed by: {choice.words}.")
+        return given
+
+    def _chosen(self) -> list[PageChoice]:
+        chosen = self.cleaned_data.get("systems", ())
+        return [choice for choice in PAGE_CHOICES if choice.value in chosen]
 
     def values(self, snapshot: PoolSnapshot) -> dict[str, Any]:
         """Return the settings for the chosen pool."""
         given = self.cleaned_data
         cost = given["max_cost"]
-        named = {"self-reflection", "moa"}
-        names = [
-            f"{system}:{given['worker']}" if system in named else system
-            for system in given["systems"]
-        ]
+        names = [choice.short_name(given) for choice in self._chosen()]
         found = {
             "pool": given["pool"],
             "systems": systems_named(names, snapshot),

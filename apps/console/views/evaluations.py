@@ -18,7 +18,7 @@ from django.views.decorators.http import (
 )
 
 from apps.accounts.models import Permission
-from apps.console.evaluation_rows import evaluation_rows
+from apps.console.evaluation_rows import evaluation_rows, measured_choices
 from apps.console.forms.evaluations import CalibrationForm, EvaluationForm, SuiteForm
 from apps.console.layout import (
     change_and_tell,
@@ -45,7 +45,12 @@ from apps.evaluation.services import (
 )
 from apps.evaluation.shadow.selectors import mirrored_of, shadow_list
 from apps.evaluation.suites.files import UnreadableSuite, tasks_read
-from apps.pools.selectors import access_pool, pool_list, pool_snapshot
+from apps.pools.selectors import (
+    access_pool,
+    conductor_list,
+    pool_list,
+    pool_snapshot,
+)
 from apps.web.team_access import TeamRequest, team_view
 
 TAB = "evaluations"
@@ -163,7 +168,13 @@ def evaluation_new(request: TeamRequest) -> HttpResponseBase:
         initial["suite"] = request.GET["suite"]
         initial["suite_version"] = request.GET.get("suite_version", "")
     form = EvaluationForm(
-        posted(request), initial=initial, suites=suites, pools=[*pools], workers=workers
+        posted(request),
+        initial=initial,
+        suites=suites,
+        pools=[*pools],
+        workers=workers,
+        conductors=[conductor.name for conductor in conductor_list(team_id)],
+        measured=measured_choices(team_id),
     )
     return _order_page(
         request,

@@ -14,7 +14,7 @@ import orjson
 from apps.core.ids import is_sampled
 from apps.engine.ports import CallParams
 from apps.evaluation.shadow.models import Judgement
-from apps.evaluation.verifiers.final_answer import final_answer
+from apps.planners.final_answer import final_answer
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -131,6 +131,8 @@ def _arranged(
         original,
         model=model_of(arranged, snapshot),
         planner=arranged.planner,
+        conductor=arranged.conductor,
+        max_rounds=arranged.max_rounds,
         is_streamed=False,
         is_watched=False,
         delivery=None,

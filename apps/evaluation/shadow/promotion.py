@@ -127,7 +127,7 @@ def _promoted(pool: Pool, settings: ShadowSettings) -> Values:
         )
     if isinstance(candidate, WorkerSystem):
         return _worker(pool, settings.tier, candidate.worker)
-    if isinstance(candidate, TierSystem) and not candidate.workers:
+    if isinstance(candidate, TierSystem) and candidate.is_tier:
         return _tier(pool, settings.tier, candidate)
     raise InvalidInput(f"no tier of a pool can be {candidate.label}")
 

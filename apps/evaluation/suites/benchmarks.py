@@ -17,7 +17,7 @@ from typing import Any
 
 from apps.evaluation.suites.code_benchmarks import CODE_READERS
 from apps.evaluation.suites.rows import Row, benchmark_task, json_rows
-from apps.evaluation.verifiers.final_answer import final_answer
+from apps.planners.final_answer import final_answer
 
 Read = Callable[[Mapping[str, Any]], dict[str, Any]]
 BOX = r"\boxed{"

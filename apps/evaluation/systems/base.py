@@ -1,34 +1,35 @@
-"""What all systems share: the arrangement of one run, and what it may depend on."""
+"""What all systems share: what they say of themselves, and the arrangement of a run."""
 
 from __future__ import annotations
 
 import json
 import random
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any, ClassVar, Self
 from uuid import UUID
 
 from pydantic import AfterValidator, StringConstraints
 
 from apps.core.input_parts import InputPart, one_line
 from apps.engine.ports import CallParams, PoolWorker
-from apps.evaluation.systems.task_index import TaskIndex
+from apps.evaluation.systems.earlier import EarlierEvaluation
 from apps.planners.fixed import FixedPlanner
 from apps.runs.types import UNRESTRICTED, RunRestrictions
 
-WorkerName = Annotated[
+ModelName = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=100),
     AfterValidator(one_line),
 ]
+WorkerName = ModelName
 CARRIER_TIER = "ultra"
 """The tier whose limits bind runs that are planned by a fixed planner."""
-
-
 SHORT_ID = 8
 """Characters of an id that labels show: the last ones, which are random."""
+Values = dict[str, Any]
+"""A system as JSON values, as settings of an evaluation have it."""
 
 
 def short_id(evaluation_id: UUID) -> str:
@@ -45,15 +46,26 @@ class TaskContext:
     prompt: str
     workers: tuple[PoolWorker, ...]
     """The chat workers of the pool, in its order."""
+    fallback: str
+    """The one of them that answers where there is no plan."""
     max_steps: int
     """Of a plan, by the tier of fixed planners."""
     seed: int
-    measured: Callable[[UUID], TaskIndex]
-    """Returns the tasks of an earlier evaluation of single workers, by its id."""
+    earlier: Callable[[UUID], EarlierEvaluation]
+    """Returns an earlier evaluation by its id."""
 
     def random(self, purpose: str) -> random.Random:
         """Return a source of chance that is the same for the same task and seed."""
         return random.Random(f"{self.seed} {purpose} {self.key}")  # nosec B311
+
+
+@dataclass(frozen=True, slots=True)
+class RoundShape:
+    """What a round may come to at most; its highest price follows from that."""
+
+    steps: int
+    workers: tuple[str, ...] = ()
+    """Who may do the steps, beside the fallback worker. Empty: all of the pool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +77,61 @@ class Arrangement:
     planner: FixedPlanner | None = None
     restrictions: RunRestrictions = UNRESTRICTED
     params: CallParams = field(default_factory=CallParams)
-    steps: int | None = None
-    """Of the plan. None: the tier decides."""
+    rounds: tuple[RoundShape, ...] = ()
+    """Of a fixed planner. Empty: the tier decides."""
+    conductor: str = ""
+    """As in a `RunOrder`, like the next one."""
+    max_rounds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolNames:
+    """What short names are completed from."""
+
+    workers: tuple[str, ...]
+    """The chat workers, in the order of the pool."""
+    max_steps: int
+    """Of a plan, by the tier of fixed planners."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageChoice:
+    """A system as the page offers it that starts evaluations."""
+
+    value: str
+    """Beginning of its short name; names the choice."""
+    words: str
+    parts: tuple[str, ...] = ()
+    """The rest of the short name: fields of the page in braces, like `{worker}`. Parts
+    whose field is empty are left out."""
+    needs: tuple[str, ...] = ()
+    """Fields that may not be empty."""
+    is_usual: bool = False
+    """True: chosen to begin with."""
+
+    def short_name(self, fields: Mapping[str, object]) -> str:
+        """Return the short name for what the page's fields hold."""
+        written = [
+            part.format_map(fields)
+            for part in self.parts
+            if fields[part[part.index("{") + 1 : part.index("}")]] not in (None, "")
+        ]
+        return ":".join([self.value, *written])
 
 
 class BaseSystem(InputPart):
     """What all kinds of systems share. Each has a `kind` of its own."""
+
+    short_form: ClassVar[str]
+    """Its names on the command line, for people. Empty: it has none."""
+    page_choices: ClassVar[tuple[PageChoice, ...]] = ()
+    is_direct: ClassVar[bool] = False
+    """True: it calls workers without a plan, which takes a right of its own."""
+
+    @classmethod
+    @abstractmethod
+    def named(cls, parts: Sequence[str], pool: PoolNames) -> list[Values] | None:
+        """Return the systems of a short name, split at its colons; None: none of it."""
 
     @property
     @abstractmethod
@@ -96,3 +157,17 @@ class BaseSystem(InputPart):
     @abstractmethod
     def arrange(self, task: TaskContext) -> Arrangement:
         """Say how a task is run. Raises: ValueError if too little is known for it."""
+
+
+class MeasuredSystem(BaseSystem):
+    """A system that depends on what an earlier evaluation found."""
+
+    measured_by: UUID
+    """An evaluation of workers on other tasks."""
+
+    @abstractmethod
+    def learned(self, earlier: EarlierEvaluation) -> Self:
+        """Return the system with what it has to know, for the record.
+
+        Called when an evaluation starts. Raises: ValueError if that is too little.
+        """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -10,7 +11,11 @@ from apps.evaluation.systems.base import (
     CARRIER_TIER,
     Arrangement,
     BaseSystem,
+    PageChoice,
+    PoolNames,
+    RoundShape,
     TaskContext,
+    Values,
     WorkerName,
 )
 from apps.planners.fixed import MixtureOfAgentsPlanner
@@ -19,9 +24,33 @@ from apps.planners.fixed import MixtureOfAgentsPlanner
 class MixtureOfAgentsSystem(BaseSystem):
     """Independent proposals, and an aggregator that reads them all."""
 
+    short_form: ClassVar[str] = "moa:AGGREGATOR[:COUNT] (so many others propose)"
+    page_choices: ClassVar[tuple[PageChoice, ...]] = (
+        PageChoice(
+            "moa",
+            "Mixture of agents, aggregated by the chosen worker",
+            ("{worker}", "{proposals}"),
+            is_usual=True,
+        ),
+    )
+
     kind: Literal["mixture_of_agents"]
     workers: Annotated[tuple[WorkerName, ...], Field(min_length=2, max_length=20)]
     aggregator: WorkerName
+
+    @classmethod
+    def named(cls, parts: Sequence[str], pool: PoolNames) -> list[Values] | None:
+        """Return a mixture of the pool's first workers, as many as fit or are asked."""
+        match parts:
+            case ["moa", aggregator]:
+                count = pool.max_steps - 1
+            case ["moa", aggregator, text] if text.isdecimal():
+                count = int(text)
+            case _:
+                return None
+        proposing = [worker for worker in pool.workers if worker != aggregator]
+        given = {"workers": proposing[:count], "aggregator": aggregator}
+        return [{"kind": "mixture_of_agents", **given}]
 
     @property
     def label(self) -> str:
@@ -35,10 +64,13 @@ class MixtureOfAgentsSystem(BaseSystem):
 
     @property
     def steps(self) -> int:
-        """Return the steps that its plan has, at least."""
+        """Return the steps that its plan has."""
         return len(self.workers) + 1
 
     def arrange(self, task: TaskContext) -> Arrangement:
         """Let all propose."""
-        planner = MixtureOfAgentsPlanner(self.workers, self.aggregator)
-        return Arrangement(CARRIER_TIER, planner, steps=self.steps)
+        return Arrangement(
+            CARRIER_TIER,
+            MixtureOfAgentsPlanner(self.workers, self.aggregator),
+            rounds=(RoundShape(self.steps, self.named_workers),),
+        )

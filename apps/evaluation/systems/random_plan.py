@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -11,7 +12,11 @@ from apps.evaluation.systems.base import (
     CARRIER_TIER,
     Arrangement,
     BaseSystem,
+    PageChoice,
+    PoolNames,
+    RoundShape,
     TaskContext,
+    Values,
 )
 from apps.planners.fixed import (
     AGGREGATION,
@@ -22,15 +27,25 @@ from apps.planners.fixed import (
 
 OUTLINE = "Plan how to answer the user's question, without the answer itself."
 BLIND = (FIRST_ATTEMPT, OUTLINE)
-STEPS = 5
 READING = (FIRST_ATTEMPT, REFLECTION, AGGREGATION)
+STEPS = 5
 
 
 class RandomPlanSystem(BaseSystem):
     """Steps, workers and access lists are drawn, the same for the same seed."""
 
+    short_form: ClassVar[str] = "random-plan"
+    page_choices: ClassVar[tuple[PageChoice, ...]] = (
+        PageChoice("random-plan", "Random plan", is_usual=True),
+    )
+
     kind: Literal["random_plan"]
     max_steps: Annotated[int, Field(ge=1, le=10)] = STEPS
+
+    @classmethod
+    def named(cls, parts: Sequence[str], pool: PoolNames) -> list[Values] | None:
+        """Return random plans."""
+        return [{"kind": "random_plan"}] if list(parts) == ["random-plan"] else None
 
     @property
     def label(self) -> str:
@@ -56,4 +71,5 @@ class RandomPlanSystem(BaseSystem):
             steps.append(
                 PlannedStep(chance.choice(subtasks), chance.choice(names), access)
             )
-        return Arrangement(CARRIER_TIER, GivenPlanPlanner(tuple(steps)), steps=count)
+        planner = GivenPlanPlanner(tuple(steps))
+        return Arrangement(CARRIER_TIER, planner, rounds=(RoundShape(count),))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import ClassVar, Literal
 
 from apps.evaluation.systems.base import (
     Arrangement,
     BaseSystem,
+    PageChoice,
+    PoolNames,
     TaskContext,
+    Values,
     WorkerName,
 )
 from apps.runs.planning.model_resolver import direct_model
@@ -16,8 +20,24 @@ from apps.runs.planning.model_resolver import direct_model
 class WorkerSystem(BaseSystem):
     """A direct call of one worker: the baseline that a conductor must beat."""
 
+    short_form: ClassVar[str] = "worker:NAME, or workers (each one alone)"
+    page_choices: ClassVar[tuple[PageChoice, ...]] = (
+        PageChoice("workers", "Each worker alone", is_usual=True),
+    )
+    is_direct: ClassVar[bool] = True
+
     kind: Literal["worker"]
     worker: WorkerName
+
+    @classmethod
+    def named(cls, parts: Sequence[str], pool: PoolNames) -> list[Values] | None:
+        """Return one worker, or each of the pool."""
+        match parts:
+            case ["worker", worker]:
+                return [{"kind": "worker", "worker": worker}]
+            case ["workers"]:
+                return [{"kind": "worker", "worker": name} for name in pool.workers]
+        return None
 
     @property
     def label(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 
-from apps.evaluation.verifiers.final_answer import SIGNATURE
+from apps.planners.final_answer import SIGNATURE
 
 BLOCK = re.compile(
     r"^(?P<indent>[ \t]*)```[ \t]*(?P<language>[\w+#.-]*)[^\n]*\n"

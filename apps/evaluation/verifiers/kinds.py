@@ -17,10 +17,10 @@ from pydantic_core import PydanticCustomError
 from apps.core.input_parts import InputPart, pattern_compiled, regular_expression
 from apps.engine.schemas import Checker, TooComplex
 from apps.engine.text import without_fences
-from apps.evaluation.verifiers.final_answer import final_answer
 from apps.evaluation.verifiers.grade import RIGHT, Grade
 from apps.evaluation.verifiers.model_graded import ModelGradedVerifier
 from apps.evaluation.verifiers.unit_tests import UnitTestsVerifier
+from apps.planners.final_answer import final_answer
 
 MAX_ANSWER = 10_000
 """Characters of a right answer."""

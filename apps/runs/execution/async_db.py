@@ -42,17 +42,22 @@ class PoolLoader:
     """Loads pools without blocking the loop; runs that begin together share a read."""
 
     def __init__(self) -> None:
-        self._reads: SingleFlight[tuple[uuid.UUID, str | None], PoolSnapshot] = (
+        self._reads: SingleFlight[tuple[uuid.UUID, str | None, str], PoolSnapshot] = (
             SingleFlight(_read_snapshot)
         )
 
-    async def load(self, team_id: uuid.UUID, pool: str | None) -> PoolSnapshot:
-        """Return a pool, None: the default one. Raises: NotFound, PoolUnusable."""
-        known = peek_snapshot(team_id, pool)
-        return known or await self._reads.get((team_id, pool))
+    async def load(
+        self, team_id: uuid.UUID, pool: str | None, conductor: str = ""
+    ) -> PoolSnapshot:
+        """Return a pool, None: the default one. Raises: NotFound, PoolUnusable.
+
+        `conductor`: another one of the team plans.
+        """
+        known = peek_snapshot(team_id, pool, conductor)
+        return known or await self._reads.get((team_id, pool, conductor))
 
 
-async def _read_snapshot(key: tuple[uuid.UUID, str | None]) -> PoolSnapshot:
+async def _read_snapshot(key: tuple[uuid.UUID, str | None, str]) -> PoolSnapshot:
     read: PoolSnapshot = await database_sync_to_async(pool_snapshot)(*key)
     return read
 

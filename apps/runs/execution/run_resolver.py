@@ -19,6 +19,7 @@ from apps.runs.planning.model_resolver import (
     planned_by,
     resolve,
     unknown_model,
+    with_rounds,
 )
 from apps.runs.planning.prompt_limits import check_contexts
 from apps.runs.planning.restrictions import (
@@ -39,7 +40,7 @@ class RunResolver:
         self._latencies = latencies
         self._pools = PoolLoader()
         self._resolved: dict[
-            tuple[uuid.UUID, str], tuple[PoolSnapshot, ResolvedModel]
+            tuple[uuid.UUID, str, str], tuple[PoolSnapshot, ResolvedModel]
         ] = {}
 
     async def check(self, order: RunOrder) -> tuple[RunOrder, ResolvedModel]:
@@ -58,7 +59,7 @@ class RunResolver:
         snapshot = await self._snapshot(order, name)
         if is_restricted(order):
             return self._adapt(resolve_restricted(name, order, snapshot), order)
-        key = (order.team_id, order.model)
+        key = (order.team_id, order.model, order.conductor)
         known = self._resolved.get(key)
         if known is not None and known[0] is snapshot:
             return self._adapt(known[1], order)
@@ -70,6 +71,8 @@ class RunResolver:
 
     def _adapt(self, resolved: ResolvedModel, order: RunOrder) -> ResolvedModel:
         """Return what this order alone needs otherwise."""
+        if order.max_rounds is not None:
+            resolved = with_rounds(resolved, order.max_rounds)
         if order.planner is not None:
             resolved = planned_by(resolved, order.planner)
         if order.continues:
@@ -95,8 +98,8 @@ class RunResolver:
 
     async def _snapshot(self, order: RunOrder, name: ModelName) -> PoolSnapshot:
         try:
-            return await self._pools.load(order.team_id, name.pool)
+            return await self._pools.load(order.team_id, name.pool, order.conductor)
         except NotFound as exc:
-            if name.pool is None:
+            if name.pool is None or order.conductor:
                 raise
             raise unknown_model(order.model) from exc

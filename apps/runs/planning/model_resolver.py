@@ -179,9 +179,14 @@ def continued(resolved: ResolvedModel, worker: str) -> ResolvedModel:
 
 
 def planned_by(resolved: ResolvedModel, planner: FixedPlanner) -> ResolvedModel:
-    """Return how a run goes whose plan a fixed planner makes: once, for it has one."""
-    limits = replace(resolved.limits, max_replans=0, max_rounds=1)
+    """Return how a run goes whose plans a fixed planner makes: as many as it has."""
+    limits = replace(resolved.limits, max_replans=0, max_rounds=planner.max_rounds)
     return replace(resolved, planner=planner, limits=limits)
+
+
+def with_rounds(resolved: ResolvedModel, max_rounds: int) -> ResolvedModel:
+    """Return how a run goes that may have so many plans, whatever its tier says."""
+    return replace(resolved, limits=replace(resolved.limits, max_rounds=max_rounds))
 
 
 def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> ResolvedModel:

@@ -50,3 +50,12 @@ def _boxed(text: str) -> str | None:
 def _plain(answer: str) -> str:
     stripped = answer.strip().strip("*_`$ \t").strip()
     return stripped[:-1].rstrip() if stripped.endswith(".") else stripped
+
+
+def is_same_answer(one: str, other: str) -> bool:
+    """Say whether two texts end in the same final answer, case and spaces aside."""
+    return _normal(one) == _normal(other)
+
+
+def _normal(text: str) -> str:
+    return " ".join(final_answer(text).casefold().split())
