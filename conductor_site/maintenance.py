@@ -15,6 +15,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connectio
 from apps.audit.exports.jobs import exports_expire
 from apps.batches.services import files_expire
 from apps.budgets.crossings import budget_crossings_record
+from apps.evaluation.ab.services import ab_tests_end
 from apps.governance.services import retention_erase, reviews_feed
 from apps.pools.services import price_list_refresh
 from apps.runs.execution.executor import Executor
@@ -48,6 +49,7 @@ JOBS: Jobs = (
 )
 """What the log says if one cannot be done, and what does it, step by step."""
 FREQUENT_JOBS: Jobs = (
+    ("A/B tests that are over were not ended", ab_tests_end),
     ("runs were not queued for review", reviews_feed),
     ("crossed budgets were not recorded", budget_crossings_record),
 )

@@ -8,4 +8,5 @@ urlpatterns = [
     path("", include("apps.console.pool_urls")),
     path("", include("apps.console.evaluation_urls")),
     path("", include("apps.console.shadow_urls")),
+    path("", include("apps.console.ab_urls")),
 ]

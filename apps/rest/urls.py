@@ -6,6 +6,7 @@ from django.urls import URLPattern, path, re_path
 
 from apps.rest.documentation import ApiDocs, ApiSchema
 from apps.rest.resources import (
+    ab_tests,
     budgets,
     conductors,
     credentials,
@@ -205,6 +206,18 @@ urlpatterns: list[URLPattern] = [
         "evaluations/<uuid:evaluation_id>/results/",
         evaluations.EvaluationResults.as_view(),
         name="evaluation_results",
+    ),
+    path("ab-tests/", ab_tests.ABTests.as_view(), name="ab_tests"),
+    path("ab-tests/<uuid:ab_test_id>/", ab_tests.OneABTest.as_view(), name="ab_test"),
+    path(
+        "ab-tests/<uuid:ab_test_id>/stop/",
+        ab_tests.ABTestStop.as_view(),
+        name="ab_test_stop",
+    ),
+    path(
+        "ab-tests/<uuid:ab_test_id>/promotion/",
+        ab_tests.ABTestPromotion.as_view(),
+        name="ab_test_promotion",
     ),
     path("shadow-tests/", shadow_tests.ShadowTests.as_view(), name="shadow_tests"),
     path(
