@@ -15,6 +15,8 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connectio
 from apps.audit.exports.jobs import exports_expire
 from apps.batches.services import files_expire
 from apps.budgets.crossings import budget_crossings_record
+from apps.evaluation.ab.services import ab_tests_end
+from apps.evaluation.production.counting import outcomes_count
 from apps.governance.services import retention_erase, reviews_feed
 from apps.insights.rollup import InsightsWatch
 from apps.pools.services import price_list_refresh
@@ -50,6 +52,8 @@ JOBS: Jobs = (
 )
 """What the log says if one cannot be done, and what does it, step by step."""
 FREQUENT_JOBS: Jobs = (
+    ("judgements of answers were not credited to workers", outcomes_count),
+    ("A/B tests that are over were not ended", ab_tests_end),
     ("runs were not queued for review", reviews_feed),
     ("crossed budgets were not recorded", budget_crossings_record),
 )

@@ -16,6 +16,26 @@ from deploy.ledger_entry_shapes import (
     text,
 )
 
+
+def promoted(subject: str) -> Action:
+    """Return the action of a promotion by a kind of test."""
+    return _replaced("A tier became the candidate of a test.", subject)
+
+
+def demoted(subject: str) -> Action:
+    """Return the action that takes a promotion back."""
+    return _replaced("A tier became again what it was before a promotion.", subject)
+
+
+def _replaced(meaning: str, subject: str) -> Action:
+    facts = {
+        "name": NAME,
+        "before": mapping("Values of the pool until then."),
+        "after": mapping("Values of the pool since."),
+    }
+    return Action(meaning, subject, facts)
+
+
 EVALUATION_ACTIONS: Mapping[str, Action] = {
     "suite.imported": Action(
         "Tasks became the newest version of a suite.",
@@ -74,22 +94,30 @@ EVALUATION_ACTIONS: Mapping[str, Action] = {
         },
         outcomes=("success", "failure"),
     ),
-    "shadow_test.promoted": Action(
-        "A tier became the candidate of a shadow test.",
-        "shadow_test",
+    "shadow_test.promoted": promoted("shadow_test"),
+    "shadow_test.demoted": demoted("shadow_test"),
+    "ab_test.started": Action(
+        "Somebody started an A/B test.",
+        "ab_test",
+        {"name": NAME, "settings": mapping("Tier, candidate, share and limits.")},
+    ),
+    "ab_test.stopped": Action(
+        "Somebody stopped an A/B test, or promoted its candidate.",
+        "ab_test",
+        {"name": NAME},
+    ),
+    "ab_test.ended": Action(
+        "An A/B test ended.",
+        "ab_test",
         {
             "name": NAME,
-            "before": mapping("Values of the pool until then."),
-            "after": mapping("Values of the pool since."),
+            "outcome": text("completed, stopped or failed."),
+            "error": text("Why it failed; or empty."),
+            "runs_a": count("Runs that the tier answered as it is."),
+            "runs_b": count("Runs that the candidate answered."),
         },
+        outcomes=("success", "failure"),
     ),
-    "shadow_test.demoted": Action(
-        "A tier became again what it was before a promotion.",
-        "shadow_test",
-        {
-            "name": NAME,
-            "before": mapping("Values of the pool until then."),
-            "after": mapping("Values of the pool since."),
-        },
-    ),
+    "ab_test.promoted": promoted("ab_test"),
+    "ab_test.demoted": demoted("ab_test"),
 }

@@ -57,6 +57,8 @@ ALSO_OPEN = {
     "apps.governance.approvals.pending",  # reads of plans that wait
     "apps.governance.policies.examples",  # rules to begin with
     "apps.governance.policies.expressions",  # what expressions of rules see
+    "apps.governance.policies.run_facts",  # what is stated of a prompt
+    "apps.governance.sensitive_data.classification",  # its data class
     "apps.governance.policies.rules",  # what rules are made of
     "apps.governance.sensitive_data.detection",  # kinds of sensitive data
     "apps.governance.reviews.reads",  # reads of the review queue
@@ -74,10 +76,16 @@ ALSO_OPEN = {
     "apps.evaluation.report_markdown",
     "apps.evaluation.result_filters",  # a read with filters of its own
     "apps.evaluation.settings",
+    "apps.evaluation.ab.models",  # words for outcomes
+    "apps.evaluation.ab.report",  # a read with a report of its own
+    "apps.evaluation.ab.selectors",
+    "apps.evaluation.ab.services",
+    "apps.evaluation.ab.settings",
+    "apps.evaluation.candidate_settings",  # bounds, for forms
     "apps.evaluation.opinions",  # a read with values of its own
     "apps.evaluation.shadow.jobs",  # opened and closed by the process
     "apps.evaluation.shadow.models",  # words for states and outcomes
-    "apps.evaluation.shadow.promotion",
+    "apps.evaluation.promotion",
     "apps.evaluation.shadow.report",  # a read with a report of its own
     "apps.evaluation.shadow.selectors",
     "apps.evaluation.shadow.services",

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from apps.console.evaluation_plot import HeatCell, IntervalBar, interval_bar
 from apps.evaluation.selectors import has_simulated
 from apps.evaluation.statistics import Interval, share
-from apps.pools.models import Pool, Worker, WorkerProfile
+from apps.pools.models import (
+    OutcomeSource,
+    Pool,
+    Worker,
+    WorkerOutcome,
+    WorkerProfile,
+)
+from apps.pools.worker_outcomes import outcomes_of
 from apps.pools.worker_profiles import present_profiles
 
 
@@ -32,6 +40,19 @@ class ProfileRow:
 
 
 @dataclass(frozen=True, slots=True)
+class OutcomeRow:
+    """How a worker's answers in production were judged."""
+
+    family: str
+    label: str
+    right: int
+    total: int
+    latest_at: datetime
+    accuracy: Interval | None
+    bar: IntervalBar | None
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileView:
     """What the page of a worker shows of its calibration."""
 
@@ -42,6 +63,8 @@ class ProfileView:
     """Where it can be calibrated. None: it is in no pool."""
     is_simulated: bool
     """What was measured is not of a real model, or not on real tasks."""
+    outcomes: Sequence[OutcomeRow]
+    """From production, apart from what was measured."""
 
     @property
     def source(self) -> WorkerProfile | None:
@@ -55,6 +78,8 @@ class MeasuredWorker:
 
     worker: Worker
     cells: Sequence[HeatCell]
+    outcomes: Mapping[str, OutcomeRow]
+    """From production, of all families, by `OutcomeSource`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +104,13 @@ def profile_view(worker: Worker) -> ProfileView:
     pools = sorted(
         worker.pools.all(), key=lambda pool: (not pool.is_default, pool.name)
     )
+    found = outcomes_of(worker.team_id, [worker.id]).get(worker.id, [])
     return ProfileView(
         rows,
         bool(kept) and not present,
         pools[0] if pools else None,
         _is_simulated({worker: present}),
+        [_outcome_row([each], each.family) for each in found],
     )
 
 
@@ -92,14 +119,44 @@ def _row(profile: WorkerProfile) -> ProfileRow:
     return ProfileRow(profile, accuracy, interval_bar(accuracy))
 
 
+def _outcome_row(outcomes: Sequence[WorkerOutcome], family: str = "") -> OutcomeRow:
+    """Return the sum of some outcomes of one source; there is at least one."""
+    right = sum(each.right for each in outcomes)
+    total = sum(each.total for each in outcomes)
+    accuracy = share(right, total)
+    return OutcomeRow(
+        family,
+        str(OutcomeSource(outcomes[0].source).label),
+        right,
+        total,
+        max(each.latest_at for each in outcomes),
+        accuracy,
+        interval_bar(accuracy),
+    )
+
+
+def _outcomes_by_source(outcomes: Sequence[WorkerOutcome]) -> dict[str, OutcomeRow]:
+    groups = {
+        str(source): [each for each in outcomes if each.source == source]
+        for source in OutcomeSource
+    }
+    return {source: _outcome_row(rows) for source, rows in groups.items() if rows}
+
+
 def pool_profiles(pool: Pool) -> PoolProfiles:
     """Return who is best at what in a pool. Prefetch its workers' profiles."""
     measured = {w: present_profiles(w) for w in pool.enabled_workers}
     found = {w: {p.family: p for p in rows} for w, rows in measured.items() if rows}
     families = sorted({family for rows in found.values() for family in rows})
+    outcomes = outcomes_of(pool.team_id, [worker.id for worker in measured])
     workers = [
-        MeasuredWorker(worker, [_cell(rows.get(family), family) for family in families])
-        for worker, rows in found.items()
+        MeasuredWorker(
+            worker,
+            [_cell(found.get(worker, {}).get(family), family) for family in families],
+            _outcomes_by_source(outcomes.get(worker.id, [])),
+        )
+        for worker in measured
+        if worker in found or worker.id in outcomes
     ]
     return PoolProfiles(
         families,

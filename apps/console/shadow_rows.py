@@ -32,14 +32,12 @@ class ShadowRow:
     @property
     def original(self) -> str:
         """Return the name of the tier whose runs are mirrored."""
-        return f"{self.settings.pool}/{self.settings.tier}"
+        return self.settings.original_name
 
     @property
     def candidate(self) -> str:
         """Return the candidate's name, with its pool if it is another one."""
-        label = self.settings.candidate.label
-        pool = self.settings.pool_of_candidate
-        return label if pool == self.settings.pool else f"{label} of {pool}"
+        return self.settings.candidate_name
 
     @property
     def state_words(self) -> str:

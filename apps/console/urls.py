@@ -9,4 +9,5 @@ urlpatterns = [
     path("", include("apps.console.evaluation_urls")),
     path("", include("apps.console.shadow_urls")),
     path("", include("apps.console.insight_urls")),
+    path("", include("apps.console.ab_urls")),
 ]

@@ -42,6 +42,10 @@ class RunCreated:
     of each kind. None: the prompt is as it was sent."""
     redacted_class: str = ""
     """The data class of the prompt before that. Empty: nothing was replaced."""
+    ab_test: str = ""
+    """Id of the A/B test that the run belongs to. Empty: to none."""
+    ab_arm: str = ""
+    """a (the tier as it is) or b (the candidate). Empty: no A/B test."""
 
 
 @dataclass(frozen=True, slots=True)

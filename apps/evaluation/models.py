@@ -14,6 +14,10 @@ from apps.accounts.models import Team, User
 from apps.audit.models import BackgroundJob
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
+from apps.evaluation.ab.models import ABTest as ABTest
+from apps.evaluation.candidate_tests import CandidateTest as CandidateTest
+from apps.evaluation.production.models import OutcomeProgress as OutcomeProgress
+from apps.evaluation.production.models import RunOutcome as RunOutcome
 from apps.evaluation.shadow.models import MirroredRun as MirroredRun
 from apps.evaluation.shadow.models import ShadowTest as ShadowTest
 

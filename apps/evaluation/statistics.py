@@ -1,7 +1,8 @@
-"""Intervals for shares of tasks. Pure. All are of 95 %."""
+"""Intervals for shares of tasks and runs. Pure. All are of 95 %."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
@@ -47,6 +48,32 @@ def paired_difference(both: int, first: int, second: int, none: int) -> Interval
     above = _joined(high_1 - p1, p2 - low_2, phi)
     value = (first - second) / total
     return Interval(value, max(-1.0, value - below), min(1.0, value + above))
+
+
+def unpaired_difference(
+    right_1: int, total_1: int, right_2: int, total_2: int
+) -> Interval | None:
+    """Return how much larger the first of two shares of different things is.
+
+    None: there are no things on one side. Source: Newcombe, Statistics in Medicine 17
+    (1998), pages 873 to 890, method 10.
+    """
+    if not (total_1 and total_2):
+        return None
+    p1, p2 = right_1 / total_1, right_2 / total_2
+    low_1, high_1 = _wilson(right_1, total_1)
+    low_2, high_2 = _wilson(right_2, total_2)
+    below = _joined(p1 - low_1, high_2 - p2, 0.0)
+    above = _joined(high_1 - p1, p2 - low_2, 0.0)
+    return Interval(p1 - p2, p1 - p2 - below, p1 - p2 + above)
+
+
+def median_and_p95(values: Sequence[int]) -> tuple[int, int]:
+    """Return median and 95th percentile, each one of the values; 0 if there is none."""
+    if not values:
+        return 0, 0
+    ordered = sorted(values)
+    return ordered[(len(ordered) - 1) // 2], ordered[int((len(ordered) - 1) * 0.95)]
 
 
 def _wilson(right: int, total: int) -> tuple[float, float]:

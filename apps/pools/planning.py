@@ -29,6 +29,8 @@ def worker_description(
     if conductor is None:
         return worker.attributes.description
     settings = conductor.attributes
-    if settings.shows_measurements and worker.measured:
-        return worker.measured
-    return worker.attributes.description if settings.shows_descriptions else ""
+    described = worker.attributes.description if settings.shows_descriptions else ""
+    if not settings.shows_measurements:
+        return described
+    parts = (worker.measured or described, worker.in_production)
+    return " ".join(part for part in parts if part)

@@ -7,7 +7,7 @@ within `CACHE_SECONDS`.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import TypeVar
@@ -38,8 +38,10 @@ from apps.pools.types import (
     TierSnapshot,
     WorkerSnapshot,
 )
+from apps.pools.worker_outcomes import WorkerOutcome, outcome_card, outcomes_of
 from apps.pools.worker_profiles import present_profiles, profile_card
 
+Outcomes = Mapping[uuid.UUID, Sequence[WorkerOutcome]]
 ShapeT = TypeVar("ShapeT", WorkerAttributes, ConductorAttributes)
 
 _snapshots: TtlCache[tuple[uuid.UUID, str | None, str], PoolSnapshot] = TtlCache()
@@ -88,7 +90,9 @@ def _read_snapshot(team_id: uuid.UUID, name: str | None) -> PoolSnapshot:
     places = pool.places.select_related("worker__credential").prefetch_related(
         "worker__prices", "worker__profiles"
     )
-    workers = tuple(_worker(place) for place in places if place.worker.is_enabled)
+    enabled = [place for place in places if place.worker.is_enabled]
+    outcomes = _outcomes(pool, [place.worker_id for place in enabled])
+    workers = tuple(_worker(place, outcomes) for place in enabled)
     if not workers:
         raise PoolUnusable(f"every worker of pool {pool.name!r} is disabled")
     snapshot = PoolSnapshot(
@@ -145,7 +149,14 @@ def _fallback(pool: Pool, workers: tuple[WorkerSnapshot, ...]) -> str:
     return pool.fallback.name if pool.fallback.name in able else next(iter(able), "")
 
 
-def _worker(place: PoolWorker) -> WorkerSnapshot:
+def _outcomes(pool: Pool, worker_ids: Sequence[uuid.UUID]) -> Outcomes:
+    """Return how answers were judged, if the pool's conductor is to read it."""
+    if pool.conductor is None or not pool.conductor.shows_measurements:
+        return {}
+    return outcomes_of(pool.team_id, worker_ids)
+
+
+def _worker(place: PoolWorker, outcomes: Outcomes) -> WorkerSnapshot:
     worker = place.worker
     return WorkerSnapshot(
         id=worker.id,
@@ -155,6 +166,7 @@ def _worker(place: PoolWorker) -> WorkerSnapshot:
         attributes=_attributes(WorkerAttributes, worker),
         may_substitute=place.may_substitute,
         measured=profile_card(present_profiles(worker)),
+        in_production=outcome_card(outcomes.get(worker.id, ())),
     )
 
 

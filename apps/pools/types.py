@@ -86,6 +86,9 @@ class WorkerSnapshot:
     """True: it may take over when others fail, in the order of the pool."""
     measured: str = ""
     """What was measured of it, for a conductor. Empty: nothing."""
+    in_production: str = ""
+    """How its answers to real requests were judged, for a conductor. Empty: nothing is
+    known, or the conductor does not read it."""
 
     @property
     def is_simulated(self) -> bool:

@@ -233,6 +233,20 @@ urlpatterns: list[URLPattern] = [
         _deferred("evaluation_reports.EvaluationComparison"),
         name="evaluation_comparison",
     ),
+    path("ab-tests/", _deferred("ab_tests.ABTests"), name="ab_tests"),
+    path(
+        "ab-tests/<uuid:ab_test_id>/", _deferred("ab_tests.OneABTest"), name="ab_test"
+    ),
+    path(
+        "ab-tests/<uuid:ab_test_id>/stop/",
+        _deferred("ab_tests.ABTestStop"),
+        name="ab_test_stop",
+    ),
+    path(
+        "ab-tests/<uuid:ab_test_id>/promotion/",
+        _deferred("ab_tests.ABTestPromotion"),
+        name="ab_test_promotion",
+    ),
     path("shadow-tests/", _deferred("shadow_tests.ShadowTests"), name="shadow_tests"),
     path(
         "shadow-tests/<uuid:test_id>/",

@@ -58,6 +58,7 @@ def order_again(
         source=str(source),
         ignored="",
         mirrors=None,
+        arm=None,
     )
 
 

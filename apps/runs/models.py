@@ -103,6 +103,11 @@ class Run(models.Model):
     api_key = models.ForeignKey(
         ApiKey, models.SET_NULL, null=True, related_name="+", db_index=False
     )
+    # No foreign key: tests are of an app above this one.
+    ab_test_id = models.UUIDField(null=True)
+    """The A/B test that the run belongs to."""
+    ab_arm = models.CharField(max_length=1, db_default="")
+    """a or b; empty: it is in no A/B test."""
     created_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
     planner = models.CharField(max_length=40, default="")
@@ -161,6 +166,12 @@ class Run(models.Model):
                 fields=["owner_id"],
                 name="run_unfinished",
                 condition=models.Q(finished_at__isnull=True),
+            ),
+            # For the report of an A/B test, and for how many runs it has.
+            models.Index(
+                fields=["ab_test_id", "id"],
+                name="run_of_ab_test",
+                condition=models.Q(ab_test_id__isnull=False),
             ),
         ]
 

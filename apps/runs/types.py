@@ -76,6 +76,19 @@ class MirroredCall:
 
 
 @dataclass(frozen=True, slots=True)
+class RunArm:
+    """The side of an A/B test that a run is on."""
+
+    test_id: uuid.UUID
+    letter: Literal["a", "b"]
+    """a: the tier as it is. b: the candidate."""
+    model: str = ""
+    """What answers in the place of the model that the caller names. Empty: that one."""
+    planner: FixedPlanner | None = None
+    """Plans in the place of that model's planner. None: that one does."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunOrder:
     """Everything needed to start a run, already authenticated."""
 
@@ -136,8 +149,20 @@ class RunOrder:
     """The run whose plan this one repeats. None: it has a plan of its own."""
     mirrors: MirroredCall | None = None
     """None: the run is no copy of another one."""
+    arm: RunArm | None = None
+    """None: the run is in no A/B test."""
     idempotency_key: str = ""
     """Must stand for this run when it gets on record. Empty: nothing must."""
+
+    @property
+    def served_model(self) -> str:
+        """Return the model that answers: the caller's, or the candidate's of a test."""
+        return (self.arm and self.arm.model) or self.model
+
+    @property
+    def served_planner(self) -> FixedPlanner | None:
+        """Return what plans in the place of that model's planner."""
+        return self.planner or (self.arm.planner if self.arm else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ def test_stopping_from_the_page(site: Site):
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"candidate": "{pool} conductor:mini"}, "the very tier"),
+        ({"candidate": "{pool} conductor:mini"}, "the tier itself"),
         ({"max_cost": ""}, "Write an amount in dollars"),
         ({"percent": "0"}, "greater than or equal to 1"),
         ({"name": " "}, "This field is required"),

@@ -17,7 +17,9 @@ from apps.audit.jobs import actor_facts
 from apps.audit.models import JobState
 from apps.audit.selectors import entry_list
 from apps.core.ids import first_id, new_id
+from apps.evaluation.ab.models import ABOutcome
 from apps.evaluation.models import (
+    ABTest,
     Evaluation,
     EvaluationOutcome,
     EvaluationResult,
@@ -104,13 +106,14 @@ def make_evaluation(team: Team, name: str = "basics") -> Evaluation:
 
 
 def evaluation_ids(team: Team, name: str = "basics") -> dict[str, Any]:
-    """Add an evaluation and a shadow test; return ids by argument names."""
+    """Add an evaluation and a test of each kind; return ids by argument names."""
     evaluation = make_evaluation(team, name)
     return {
         "evaluation_id": evaluation.id,
         "other_evaluation_id": make_repetition(evaluation).id,
         "suite_id": evaluation.version.suite.id,
         "test_id": make_shadow_test(team, name).id,
+        "ab_test_id": make_ab_test(team, name).id,
     }
 
 
@@ -120,6 +123,27 @@ def make_repetition(evaluation: Evaluation) -> Evaluation:
     again.id = new_id()
     again.save(force_insert=True)
     return again
+
+
+def make_ab_test(team: Team, name: str = "basics") -> ABTest:
+    """Add an A/B test that has ended."""
+    now = timezone.now()
+    return ABTest.objects.create(
+        team=team,
+        name=name,
+        settings={
+            "name": name,
+            "pool": "default",
+            "tier": "mini",
+            "candidate": {"kind": "worker", "worker": "sim-delta"},
+        },
+        pool="default",
+        tier="mini",
+        until=now,
+        outcome=ABOutcome.STOPPED,
+        requested_by=actor_facts(ACTOR),
+        finished_at=now,
+    )
 
 
 def make_shadow_test(team: Team, name: str = "basics") -> ShadowTest:

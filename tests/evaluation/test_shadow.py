@@ -17,6 +17,11 @@ from apps.audit.models import Content, JobState
 from apps.audit.services import content_erase
 from apps.core.errors import Conflict, InvalidFields, InvalidInput, NotAllowed, NotFound
 from apps.engine.events import RunCreated
+from apps.evaluation.promotion import (
+    candidate_demote,
+    candidate_promote,
+    why_not_promotable,
+)
 from apps.evaluation.shadow.agreement import (
     answers_agree,
     judgement_read,
@@ -24,11 +29,6 @@ from apps.evaluation.shadow.agreement import (
 )
 from apps.evaluation.shadow.candidate_runs import ERASED
 from apps.evaluation.shadow.models import Judgement, MirrorState, ShadowTest
-from apps.evaluation.shadow.promotion import (
-    shadow_demote,
-    shadow_promote,
-    why_not_promotable,
-)
 from apps.evaluation.shadow.report import shadow_report
 from apps.evaluation.shadow.selectors import access_shadow, mirrored_of
 from apps.evaluation.shadow.services import shadow_start, shadow_stop
@@ -330,14 +330,14 @@ def test_a_worker_is_promoted_to_the_tier_and_back(site):
     pool = pool_of(site)
     before = pool_values(access_pool(site.cast.team.id, pool.id))
     test = start(site, max_runs=1)
-    shadow_promote(test=test, principal=alice(site))
+    candidate_promote(test=test, principal=alice(site))
     after = pool_values(access_pool(site.cast.team.id, pool.id))
     assert after["tiers"]["mini"]["planner"] == "single_worker"
     assert after["tiers"]["ultra"] == before["tiers"]["ultra"]
     assert "birch" in ask(site)["choices"][0]["message"]["content"]
     with pytest.raises(Conflict, match="promoted already"):
-        shadow_promote(test=test, principal=alice(site))
-    shadow_demote(test=test, principal=alice(site))
+        candidate_promote(test=test, principal=alice(site))
+    candidate_demote(test=test, principal=alice(site))
     assert pool_values(access_pool(site.cast.team.id, pool.id)) == before
     promoted, demoted = (
         entries_of(site.cast.team, f"shadow_test.{e}")[0]
@@ -348,11 +348,11 @@ def test_a_worker_is_promoted_to_the_tier_and_back(site):
 
 def test_a_tier_that_was_changed_since_does_not_go_back(site):
     test = start(site)
-    shadow_promote(test=test, principal=alice(site))
+    candidate_promote(test=test, principal=alice(site))
     pool = pool_of(site)
     pool.tiers.filter(name="mini").update(planner="conductor")
     with pytest.raises(Conflict, match="changed since"):
-        shadow_demote(test=test, principal=alice(site))
+        candidate_demote(test=test, principal=alice(site))
 
 
 def test_what_no_tier_can_be_is_not_promoted(site):
@@ -360,10 +360,10 @@ def test_what_no_tier_can_be_is_not_promoted(site):
     test = start(site, candidate=chain)
     assert "no tier of a pool can be" in why_not_promotable(test)
     with pytest.raises(InvalidInput):
-        shadow_promote(test=test, principal=alice(site))
+        candidate_promote(test=test, principal=alice(site))
     ultra = start(site, candidate={"kind": "tier", "tier": "ultra", "max_rounds": 2})
     assert why_not_promotable(ultra) == ""
-    shadow_promote(test=ultra, principal=alice(site))
+    candidate_promote(test=ultra, principal=alice(site))
     tiers = pool_values(access_pool(site.cast.team.id, pool_of(site).id))["tiers"]
     assert tiers["mini"] == {**tiers["ultra"], "max_rounds": 2}
 

@@ -6,7 +6,12 @@ import random
 
 import pytest
 
-from apps.evaluation.statistics import paired_difference, share
+from apps.evaluation.statistics import (
+    median_and_p95,
+    paired_difference,
+    share,
+    unpaired_difference,
+)
 
 
 @pytest.mark.parametrize(
@@ -61,3 +66,29 @@ def test_intervals_of_differences_hold_the_truth_as_often_as_they_say():
         assert found is not None
         held += found.low <= 0.1 <= found.high
     assert 0.935 <= held / trials <= 0.97
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "low", "high"),
+    [((56, 70), (48, 80), 0.0524, 0.3339), ((9, 10), (3, 10), 0.1705, 0.8090)],
+)
+def test_unpaired_differences_are_those_of_newcombes_table(first, second, low, high):
+    found = unpaired_difference(*first, *second)
+    assert found is not None
+    assert (round(found.low, 4), round(found.high, 4)) == (low, high)
+    other = unpaired_difference(*second, *first)
+    assert other is not None
+    assert (other.value, other.low) == (-found.value, -found.high)
+
+
+def test_a_side_without_things_has_no_difference():
+    assert unpaired_difference(0, 0, 1, 2) is None
+    assert unpaired_difference(1, 2, 0, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([], (0, 0)), ([7], (7, 7)), ([3, 1, 2], (2, 2)), (range(1, 101), (50, 95))],
+)
+def test_median_and_percentile_are_values(values, expected):
+    assert median_and_p95(list(values)) == expected

@@ -46,6 +46,7 @@ SUBJECTS = {
     "feedback",
     "evaluation",
     "shadow_test",
+    "ab_test",
     "file",
     "invitation",
     "ledger_export",
@@ -358,6 +359,23 @@ def evaluate(walk: Walk) -> None:
     assert eventually(lambda: walk.rest("GET", place)["state"] == "cancelled")
     walk.rest("DELETE", f"suites/{suite['id']}/")
     shadow_test(walk, pool)
+    ab_test(walk, pool)
+
+
+def ab_test(walk: Walk, pool: str) -> None:
+    """Start an A/B test, promote its candidate, which ends it, and take that back."""
+    settings = {
+        "name": "Ultra for some",
+        "pool": pool,
+        "tier": "mini",
+        "candidate": {"kind": "tier", "tier": "ultra"},
+    }
+    started = walk.rest("POST", "ab-tests/", {"settings": settings})
+    place = f"ab-tests/{started['id']}/"
+    walk.rest("PUT", f"{place}promotion/")
+    walk.rest("DELETE", f"{place}promotion/")
+    again = walk.rest("POST", "ab-tests/", {"settings": settings})
+    walk.rest("POST", f"ab-tests/{again['id']}/stop/")
 
 
 def shadow_test(walk: Walk, pool: str) -> None:

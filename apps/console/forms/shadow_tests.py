@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, ClassVar
 from uuid import UUID
@@ -10,12 +10,11 @@ from uuid import UUID
 from django import forms
 from django.utils import timezone
 
-from apps.console.forms.base import ConsoleForm
+from apps.console.forms.candidates import PROMOTABLE, CandidateForm
 from apps.console.forms.numbers import dollars
 from apps.core.data_classes import DATA_CLASSES
 from apps.core.money import MICROS
-from apps.evaluation.shadow.settings import MAX_DAYS
-from apps.evaluation.systems.short_names import systems_named
+from apps.evaluation.candidate_settings import MAX_DAYS
 from apps.governance.models import Rating
 from apps.pools.types import PoolSnapshot
 from apps.runs.models import RunState, Source
@@ -39,23 +38,11 @@ FILTERS = (
     "feedback",
     "data_class",
 )
-FIXED = {"self-reflection": "Self-reflection of", "moa": "Mixture of agents by"}
-SEPARATOR = " "
-"""Between a pool and a system in the value of a choice; neither holds one."""
 
 
-class ShadowTestForm(ConsoleForm):
+class ShadowTestForm(CandidateForm):
     """Which runs are mirrored, and to what."""
 
-    name = forms.CharField(max_length=80, help_text="For the list of tests.")
-    original = forms.ChoiceField(
-        label="Runs of", help_text="Callers go on getting the answers of this tier."
-    )
-    candidate = forms.ChoiceField(
-        help_text="Answers the same requests in the background; no caller notices. A "
-        "tier or a worker alone can be promoted afterwards, if it is of the same pool. "
-        "All others can only be compared.",
-    )
     begin = forms.ChoiceField(label="Which runs", choices=BEGIN)
     percent = forms.IntegerField(
         label="Share in percent",
@@ -123,10 +110,8 @@ class ShadowTestForm(ConsoleForm):
         help_text="As the policy found it. Of a team without rules no run has one.",
     )
     error_names: ClassVar[dict[str, str]] = {
+        **CandidateForm.error_names,
         "max_cost_micros": "max_cost",
-        "tier": "original",
-        "pool": "original",
-        "candidate_pool": "candidate",
         "since": "begin",
     }
 
@@ -138,29 +123,22 @@ class ShadowTestForm(ConsoleForm):
         keys: Iterable[tuple[UUID, str]] = (),
         **kwargs: Any,
     ) -> None:
-        super().__init__(*args, **kwargs)
-        for name, known in (("member", members), ("key", keys)):
-            self._offer(name, [ANY, *((str(each), label) for each, label in known)])
-        self._pools = pools
-        first = next(iter(pools.values()))
-        last = [*first.tiers][-1]
-        self.initial["original"] = f"{first.name}{SEPARATOR}{last}"
-        fallback = f"{first.name}{SEPARATOR}worker:{first.fallback}"
-        self.initial["candidate"] = fallback
+        super().__init__(*args, pools=pools, **kwargs)
+        original, candidate = self.fields["original"], self.fields["candidate"]
+        original.label = "Runs of"
+        original.help_text = "Callers go on getting the answers of this tier."
+        candidate.help_text = (
+            "Answers the same requests in the background; no caller notices. "
+            f"{PROMOTABLE}"
+        )
         self.fields["max_cost"].help_text = (
             "No run of the candidate begins that could exceed it. Every worker needs a "
             "price."
         )
-        self._offer("original", [(name, _tiers(pool)) for name, pool in pools.items()])
-        candidates = [(name, _candidates(pool)) for name, pool in pools.items()]
-        self._offer("candidate", candidates)
+        for name, known in (("member", members), ("key", keys)):
+            self.offer(name, [ANY, *((str(each), label) for each, label in known)])
         workers = {w.name: None for pool in pools.values() for w in pool.chat_workers}
-        self._offer("grader", [("", "None"), *((name, name) for name in workers)])
-
-    def _offer(self, name: str, choices: Sequence[tuple[str, Any]]) -> None:
-        field = self.fields[name]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = choices
+        self.offer("grader", [("", "None"), *((name, name) for name in workers)])
 
     @property
     def filter_fields(self) -> list[forms.BoundField]:
@@ -180,15 +158,8 @@ class ShadowTestForm(ConsoleForm):
     def values(self) -> dict[str, Any]:
         """Return the settings of the test."""
         given = self.cleaned_data
-        pool, tier = given["original"].split(SEPARATOR)
-        candidate_pool, system = given["candidate"].split(SEPARATOR)
-        (candidate,) = systems_named([system], self._pools[candidate_pool])
         found = {
-            "name": given["name"],
-            "pool": pool,
-            "tier": tier,
-            "candidate": candidate,
-            "candidate_pool": candidate_pool if candidate_pool != pool else None,
+            **self.candidate_values(),
             "percent": given["percent"],
             "days": given["days"],
             "max_runs": given["max_runs"],
@@ -217,23 +188,3 @@ def _filters(given: Mapping[str, Any]) -> dict[str, Any]:
         "data_classes": [given["data_class"]] if given["data_class"] else None,
     }
     return {name: value for name, value in found.items() if value}
-
-
-def _tiers(pool: PoolSnapshot) -> list[tuple[str, str]]:
-    return [
-        (f"{pool.name}{SEPARATOR}{tier}", f"{pool.name}/{tier}") for tier in pool.tiers
-    ]
-
-
-def _candidates(pool: PoolSnapshot) -> list[tuple[str, str]]:
-    workers = [worker.name for worker in pool.chat_workers]
-    systems = {f"conductor:{tier}": f"Tier {tier}" for tier in pool.tiers}
-    systems |= {f"worker:{name}": f"{name} alone" for name in workers}
-    for system, words in FIXED.items():
-        systems |= {
-            f"{system}:{name}": f"{words} {name} (comparison only)" for name in workers
-        }
-    return [
-        (f"{pool.name}{SEPARATOR}{system}", f"{pool.name}: {words}")
-        for system, words in systems.items()
-    ]

@@ -18,6 +18,7 @@ from django.views.decorators.http import (
 )
 
 from apps.accounts.models import Permission
+from apps.console.ab_rows import ab_row
 from apps.console.evaluation_rows import evaluation_rows, measured_choices
 from apps.console.forms.evaluations import CalibrationForm, EvaluationForm, SuiteForm
 from apps.console.layout import (
@@ -28,6 +29,7 @@ from apps.console.layout import (
     try_change,
 )
 from apps.console.shadow_rows import shadow_row
+from apps.evaluation.ab.selectors import ab_list
 from apps.evaluation.models import SuiteVersion
 from apps.evaluation.selectors import (
     access_suite,
@@ -73,6 +75,7 @@ def evaluation_list_page(request: TeamRequest) -> HttpResponseBase:
             shadow_row(test, mirrored_of(test).count())
             for test in shadow_list(team_id)[:SHOWN]
         ],
+        "ab_tests": [ab_row(test) for test in ab_list(team_id)[:SHOWN]],
     }
     return console_page(request, "console/evaluations.html", context, tab=TAB)
 

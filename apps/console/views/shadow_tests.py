@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
 from uuid import UUID
 
 from django.contrib import messages
@@ -17,33 +15,26 @@ from django.views.decorators.http import (
 )
 
 from apps.accounts.models import Permission
-from apps.accounts.principal import Principal
 from apps.accounts.selectors import api_key_list, member_list
 from apps.console.forms.shadow_tests import ShadowTestForm
 from apps.console.layout import (
-    change_and_tell,
     console_page,
     posted,
     require,
     try_change,
 )
 from apps.console.shadow_rows import pair_rows, report_context, shadow_row
-from apps.evaluation.models import ShadowTest
-from apps.evaluation.shadow.promotion import (
-    promotion_of,
-    shadow_demote,
-    shadow_promote,
+from apps.console.views.candidates import TAB, candidate_change, usable_pools
+from apps.evaluation.promotion import (
+    candidate_demote,
+    candidate_promote,
     why_not_promotable,
 )
 from apps.evaluation.shadow.report import shadow_report
 from apps.evaluation.shadow.selectors import access_shadow
 from apps.evaluation.shadow.services import shadow_start, shadow_stop
-from apps.pools.errors import PoolUnusable
-from apps.pools.selectors import pool_list, pool_snapshot
-from apps.pools.types import PoolSnapshot
 from apps.web.team_access import TeamRequest, team_view
 
-TAB = "evaluations"
 PAIRS_SHOWN = 100
 PAGE = "console:shadow_test"
 
@@ -54,7 +45,7 @@ def shadow_new(request: TeamRequest) -> HttpResponseBase:
     """Start a shadow test."""
     require(request, Permission.MANAGE_POOLS)
     team_id = request.team.id
-    pools = _usable_pools(team_id)
+    pools = usable_pools(team_id)
     if not pools:
         messages.info(request, "A shadow test needs a pool first.")
         return redirect("console:pool_list")
@@ -85,15 +76,6 @@ def shadow_new(request: TeamRequest) -> HttpResponseBase:
         tab=TAB,
         status=400 if form.errors else 200,
     )
-
-
-def _usable_pools(team_id: UUID) -> dict[str, PoolSnapshot]:
-    """Return the pools that have a worker, by name; the default comes first."""
-    found = {}
-    for pool in pool_list(team_id).order_by("-is_default", "name"):
-        with suppress(PoolUnusable):
-            found[pool.name] = pool_snapshot(team_id, pool.name)
-    return found
 
 
 @require_GET
@@ -131,10 +113,11 @@ def shadow_promote_page(request: TeamRequest, test_id: UUID) -> HttpResponseBase
     """Let the tier become the candidate, after asking."""
     test = access_shadow(team_id=request.team.id, test_id=test_id)
     row = shadow_row(test, 0)
-    return _confirmed(
+    return candidate_change(
         request,
         test,
-        shadow_promote,
+        candidate_promote,
+        back=reverse(PAGE, args=[test.id]),
         title=f"Let {row.candidate} answer {row.original}?",
         done=f"{row.original} is {row.candidate} from the next run on.",
         label="Promote",
@@ -147,37 +130,12 @@ def shadow_demote_page(request: TeamRequest, test_id: UUID) -> HttpResponseBase:
     """Let the tier become again what it was, after asking."""
     test = access_shadow(team_id=request.team.id, test_id=test_id)
     row = shadow_row(test, 0)
-    return _confirmed(
+    return candidate_change(
         request,
         test,
-        shadow_demote,
+        candidate_demote,
+        back=reverse(PAGE, args=[test.id]),
         title=f"Take {row.candidate} back from {row.original}?",
         done=f"{row.original} is again what it was before.",
         label="Take back",
     )
-
-
-def _confirmed(
-    request: TeamRequest,
-    test: ShadowTest,
-    change: Callable[..., None],
-    *,
-    title: str,
-    done: str,
-    label: str,
-) -> HttpResponseBase:
-    require(request, Permission.MANAGE_POOLS)
-    back = reverse(PAGE, args=[test.id])
-    principal: Principal = request.principal
-    if request.method == "POST":
-        return change_and_tell(
-            request, lambda: change(test=test, principal=principal), done, back
-        )
-    context = {
-        "title": title,
-        "points": [*promotion_of(test), "Runs in progress are not changed."],
-        "label": label,
-        "back": back,
-        "is_harmless": True,
-    }
-    return console_page(request, "console/confirm.html", context, tab=TAB)

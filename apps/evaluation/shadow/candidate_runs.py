@@ -51,7 +51,7 @@ def original_order(mirrored: MirroredRun) -> RunOrder:
     if order.continues:
         raise CannotMirror(TOOL_RESULTS)
     original = MirroredCall(run.id, run.source, run.user_id, run.api_key_id)
-    return replace(order, mirrors=original, source=Source.SHADOW.value)
+    return replace(order, mirrors=original, arm=None, source=Source.SHADOW.value)
 
 
 def candidate_run(

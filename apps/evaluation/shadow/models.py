@@ -9,12 +9,11 @@ import uuid
 
 from django.db import models
 
-from apps.accounts.models import Team, User
+from apps.accounts.models import Team
 from apps.audit.models import BackgroundJob
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
-
-NAME_LENGTH = 80
+from apps.evaluation.candidate_tests import CandidateTest
 
 
 class ShadowOutcome(models.TextChoices):
@@ -29,32 +28,22 @@ class ShadowOutcome(models.TextChoices):
     """It could not go on; `error` says why."""
 
 
-class ShadowTest(BackgroundJob):
-    """A share of a tier's runs is run again by a candidate, which answers no caller."""
+class ShadowTest(CandidateTest, BackgroundJob):
+    """A share of a tier's runs is run again by a candidate, which answers no caller.
 
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    team = models.ForeignKey(Team, models.CASCADE, related_name="+")
-    user = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
-    """Who started it: the candidate's runs are theirs."""
-    name = models.CharField(max_length=NAME_LENGTH)
-    settings = models.JSONField()
-    """A `ShadowSettings`."""
+    The candidate's runs are those of its user. `settings` is a `ShadowSettings`.
+    """
+
+    SUBJECT = "shadow_test"
+
     since = models.DateTimeField()
     """Runs that began from then on are mirrored."""
-    until = models.DateTimeField()
-    """Runs that began before then."""
     looked_until = models.UUIDField()
     """Runs with smaller ids have been looked at."""
     outcome = models.CharField(max_length=10, choices=ShadowOutcome.choices, default="")
     """Empty: it has not ended."""
-    error = models.CharField(max_length=300, default="")
     is_stopped = models.BooleanField(default=False)
     """Somebody has stopped it; the process that drives it takes note."""
-    replaced = models.JSONField(null=True)
-    """Values of the pool before and after the candidate was promoted. NULL: it is
-    not promoted."""
-    created_at = models.DateTimeField(auto_now_add=True)
-    finished_at = models.DateTimeField(null=True)
 
     objects = TeamQuerySet["ShadowTest"].as_manager()
 

@@ -23,7 +23,7 @@ from apps.evaluation.shadow.models import (
     ShadowTest,
 )
 from apps.evaluation.shadow.selectors import mirrored_of
-from apps.evaluation.statistics import Interval, share
+from apps.evaluation.statistics import Interval, median_and_p95, share
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +88,14 @@ def shadow_report(test: ShadowTest) -> ShadowReport:
             sum(bool(row.original_error) for row in done),
             sum(row.original_cost_micros for row in pairs),
             sum(row.original_tokens for row in pairs),
-            _percentiles([row.original_latency_ms for row in pairs]),
+            median_and_p95([row.original_latency_ms for row in pairs]),
             opinions_counted(opinions, [row.original_run_id for row in pairs]),
         ),
         candidate=SideFigures(
             sum(bool(row.error) for row in done),
             sum(row.cost_micros for row in pairs),
             sum(row.tokens for row in pairs),
-            _percentiles([row.latency_ms for row in pairs]),
+            median_and_p95([row.latency_ms for row in pairs]),
             opinions_counted(opinions, [row.run_id for row in pairs]),
         ),
         agreement=share(agreeing, len(pairs)),
@@ -140,11 +140,3 @@ def pairs_with_opinions(
 def _causes(rows: Sequence[MirroredRun]) -> dict[str, int]:
     skipped = (row.cause for row in rows if row.state == MirrorState.SKIPPED)
     return dict(Counter(skipped).most_common())
-
-
-def _percentiles(values: Sequence[int]) -> tuple[int, int]:
-    """Return median and 95th percentile, each one of the values; 0 if there is none."""
-    if not values:
-        return 0, 0
-    ordered = sorted(values)
-    return ordered[(len(ordered) - 1) // 2], ordered[int((len(ordered) - 1) * 0.95)]

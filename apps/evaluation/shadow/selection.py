@@ -37,7 +37,9 @@ class RunSelection:
             pool_name=settings.pool, model__in=settings.models
         )
         sought = replace(settings.filters.when_begun, sources=settings.sources)
-        return runs.exclude(source__in=NOT_BY_CALLERS).filter(runs_sought(sought))
+        # In arm b of an A/B test the tier itself does not answer.
+        runs = runs.exclude(source__in=NOT_BY_CALLERS).exclude(ab_arm="b")
+        return runs.filter(runs_sought(sought))
 
     def wanted(self, runs: Sequence[Run]) -> list[Run]:
         """Return those of its share; of those that have ended, those that match."""

@@ -27,11 +27,11 @@ from apps.evaluation.services import suite_import
 from apps.evaluation.suites.files import MAX_TASKS
 from apps.evaluation.suites.storage import task_read
 from apps.evaluation.suites.tasks import Label, SuiteTask
-from apps.evaluation.verifiers.final_answer import final_answer
 from apps.evaluation.verifiers.kinds import last_number
 from apps.evaluation.verifiers.model_graded import MAX_RUBRIC
 from apps.governance.models import ReviewItem, Verdict
 from apps.governance.reviews.reads import review_items, reviews_given
+from apps.planners.final_answer import final_answer
 from apps.runs.selectors import record_of
 from apps.runs.types import RunRecord
 

@@ -13,8 +13,8 @@ from rest_framework.response import Response
 from apps.accounts.rights import MANAGE_EVALUATIONS, READ_EVALUATIONS
 from apps.audit.models import JobState
 from apps.evaluation.models import ShadowTest
+from apps.evaluation.promotion import candidate_demote, candidate_promote
 from apps.evaluation.shadow.models import ShadowOutcome
-from apps.evaluation.shadow.promotion import shadow_demote, shadow_promote
 from apps.evaluation.shadow.report import pairs_with_opinions, shadow_report
 from apps.evaluation.shadow.selectors import access_shadow, mirrored_of, shadow_list
 from apps.evaluation.shadow.services import shadow_start, shadow_stop
@@ -296,7 +296,7 @@ class ShadowTestPromotion(RestView):
 
         400: no tier can be this candidate. 409: it is so already.
         """
-        shadow_promote(test=_test(self, test_id), principal=self.principal)
+        candidate_promote(test=_test(self, test_id), principal=self.principal)
         return Response(ShadowTestOutput(_test(self, test_id)).data)
 
     @operation(
@@ -306,7 +306,7 @@ class ShadowTestPromotion(RestView):
     )
     def delete(self, request: Request, test_id: uuid.UUID) -> Response:
         """Let the tier become again what it was. 409: it has been changed since."""
-        shadow_demote(test=_test(self, test_id), principal=self.principal)
+        candidate_demote(test=_test(self, test_id), principal=self.principal)
         return Response(status=204)
 
 

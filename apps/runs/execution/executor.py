@@ -10,6 +10,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -19,7 +20,13 @@ from django.utils.module_loading import import_string
 
 from apps.audit.types import Actor
 from apps.audit.writer import close_writer
-from apps.core.errors import ConductorError, Conflict, Overloaded
+from apps.core.errors import (
+    ConductorError,
+    Conflict,
+    InvalidInput,
+    NotFound,
+    Overloaded,
+)
 from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.engine.ports import Gate
@@ -48,7 +55,7 @@ from apps.runs.execution.team_shares import TeamShares
 from apps.runs.live.broadcaster import Broadcaster
 from apps.runs.models import ProcessKind, Run
 from apps.runs.planning.model_resolver import ResolvedModel
-from apps.runs.types import RunOrder
+from apps.runs.types import RunArm, RunOrder
 
 logger = logging.getLogger(__name__)
 DRAIN_S = 5.0
@@ -70,6 +77,14 @@ class Gates(Protocol):
         ...
 
 
+class Arms(Protocol):
+    """What `settings.RUN_ARMS` names: says which run is on which side of a test."""
+
+    async def arm(self, order: RunOrder, resolved: ResolvedModel) -> RunArm | None:
+        """Return the side of an order; None: it is in no A/B test."""
+        ...
+
+
 class Executor:
     """The runs of this process."""
 
@@ -81,6 +96,7 @@ class Executor:
         self._client = ChatClient(transport, settings.MAX_ANSWER_CHARACTERS)
         self._budget_gate = BudgetGate()
         self._gates: Gates = import_string(settings.RUN_GATES)()
+        self._arms: Arms = import_string(settings.RUN_ARMS)()
         self._live: dict[uuid.UUID, RunExecution] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._shares = TeamShares()
@@ -126,7 +142,7 @@ class Executor:
         Conflict if `run_id` is executing.
         """
         self._refuse_when_full(order.team_id)
-        order, resolved = await self._resolver.check(order)
+        order, resolved = await self._check(order)
         order = await self._gates.admit(order, resolved)
         cost_cap = await self._budget_gate.allow(order, resolved)
         # Others may have begun meanwhile, or the process may have begun to close.
@@ -143,7 +159,7 @@ class Executor:
         """
         self._refuse_when_closing()
         self.suspensions.require(order.team_id)
-        order, resolved = await self._resolver.check(order)
+        order, resolved = await self._check(order)
         order = await self._gates.admit(order, resolved)
         cost_cap = await self._budget_gate.allow(order, resolved)
         unowned = Ownership(None, 0)
@@ -151,6 +167,22 @@ class Executor:
         execution = RunExecution(run_id, order, resolved, unowned, cost_cap)
         await execution.put_on_record(self._budget_gate)
         return run_id
+
+    async def _check(self, order: RunOrder) -> tuple[RunOrder, ResolvedModel]:
+        """Return an order as it may begin, on its side of an A/B test if it has one.
+
+        A request that the candidate can't take is in no test: its caller knows of none.
+        """
+        checked, resolved = await self._resolver.check(order)
+        arm = await self._arms.arm(checked, resolved)
+        if arm is None:
+            return checked, resolved
+        if not arm.model:
+            return replace(checked, arm=arm), resolved
+        try:
+            return await self._resolver.check(replace(order, arm=arm))
+        except (NotFound, InvalidInput):
+            return checked, resolved
 
     async def claim(self, run_id: uuid.UUID) -> bool:
         """Execute a run without an owner; False if there is no such run or no room."""

@@ -374,6 +374,8 @@ def opening_event(order: RunOrder, resolved: ResolvedModel) -> ev.RunCreated:
         params=params_on_record(order, delivery_of(order, resolved)),
         redacted=None if order.redaction is None else dict(order.redaction.findings),
         redacted_class="" if order.redaction is None else order.redaction.data_class,
+        ab_test="" if order.arm is None else str(order.arm.test_id),
+        ab_arm="" if order.arm is None else order.arm.letter,
     )
 
 

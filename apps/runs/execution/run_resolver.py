@@ -55,15 +55,16 @@ class RunResolver:
 
     async def resolve(self, order: RunOrder) -> ResolvedModel:
         """Return what an order comes to. Raises: NotFound, InvalidInput, NotAllowed."""
-        name = parse_model(order.model)
+        model = order.served_model
+        name = parse_model(model)
         snapshot = await self._snapshot(order, name)
         if is_restricted(order):
             return self._adapt(resolve_restricted(name, order, snapshot), order)
-        key = (order.team_id, order.model, order.conductor)
+        key = (order.team_id, model, order.conductor)
         known = self._resolved.get(key)
         if known is not None and known[0] is snapshot:
             return self._adapt(known[1], order)
-        resolved = resolve(name, order.model, snapshot)
+        resolved = resolve(name, model, snapshot)
         if len(self._resolved) >= MAX_RESOLVED:
             self._resolved.clear()
         self._resolved[key] = (snapshot, resolved)
@@ -73,8 +74,8 @@ class RunResolver:
         """Return what this order alone needs otherwise."""
         if order.max_rounds is not None:
             resolved = with_rounds(resolved, order.max_rounds)
-        if order.planner is not None:
-            resolved = planned_by(resolved, order.planner)
+        if (planner := order.served_planner) is not None:
+            resolved = planned_by(resolved, planner)
         if order.continues:
             resolved = continued(resolved, order.continues)
         if resolved.limits.is_hedged:
@@ -102,4 +103,4 @@ class RunResolver:
         except NotFound as exc:
             if name.pool is None or order.conductor:
                 raise
-            raise unknown_model(order.model) from exc
+            raise unknown_model(order.served_model) from exc

@@ -42,7 +42,7 @@ def resolve_restricted(
     """
     _check_tier(name, order)
     allowed = _allowed(name, order, snapshot)
-    resolved = resolve(name, order.model, _keep(snapshot, allowed))
+    resolved = resolve(name, order.served_model, _keep(snapshot, allowed))
     return replace(
         resolved, limits=restrict_limits(resolved.limits, order.restrictions)
     )

@@ -36,6 +36,8 @@ _FIXED = (
     "actor_name",
     "user_id",
     "api_key_id",
+    "ab_test_id",
+    "ab_arm",
     "created_at",
     "owner_id",
     "fence",
@@ -193,6 +195,8 @@ class RunProjection:
             actor.display,
             order.user_id,
             order.api_key_id,
+            order.arm.test_id if order.arm else None,
+            order.arm.letter if order.arm else "",
             self._created_at,
             *self._ownership,
         )

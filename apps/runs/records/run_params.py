@@ -25,6 +25,7 @@ from apps.runs.types import (
     Delivery,
     MirroredCall,
     RecordRedaction,
+    RunArm,
     RunOrder,
     RunRestrictions,
 )
@@ -63,6 +64,7 @@ def params_on_record(order: RunOrder, delivery: Delivery) -> str:
         "reused": [asdict(answer) for answer in order.reused],
         "derived_from": order.derived_from,
         "mirrors": asdict(order.mirrors) if order.mirrors else None,
+        "served": _served(order.arm) if order.arm else None,
     }
     given |= {name: value for name, value in beside.items() if value}
     if is_restricted(order):
@@ -105,6 +107,25 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
         reused=tuple(ReusedAnswer(**each) for each in given.get("reused", ())),
         derived_from=UUID(given["derived_from"]) if "derived_from" in given else None,
         mirrors=_mirrored(given["mirrors"]) if "mirrors" in given else None,
+        arm=_arm_of(created, given.get("served", {})),
+    )
+
+
+def _served(arm: RunArm) -> dict[str, Any]:
+    planner = planner_values(arm.planner) if arm.planner else None
+    values = {"model": arm.model, "planner": planner}
+    return {name: value for name, value in values.items() if value}
+
+
+def _arm_of(created: ev.RunCreated, served: Mapping[str, Any]) -> RunArm | None:
+    if not created.ab_test:
+        return None
+    planner = served.get("planner")
+    return RunArm(
+        UUID(created.ab_test),
+        "b" if created.ab_arm == "b" else "a",
+        served.get("model", ""),
+        planner_read(planner) if planner else None,
     )
 
 

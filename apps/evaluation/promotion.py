@@ -1,18 +1,19 @@
-"""Promotes the candidate of a shadow test: a tier becomes it, and back."""
+"""Promotes the candidate of a test: a tier becomes it, and back."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.db import transaction
+from pydantic import ConfigDict
 
 from apps.accounts.principal import Principal
 from apps.accounts.rights import MANAGE_EVALUATIONS
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import Conflict, InvalidInput
-from apps.evaluation.shadow.models import ShadowTest
-from apps.evaluation.shadow.settings import ShadowSettings
+from apps.evaluation.candidate_settings import CandidateSettings
+from apps.evaluation.candidate_tests import CandidateTest
 from apps.evaluation.systems.single_worker import WorkerSystem
 from apps.evaluation.systems.tier import TierSystem
 from apps.pools.models import Pool, TierPlanner
@@ -22,22 +23,28 @@ from apps.pools.services import pool_update
 Values = dict[str, Any]
 
 
-def why_not_promotable(test: ShadowTest) -> str:
+class _Settings(CandidateSettings):
+    """The settings of any kind of test."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+def why_not_promotable(test: CandidateTest) -> str:
     """Say why a candidate cannot become the tier; empty: it can."""
     try:
         pool = _pool(test)
-        _promoted(pool, ShadowSettings.model_validate(test.settings))
+        _promoted(pool, _settings(test))
     except InvalidInput as exc:
         return str(exc.message)
     return ""
 
 
-def promotion_of(test: ShadowTest) -> list[str]:
+def promotion_of(test: CandidateTest) -> list[str]:
     """Return what a promotion changes, or taking it back, in one sentence each."""
     try:
         pool = _pool(test)
         if test.replaced is None:
-            after = _promoted(pool, ShadowSettings.model_validate(test.settings))
+            after = _promoted(pool, _settings(test))
         else:
             after = test.replaced["before"]
     except InvalidInput as exc:
@@ -62,8 +69,8 @@ def promotion_of(test: ShadowTest) -> list[str]:
     return found
 
 
-def shadow_promote(*, test: ShadowTest, principal: Principal) -> None:
-    """Let the tier of a test's original run become its candidate, from the next run on.
+def candidate_promote(*, test: CandidateTest, principal: Principal) -> None:
+    """Let the tier of a test become its candidate, from the next run on.
 
     Raises: NotAllowed; InvalidInput if no tier can be this; Conflict if it is so
     already; NotFound, InvalidFields, VersionConflict as `pool_update`.
@@ -72,7 +79,7 @@ def shadow_promote(*, test: ShadowTest, principal: Principal) -> None:
     if test.replaced is not None:
         raise Conflict("the candidate is promoted already")
     pool = _pool(test)
-    settings = ShadowSettings.model_validate(test.settings)
+    settings = _settings(test)
     after = _promoted(pool, settings)
     before = _kept(pool_values(pool), after)
     if before == after:
@@ -81,10 +88,10 @@ def shadow_promote(*, test: ShadowTest, principal: Principal) -> None:
         _change(pool, after, principal.actor)
         test.replaced = {"before": before, "after": after}
         test.save(update_fields=["replaced"])
-        _record(test, "shadow_test.promoted", principal.actor, before, after)
+        _record(test, "promoted", principal.actor, before, after)
 
 
-def shadow_demote(*, test: ShadowTest, principal: Principal) -> None:
+def candidate_demote(*, test: CandidateTest, principal: Principal) -> None:
     """Let the tier become again what it was before the promotion.
 
     Raises: NotAllowed; Conflict if nothing is promoted, or if the tier has been
@@ -103,11 +110,15 @@ def shadow_demote(*, test: ShadowTest, principal: Principal) -> None:
         _change(pool, before, principal.actor)
         test.replaced = None
         test.save(update_fields=["replaced"])
-        _record(test, "shadow_test.demoted", principal.actor, after, before)
+        _record(test, "demoted", principal.actor, after, before)
 
 
-def _pool(test: ShadowTest) -> Pool:
-    """Return the pool of the original run. Raises: InvalidInput if it is gone."""
+def _settings(test: CandidateTest) -> CandidateSettings:
+    return _Settings.model_validate(test.settings)
+
+
+def _pool(test: CandidateTest) -> Pool:
+    """Return the pool of the tier. Raises: InvalidInput if it is gone."""
     name = test.settings["pool"]
     found = pool_list(test.team_id).filter(name=name).first()
     if found is None:
@@ -115,7 +126,7 @@ def _pool(test: ShadowTest) -> Pool:
     return access_pool(test.team_id, found.id)
 
 
-def _promoted(pool: Pool, settings: ShadowSettings) -> Values:
+def _promoted(pool: Pool, settings: CandidateSettings) -> Values:
     """Return the pool's values that make its tier the candidate. Raises: InvalidInput
     if no tier can be it.
     """
@@ -173,8 +184,8 @@ def _change(pool: Pool, values: Values, actor: Actor) -> None:
 
 
 def _record(
-    test: ShadowTest, action: str, actor: Actor, before: Values, after: Values
+    test: CandidateTest, action: str, actor: Actor, before: Values, after: Values
 ) -> None:
     facts = {"name": test.name, "before": before, "after": after}
-    draft = EntryDraft(action, "shadow_test", test.id, actor, facts)
+    draft = EntryDraft(f"{test.SUBJECT}.{action}", test.SUBJECT, test.id, actor, facts)
     entries_append(batch=Batch(test.team_id, (draft,)))

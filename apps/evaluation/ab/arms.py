@@ -1,0 +1,160 @@
+"""Says which run is in which arm of an A/B test, before it begins.
+
+On the event loop. The tests of the whole site are read together, at most once in
+`CACHE_SECONDS`, so a request costs no query, and a team without a test one look-up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from channels.db import database_sync_to_async
+from django.db import transaction
+from django.utils import timezone
+
+from apps.core.data_classes import DataClassName, is_at_least
+from apps.core.errors import ConductorError
+from apps.core.ids import is_sampled
+from apps.core.single_flight import SingleFlight
+from apps.core.ttl_cache import TtlCache
+from apps.evaluation.ab.models import ABTest
+from apps.evaluation.ab.selectors import is_full
+from apps.evaluation.ab.settings import ABSettings
+from apps.evaluation.costs import model_of, prompt_context
+from apps.evaluation.runnable import require_runnable
+from apps.governance.policies.run_facts import SHORT_PROMPT, patterns_of, stated_classes
+from apps.governance.selectors import policies_in_force
+from apps.governance.sensitive_data.classification import classify
+from apps.governance.sensitive_data.own_patterns import OwnPattern
+from apps.planners.fixed import FixedPlanner
+from apps.pools.selectors import pool_snapshot
+from apps.runs.models import Source
+from apps.runs.planning.model_resolver import ResolvedModel
+from apps.runs.types import UNRESTRICTED, RunArm, RunOrder
+
+Place = tuple[UUID, str, str]
+"""Team, pool and tier."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveTest:
+    """An A/B test that is under way, as runs need it."""
+
+    id: UUID
+    percent: int
+    highest_data_class: DataClassName | None
+    patterns: tuple[OwnPattern, ...]
+    """What the policies add to the kinds of sensitive data; empty without a highest
+    data class."""
+    model: str
+    """Of the candidate, like the next one."""
+    planner: FixedPlanner | None
+
+
+ActiveTests = Mapping[Place, ActiveTest]
+_active: TtlCache[None, ActiveTests] = TtlCache()
+
+
+class ABArms:
+    """Satisfies `executor.Arms`."""
+
+    def __init__(self) -> None:
+        self._reads: SingleFlight[None, ActiveTests] = SingleFlight(_read)
+
+    async def arm(self, order: RunOrder, resolved: ResolvedModel) -> RunArm | None:
+        """Return the arm of an order; None: it is in no A/B test."""
+        if order.api_key_id is None or order.source != Source.API:
+            return None
+        tests = _active.get(None)
+        if tests is None:
+            tests = await self._reads.get(None)
+        test = tests.get((order.team_id, resolved.pool_name, resolved.tier))
+        if test is None or _is_narrowed(order) or not await _may_hold(test, order):
+            return None
+        if is_in_b(test.id, order.api_key_id, test.percent):
+            return RunArm(test.id, "b", test.model, test.planner)
+        return RunArm(test.id, "a")
+
+
+def is_in_b(test_id: UUID, key_id: UUID, percent: int) -> bool:
+    """Say whether the candidate of a test answers a key."""
+    return is_sampled(test_id.bytes + key_id.bytes, percent)
+
+
+def arms_forget() -> None:
+    """Let this process read the tests anew, once the transaction commits."""
+    transaction.on_commit(_active.clear)
+
+
+def active_tests() -> ActiveTests:
+    """Return the tests under way, at most `CACHE_SECONDS` old. Blocks.
+
+    One that is full, over, or whose candidate cannot answer is left out.
+    """
+    found = _active.get(None)
+    if found is not None:
+        return found
+    generation = _active.generation
+    rows = ABTest.objects.across_teams().filter(outcome="", until__gt=timezone.now())
+    tests = {
+        (row.team_id, row.pool, row.tier): test
+        for row in rows
+        if (test := _as_active(row)) is not None
+    }
+    _active.put(None, tests, generation=generation)
+    return tests
+
+
+async def _read(_: None) -> ActiveTests:
+    read: ActiveTests = await database_sync_to_async(active_tests)()
+    return read
+
+
+def _as_active(test: ABTest) -> ActiveTest | None:
+    settings = ABSettings.model_validate(test.settings)
+    if is_full(test):
+        return None
+    try:
+        snapshot = pool_snapshot(test.team_id, settings.pool_of_candidate)
+        require_runnable(
+            (settings.candidate,),
+            snapshot,
+            grader=None,
+            needs_prices=False,
+            param="candidate",
+        )
+    except ConductorError:
+        return None  # `ab_tests_end` ends it, and says why
+    arranged = settings.candidate.arrange(prompt_context("", str(test.id), snapshot))
+    is_open = settings.highest_data_class is None
+    policies = () if is_open else policies_in_force(test.team_id)
+    return ActiveTest(
+        test.id,
+        settings.percent,
+        settings.highest_data_class,
+        patterns_of(policies),
+        model_of(arranged, snapshot),
+        arranged.planner,
+    )
+
+
+def _is_narrowed(order: RunOrder) -> bool:
+    """Say whether the request or its key chooses workers, tiers or limits itself."""
+    asked = replace(order.restrictions, data_class=None, approval=None)
+    return bool(asked != UNRESTRICTED or order.allowed_tiers or order.allowed_workers)
+
+
+async def _may_hold(test: ActiveTest, order: RunOrder) -> bool:
+    """Say whether a request has no higher data class than the test allows."""
+    highest = test.highest_data_class
+    if highest is None:
+        return True
+    given = (order.prompt,), stated_classes(order), test.patterns
+    if len(order.prompt) <= SHORT_PROMPT:
+        found = classify(*given)
+    else:
+        found = await asyncio.to_thread(classify, *given)
+    return is_at_least(highest, found.data_class)

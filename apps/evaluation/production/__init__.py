@@ -1,0 +1,1 @@
+"""What people think of real answers, credited to the workers that gave them."""
