@@ -203,11 +203,14 @@ def test_strong_roster_scores_what_is_expected(site, version):
     everyone = fmean(worker.solve[f] for worker in POOL for f in TaskFamily)
     for place in range(len(names), len(names) + len(routers)):
         workers = routed(compared, place)
-        share = assert_within(
-            compared, place, lambda r, w=workers: skill(w[r.run_id], r)
-        )
+        share = assert_within(compared, place, routed_skill(workers))
         assert share > everyone + 0.2
         assert share < expected["oracle"]
+
+
+def routed_skill(workers: dict[Any, str]) -> Share:
+    """Return how often the worker that a task was sent to is right."""
+    return lambda result: skill(workers[result.run_id], result)
 
 
 def skill(worker: str, result: EvaluationResult) -> float:
