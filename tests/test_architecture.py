@@ -60,6 +60,7 @@ ALSO_OPEN = {
     "apps.governance.reviews.rules",  # which runs are reviewed, the rubric
     "apps.governance.policies.sentences",  # rules in words
     "apps.governance.policies.trial",  # a read with a report of its own
+    "apps.governance.policies.worker_tags",  # what tags say of workers
     "apps.governance.sensitive_data.own_patterns",  # what patterns are made of
     "apps.evaluation.calibration",  # which workers it measures, for pages
     "apps.evaluation.comparison",  # a read with a report of its own

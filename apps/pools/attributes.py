@@ -31,6 +31,7 @@ from apps.pools.value_types import (
     Name,
     Prose,
     Seconds,
+    Tag,
     Tokens,
     Usd,
 )
@@ -61,7 +62,7 @@ def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Tags = Annotated[
-    tuple[Name, ...], Field(max_length=MAX_TAGS), AfterValidator(_each_once)
+    tuple[Tag, ...], Field(max_length=MAX_TAGS), AfterValidator(_each_once)
 ]
 
 
@@ -148,8 +149,8 @@ class WorkerAttributes(InputPart):
     )
     tags: Tags = Field(
         default=(),
-        description="Words that rules of the policy know the worker by. A tag alone "
-        "restricts nothing.",
+        description="Words that rules of the policy know the worker by, with a kind "
+        "before a colon or without: `region:eu`, `eu`. A tag alone restricts nothing.",
         examples=[["eu"]],
     )
     is_enabled: bool = True

@@ -33,6 +33,7 @@ from apps.pools.models import (
 )
 from apps.pools.value_types import (
     Name,
+    Tag,
     Usd,
     VariableName,
     price_columns,
@@ -69,7 +70,7 @@ class EndpointDocument(EndpointAttributes):
 class WorkerDocument(WorkerAttributes, EndpointDocument):
     """A worker."""
 
-    tags: tuple[Name, ...] = ()
+    tags: tuple[Tag, ...] = ()
     """As many as a file likes."""
     is_enabled: bool = Field(default=True, alias="enabled")
     may_substitute: bool = True

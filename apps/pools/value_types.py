@@ -6,6 +6,7 @@ written in the wrong place must not end up in a log. Knows no database.
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -22,6 +23,10 @@ from apps.pools.base_urls import base_url_clean
 from apps.pools.models import NAME_LENGTH, NAME_PATTERN
 
 MICROS = 1_000_000
+PROVIDER = "provider"
+"""The kind of the tag that every worker has by its address."""
+_WORD = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+_TAG = rf"({_WORD}:)?{_WORD}"
 MAX_USD_PER_MILLION = 10_000
 """More than ten times the highest price we know of: beyond it is a typing error."""
 MAX_TOKENS = 100_000_000
@@ -62,7 +67,23 @@ def _several_lines(text: str) -> str:
     return text
 
 
+def _tag_checked(text: str) -> str:
+    if not re.fullmatch(_TAG, text, re.ASCII):
+        raise PydanticCustomError(
+            "tag",
+            "use letters, digits, '.', '_' and '-', if you like with a kind before a "
+            "colon: eu, region:eu",
+        )
+    if text.lower().startswith(f"{PROVIDER}:"):
+        raise PydanticCustomError(
+            "tag", "tags of the kind 'provider' follow from the worker's address"
+        )
+    return text
+
+
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=NAME_LENGTH)]
+Tag = Annotated[str, Field(max_length=NAME_LENGTH), AfterValidator(_tag_checked)]
+"""A word, or one of a kind: `eu`, `region:eu`."""
 ModelName = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=200),

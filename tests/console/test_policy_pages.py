@@ -67,6 +67,21 @@ def test_a_rule_is_added_and_reads_as_a_sentence(alice: Client, cast: Cast) -> N
     assert "Version 1, Alice" in shown
 
 
+def test_a_rule_counts_the_workers_that_state_nothing(
+    alice: Client, cast: Cast
+) -> None:
+    Worker.objects.for_team(cast.team.id).delete()
+    WorkerFactory.create(team=cast.team, name="frank", tags=["region:eu"])
+    WorkerFactory.create(team=cast.team, name="plain", tags=["eu"])
+    add(alice, 0, effect="no_workers", tags="region:us")
+    shown = page(alice)
+    assert (
+        "use no worker tagged “region:us”, nor one without a tag “region:…”." in shown
+    )
+    assert "No worker has such a tag. 1 without a tag of that kind may not be" in shown
+    assert "a worker without any region:… is in doubt" in page(alice, NEW)
+
+
 def test_a_rule_that_no_worker_meets_says_so(alice: Client, cast: Cast) -> None:
     Worker.objects.for_team(cast.team.id).delete()
     add(alice, 0, tags="moon")

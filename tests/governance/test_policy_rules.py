@@ -297,3 +297,73 @@ def test_no_rule_and_no_prompt_crash_the_check(wanted, prompt, effect):
 )
 def test_rules_read_as_sentences(given_rule, words):
     assert sentence(values_read(Rule, given_rule), {ALICE: "Alice"}) == words
+
+
+# --- tags of a kind ------------------------------------------------------------------
+
+REGIONS = {
+    "frank": frozenset({"Region:EU", "open-weight"}),
+    "sam": frozenset({"region:us"}),
+    "plain": frozenset({"us"}),
+}
+NO_US: dict[str, Any] = {"kind": "no_workers", "tags": ["region:us"]}
+
+
+def test_no_workers_excludes_who_states_nothing_of_the_kind_by_name():
+    found = outcome(rule(NO_US), worker_tags=REGIONS)
+    assert found.refused_workers == {"sam", "plain"}
+    assert found.reasons == [
+        "Rule 'R' says: use no worker tagged “region:us”, nor one without a tag "
+        "“region:…” (so not 'plain')"
+    ]
+
+
+def test_a_kind_that_all_state_excludes_only_who_has_the_tag():
+    stated = {**REGIONS, "plain": frozenset({"region:ch"})}
+    found = outcome(rule(NO_US), worker_tags=stated)
+    assert found.refused_workers == {"sam"}
+    assert "so not" not in found.reasons[0]
+
+
+def test_only_workers_excludes_who_states_another_tag_of_the_kind_or_none():
+    effect = {"kind": "only_workers", "tags": ["REGION:eu"]}
+    found = outcome(rule(effect), worker_tags=REGIONS)
+    assert found.refused_workers == {"sam", "plain"}
+
+
+@pytest.mark.parametrize("effect", ["deny", "allow", "no_conductor"])
+def test_a_plan_with_a_worker_that_states_nothing_is_denied_by_name(effect: str):
+    in_doubt = rule(effect, plan_tags=["region:us"])
+    plan = PlanFacts(("frank", "plain"), 0)
+    found = outcome(in_doubt, plan=plan, worker_tags=REGIONS)
+    assert found.is_denied
+    assert found.reasons == [
+        "Rule 'R' could not be checked (worker 'plain' has no tag region:…)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("workers", "tags", "is_met"),
+    [
+        (("frank",), ["region:us"], False),
+        (("plain", "sam"), ["region:us"], True),  # one is known, so there is no doubt
+        (("plain",), ["us", "region:us"], True),
+        (("frank",), ["us"], False),
+    ],
+)
+def test_a_plan_whose_workers_are_known_is_not_in_doubt(
+    workers: tuple[str, ...], tags: list[str], is_met: bool
+):
+    found = outcome(
+        rule("deny", plan_tags=tags), plan=PlanFacts(workers, 0), worker_tags=REGIONS
+    )
+    assert found.is_denied == is_met
+    assert not any("could not be checked" in reason for reason in found.reasons)
+
+
+def test_every_worker_states_its_provider_so_the_sentence_names_no_doubt():
+    effect = {"kind": "no_workers", "tags": ["provider:openai"]}
+    (made,) = document(rule(effect)).rules
+    assert sentence(made, {}) == (
+        "For every run: use no worker tagged “provider:openai”."
+    )

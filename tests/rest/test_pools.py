@@ -92,11 +92,12 @@ def test_a_bad_credential_is_refused_and_not_repeated(alice, cast, change, field
 
 
 def test_a_worker_is_added_with_its_price(alice, cast):
-    answer = alice.post("workers/", {**WORKER, "price": PRICE, "tags": ["eu"]})
+    tags = ["eu", "region:eu"]
+    answer = alice.post("workers/", {**WORKER, "price": PRICE, "tags": tags})
     assert answer.status_code == 201
     told = answer.json()
     assert told["price"]["output_usd"] == "6.5"
-    assert (told["tags"], told["pools"], told["is_enabled"]) == (["eu"], [], True)
+    assert (told["tags"], told["pools"], told["is_enabled"]) == (tags, [], True)
     assert told["health"]["state"] == "untested"
     assert alice.get(f"workers/{told['id']}/").json() == told
     assert actions(cast.team)[-1] == "worker.created"
@@ -212,6 +213,9 @@ BAD_WORKERS = [
     ({"timeouts": {"all_s": 1}}, "timeouts.all_s"),
     ({"timeouts": 5}, "timeouts"),
     ({"tags": ["a b"]}, "tags[0]"),
+    ({"tags": ["region:"]}, "tags[0]"),
+    ({"tags": ["eu", "a:b:c"]}, "tags[1]"),
+    ({"tags": ["Provider:openai"]}, "tags[0]"),
     ({"tags": ["a"] * 21}, "tags"),
     ({"protocol": "smtp"}, "protocol"),
     ({"is_enabled": 1}, "is_enabled"),

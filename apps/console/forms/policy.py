@@ -58,6 +58,11 @@ VALUES = {
     "recorded": "stay on record; the answer has the placeholders",
     "off_record": "are kept nowhere; record and answer have the placeholders",
 }
+ANY_TAG = "Separate tags by commas; any of them."
+OF_A_KIND = (
+    "About a tag with a kind, like region:us, a worker without any region:… is in "
+    "doubt: it may not be used."
+)
 LISTS = ("roles", "member_ids", "key_ids", "tiers", "sources", "contains")
 PLAIN = ("steps_over", "cost_over_usd", "data_class", "expression")
 LIMITS = ("max_steps", "max_rounds", "max_calls", "max_tokens", "max_cost_usd")
@@ -145,7 +150,7 @@ class RuleForm(ConsoleForm):
         "The plan may cost more than, in dollars", required=False
     )
     plan_tags = _one_line(
-        "The plan uses a worker tagged", "Separate tags by commas; any of them.", "us"
+        "The plan uses a worker tagged", f"{ANY_TAG} {OF_A_KIND}", "us"
     )
     expression = forms.CharField(
         label="Expression",
@@ -170,7 +175,7 @@ class RuleForm(ConsoleForm):
         widget=forms.RadioSelect,
         error_messages={"required": "Choose what the rule does."},
     )
-    tags = _one_line("Tags", "Separate tags by commas; any of them.", "eu, on-premises")
+    tags = _one_line("Tags", f"{ANY_TAG} {OF_A_KIND}", "eu, on-premises")
     kinds = _several("Replaced by placeholders", KINDS_SHOWN)
     kept = forms.ChoiceField(
         label="The values",

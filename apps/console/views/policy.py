@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,7 @@ from apps.governance.policies.examples import EXAMPLES
 from apps.governance.policies.rules import PolicyDocument, Rule
 from apps.governance.policies.sentences import sentence
 from apps.governance.policies.trial import TRIED_RUNS, policy_trial
+from apps.governance.policies.worker_tags import has_one, not_stated
 from apps.governance.selectors import (
     access_policy_version,
     policy_newest,
@@ -61,6 +62,8 @@ class RuleRow:
     sentence: str
     matching: int | None
     """How many workers have one of its tags. None: it names no tags."""
+    unstated: int = 0
+    """How many more it excludes, as they state no tag of a kind that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,20 +317,24 @@ def _at(rules: Sequence[Rule], place: int) -> Rule:
 
 
 def _rows(
-    request: TeamRequest, rules: Sequence[Rule], tags: Sequence[Sequence[str]]
+    request: TeamRequest, rules: Sequence[Rule], tags: Sequence[Collection[str]]
 ) -> list[RuleRow]:
     names = _names(request)
     return [
-        RuleRow(place, rule, sentence(rule, names), _matching(rule, tags))
+        RuleRow(place, rule, sentence(rule, names), *_matching(rule, tags))
         for place, rule in enumerate(rules)
     ]
 
 
-def _matching(rule: Rule, tags: Sequence[Sequence[str]]) -> int | None:
+def _matching(rule: Rule, tags: Sequence[Collection[str]]) -> tuple[int | None, int]:
+    """Return how many workers have a tag of the rule, and how many state no such."""
     if rule.effect.kind not in ("only_workers", "no_workers"):
-        return None
-    wanted = {tag.casefold() for tag in rule.effect.tags}
-    return sum(not wanted.isdisjoint(tag.casefold() for tag in own) for own in tags)
+        return None, 0
+    wanted = rule.effect.tags
+    without = [own for own in tags if not has_one(own, wanted)]
+    is_doubt = rule.effect.kind == "no_workers"
+    unstated = sum(is_doubt and bool(not_stated(own, wanted)) for own in without)
+    return len(tags) - len(without), unstated
 
 
 def _names(request: TeamRequest) -> dict[uuid.UUID, str]:

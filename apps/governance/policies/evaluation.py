@@ -8,7 +8,6 @@ be checked denies the run by name. Pure: knows no database.
 from __future__ import annotations
 
 import logging
-import unicodedata
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,6 +34,8 @@ from apps.governance.policies.rules import (
     Rule,
 )
 from apps.governance.policies.sentences import effect_words
+from apps.governance.policies.words import contains_word, normalized
+from apps.governance.policies.worker_tags import has_one, not_stated
 from apps.governance.sensitive_data.classification import Classification
 from apps.governance.sensitive_data.detection import KINDS
 
@@ -78,7 +79,7 @@ class RunFacts:
         """Say whether the texts contain one of these words; each list is read once."""
         if words not in self._found:
             text = self._searchable
-            found = any(_contains(text, normalized(word)) for word in words)
+            found = any(contains_word(text, normalized(word)) for word in words)
             self._found[words] = found
         return self._found[words]
 
@@ -204,28 +205,6 @@ def evaluate(
     return outcome
 
 
-def normalized(text: str) -> str:
-    """Return a text as words are looked for in it: compatible forms, case folded."""
-    return unicodedata.normalize("NFKC", text).casefold()
-
-
-def _contains(text: str, word: str) -> bool:
-    """Say whether a text contains a whole word. A regular expression is far slower."""
-    start = text.find(word)
-    while start >= 0:
-        end = start + len(word)
-        is_inside = _joins(text[start - 1 : start], word[:1])
-        if not (is_inside or _joins(word[-1:], text[end : end + 1])):
-            return True
-        start = text.find(word, start + 1)
-    return False
-
-
-def _joins(left: str, right: str) -> bool:
-    """Say whether two neighbouring characters are of the same word."""
-    return all(each.isalnum() or each == "_" for each in (left, right))
-
-
 def _deny_in_doubt(rule: Rule, exc: Exception, outcome: PolicyOutcome) -> None:
     if rule.mode == "shadow":
         outcome.shadow_rules.append(rule.name)
@@ -259,22 +238,37 @@ def _take_away(
             needed, hours = outcome.approvals_needed, outcome.approval_hours
             outcome.approvals_needed = max(needed, effect.approvers)
             outcome.approval_hours = min(hours or effect.hours, effect.hours)
-    outcome.reasons.append(f"Rule {rule.name!r} says: {effect_words(effect)}")
+    says = f"{effect_words(effect)}{_untagged(effect, facts)}"
+    outcome.reasons.append(f"Rule {rule.name!r} says: {says}")
 
 
 def _refused(effect: Effect, facts: RunFacts) -> set[str]:
     """Return the workers that an effect on workers excludes.
 
-    A worker without tags has none of the wanted ones, so `only_workers` excludes it.
+    A missing tag excludes: `only_workers` a worker with none of its tags, `no_workers`
+    one that states nothing of the kind of one of its tags.
     """
     assert effect.kind in ("only_workers", "no_workers")
-    tags = {normalized(tag) for tag in effect.tags}
-    is_wanted = effect.kind == "only_workers"
+    tags = effect.tags
+    if effect.kind == "only_workers":
+        return {n for n, own in facts.worker_tags.items() if not has_one(own, tags)}
     return {
         name
-        for name, present in facts.worker_tags.items()
-        if tags.isdisjoint(map(normalized, present)) == is_wanted
+        for name, own in facts.worker_tags.items()
+        if has_one(own, tags) or not_stated(own, tags)
     }
+
+
+def _untagged(effect: Effect, facts: RunFacts) -> str:
+    """Return in words which workers `no_workers` excludes for want of a tag."""
+    if effect.kind != "no_workers":
+        return ""
+    names = [
+        repr(name)
+        for name, own in sorted(facts.worker_tags.items())
+        if not has_one(own, effect.tags) and not_stated(own, effect.tags)
+    ]
+    return f" (so not {', '.join(names)})" if names else ""
 
 
 def lower_limits(limits: dict[str, int], given: Mapping[str, int]) -> None:
@@ -371,8 +365,11 @@ def _fits_plan(wanted: Conditions, facts: RunFacts, plan: PlanFacts) -> bool:
 
 
 def _uses_tag(tags: tuple[str, ...], facts: RunFacts, plan: PlanFacts) -> bool:
-    wanted = {normalized(tag) for tag in tags}
-    return any(
-        not wanted.isdisjoint(map(normalized, facts.worker_tags.get(name, ())))
-        for name in plan.workers
-    )
+    """Say whether a worker of the plan has one of the tags. Raises: CannotBeChecked."""
+    present = {name: facts.worker_tags.get(name, ()) for name in plan.workers}
+    if any(has_one(own, tags) for own in present.values()):
+        return True
+    for name, own in present.items():
+        if kinds := not_stated(own, tags):
+            raise CannotBeChecked(f"worker {name!r} has no tag {kinds[0]}:…")
+    return False

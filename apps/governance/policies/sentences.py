@@ -18,6 +18,7 @@ from apps.governance.policies.rules import (
     RequireApproval,
     Rule,
 )
+from apps.governance.policies.worker_tags import nor_unstated
 
 ROLES = {
     "owner": "an owner",
@@ -124,7 +125,8 @@ def effect_words(effect: Effect) -> str:
         case "only_workers":
             return f"use only workers tagged {_or(_quoted(effect.tags))}"
         case "no_workers":
-            return f"use no worker tagged {_or(_quoted(effect.tags))}"
+            unstated = nor_unstated(effect.tags)
+            return f"use no worker tagged {_or(_quoted(effect.tags))}{unstated}"
         case "no_conductor":
             return "do not ask the conductor; the fallback worker answers alone"
         case "require_approval":
