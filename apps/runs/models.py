@@ -37,7 +37,11 @@ class Source(models.TextChoices):
     """Where a run was asked for."""
 
     PLAYGROUND = "playground", "Playground"
+    """A page."""
     API = "api", "API"
+    """`/v1`, also for the requests of a batch."""
+    REST = "rest", "REST API"
+    """`/api/v1`."""
     EVALUATION = "evaluation", "Evaluation"
     SHADOW = "shadow", "Shadow test"
 

@@ -245,6 +245,22 @@ def test_roles_are_those_of_the_present_membership(site: Site) -> None:
             assert _ended(client, made.json()["id"]) == state
 
 
+@pytest.mark.parametrize(("source", "is_of_v1"), [("api", True), ("rest", False)])
+def test_a_rule_tells_the_api_from_the_rest_api(
+    site: Site, source: str, is_of_v1: bool
+) -> None:
+    in_force(site, {**DENY_FALCON, "conditions": {"sources": [source]}})
+    assert ask(site).status_code == (403 if is_of_v1 else 200)
+    headers = {"Authorization": f"Bearer {site.key}"}
+    with httpx.Client(base_url=site.url, headers=headers) as client:
+        body = {"model": "conductor-mini", "prompt": PROMPT}
+        made = client.post("/api/v1/runs/", json=body).json()
+        state = "completed" if is_of_v1 else "failed"
+        assert _ended(client, made["id"]) == state
+        (listed,) = client.get("/api/v1/runs/?source=rest").json()["data"]
+    assert (listed["id"], listed["source"]) == (made["id"], "rest")
+
+
 def test_a_policy_of_another_team_binds_nobody_else(site: Site) -> None:
     put(member(site.cast.mallory), {"name": "All", "effect": {"kind": "deny"}})
     assert ask(site).status_code == 200

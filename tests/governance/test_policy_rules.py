@@ -84,7 +84,7 @@ def test_a_rule_without_conditions_always_applies():
         ({"key_ids": [str(BOT)]}, False),
         ({"tiers": ["ultra"]}, True),
         ({"tiers": ["mini", "direct"]}, False),
-        ({"sources": ["api"]}, False),
+        ({"sources": ["api", "rest"]}, False),
         ({"words": ["project falcon"]}, True),
         ({"words": ["PROJECT FALCON", "eagle"]}, True),
         ({"words": ["falc"]}, False),

@@ -157,7 +157,7 @@ def test_a_run_is_asked_again(site):
     again = ended(caller, answer.json()["id"])
     assert again["id"] != first["id"]
     assert (again["prompt"], again["model"]) == (first["prompt"], first["model"])
-    assert again["source"] == "api"
+    assert again["source"] == "rest"
 
 
 def test_a_run_without_a_record_cannot_be_asked_again(site):

@@ -41,7 +41,8 @@ ROLES = {
 TIERS = {"mini": "Mini", "ultra": "Ultra", "direct": "One worker directly"}
 SOURCES = {
     "playground": "Playground",
-    "api": "API",
+    "api": "API, under /v1",
+    "rest": "REST API",
     "evaluation": "Evaluations",
 }
 CLASSES = {

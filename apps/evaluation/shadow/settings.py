@@ -22,7 +22,7 @@ Candidate = Annotated[
     Field(discriminator="kind"),
 ]
 """Systems that need to know nothing of a task but its prompt."""
-SourceName = Literal["playground", "api"]
+SourceName = Literal["playground", "api", "rest"]
 MAX_DAYS = 90
 
 

@@ -49,7 +49,7 @@ MAX_CHARACTERS = 1_000_000
 RoleName = Literal["owner", "admin", "member", "api_key"]
 """Roles that start runs; `api_key` for runs of programs."""
 TierName = Literal["mini", "ultra", "direct"]
-SourceName = Literal["playground", "api", "evaluation"]
+SourceName = Literal["playground", "api", "rest", "evaluation"]
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
@@ -123,7 +123,7 @@ class Conditions(InputPart):
     member_ids: Ids = ()
     key_ids: Ids = ()
     tiers: Annotated[tuple[TierName, ...], Field(max_length=3)] = ()
-    sources: Annotated[tuple[SourceName, ...], Field(max_length=3)] = ()
+    sources: Annotated[tuple[SourceName, ...], Field(max_length=4)] = ()
     words: Texts = ()
     """Whole words or phrases of the prompt, without regard to case."""
     data_class: DataClassName | None = None

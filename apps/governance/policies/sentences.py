@@ -29,6 +29,7 @@ ROLES = {
 SOURCES = {
     "playground": "the playground",
     "api": "the API",
+    "rest": "the REST API",
     "evaluation": "evaluations",
 }
 DAY_NAMES = {

@@ -74,5 +74,7 @@ class RunFork(RestView):
             raise InvalidInput("step: say which step changes", param="step")
         edit = StepEdit(**asked) if asked else None
         admission = pass_run(self, run.model, run_view(run).prompt)
-        new_id = run_fork(run, principal, admission, edit=edit, source=Source.API.value)
+        new_id = run_fork(
+            run, principal, admission, edit=edit, source=Source.REST.value
+        )
         return run_started(self, new_id)

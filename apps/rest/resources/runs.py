@@ -52,7 +52,7 @@ MAX_WORKERS = 100
 EXAMPLE: dict[str, Any] = {
     "id": "0199c0de-0000-7000-8000-000000000001",
     "state": "completed",
-    "source": "api",
+    "source": "rest",
     "model": "conductor-ultra",
     "pool_name": "house",
     "pool_version": 3,
@@ -406,7 +406,7 @@ class RunRerun(RestView):
         run = access_run(team_id=principal.team_id, run_id=run_id)
         principal.require(READ_RUNS)
         admission = pass_run(self, run.model, run_view(run).prompt)
-        new_id = run_rerun(run, principal, admission, source=Source.API.value)
+        new_id = run_rerun(run, principal, admission, source=Source.REST.value)
         return run_started(self, new_id)
 
 
@@ -470,7 +470,7 @@ def _order(
         **ordered_by(principal, admission),
         prompt=values.pop("prompt"),
         model=values.pop("model"),
-        source=Source.API.value,
+        source=Source.REST.value,
         params=CallParams(**{**values, "stop": tuple(values.get("stop", ()))}),
         is_watched=False,
         restrictions=_restrictions(**restrictions),
