@@ -29,6 +29,7 @@ from apps.pools.selectors import (
     pool_list,
     pool_version_changes,
     pool_versions,
+    provider_tag,
     worker_list,
     worker_values,
 )
@@ -50,6 +51,8 @@ class WorkerRow:
     """What sets it apart from most, in words."""
     served: str
     """The model, and the protocol if it is not the usual one."""
+    provider: str
+    """The tag that it has by its address."""
 
     @property
     def price_with_unit(self) -> str:
@@ -235,6 +238,7 @@ def _rows(team_id: uuid.UUID, workers: list[Worker]) -> list[WorkerRow]:
             pools=tuple(pool.name for pool in each.pools.all()),
             abilities=tuple(_abilities(each)),
             served=_served(each),
+            provider=provider_tag(each.base_url),
         )
         for each in workers
     ]

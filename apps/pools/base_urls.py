@@ -51,6 +51,11 @@ def authority(base_url: str) -> str:
     return f"{(parts.hostname or '').lower()}:{port}"
 
 
+def host_of(base_url: str) -> str:
+    """Return the host of a base URL in lower case, without the dot that may end it."""
+    return (_split(base_url).hostname or "").rstrip(".").lower()
+
+
 def _split(text: str) -> SplitResult:
     try:
         parts = urlsplit(text)

@@ -1,4 +1,4 @@
-"""Well-known providers and servers, to begin a worker with.
+"""Well-known providers and servers, to begin a worker with and to tell its provider.
 
 Each with the protocol its server knows best; models and prices change too often to be
 listed.
@@ -6,8 +6,13 @@ listed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import lru_cache
+
+from apps.pools.base_urls import host_of
 from apps.pools.models import MaxTokensField, Protocol
 from apps.pools.types import Preset
+from apps.pools.value_types import PROVIDER
 
 _PENALTIES = ("frequency_penalty", "logit_bias", "presence_penalty")
 _SAMPLING = (*_PENALTIES, "min_p", "repetition_penalty", "top_k")
@@ -136,3 +141,21 @@ PRESETS: tuple[Preset, ...] = (
     ),
 )
 """Local ones need their network in MODEL_NETWORKS."""
+_HOSTS = {host_of(each.base_url): each.id for each in PRESETS if each.needs_key}
+"""Providers by host. A local server's address says nothing of what runs there."""
+
+
+def policy_tags(tags: Iterable[str], base_url: str) -> frozenset[str]:
+    """Return all tags that rules know a worker by: those given to it, its provider."""
+    return frozenset((*tags, provider_tag(base_url)))
+
+
+@lru_cache(maxsize=1_000)
+def provider_tag(base_url: str) -> str:
+    """Return the tag of the provider at an address, like `provider:openai`.
+
+    Hosts below a preset's are of its provider; any other host stands for itself.
+    """
+    host = host_of(base_url)
+    known = (name for of, name in _HOSTS.items() if f".{host}".endswith(f".{of}"))
+    return f"{PROVIDER}:{next(known, host)}"

@@ -21,7 +21,7 @@ from apps.pools.models import (
 )
 from apps.pools.planning import conductor_planner, worker_description
 from apps.pools.planning_notices import planning_notices
-from apps.pools.presets import PRESETS
+from apps.pools.presets import PRESETS, policy_tags, provider_tag
 from apps.pools.prices.catalog_cache import price_book
 from apps.pools.serializers import (
     conductor_values,
@@ -68,6 +68,7 @@ __all__ = [
     "list_price_values",
     "peek_snapshot",
     "planning_notices",
+    "policy_tags",
     "pool_list",
     "pool_snapshot",
     "pool_values",
@@ -77,6 +78,7 @@ __all__ = [
     "price_in_force",
     "price_list_checked_at",
     "protocol_of",
+    "provider_tag",
     "snapshots_forget",
     "worker_description",
     "worker_health",

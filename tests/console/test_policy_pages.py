@@ -82,6 +82,14 @@ def test_a_rule_counts_the_workers_that_state_nothing(
     assert "a worker without any region:… is in doubt" in page(alice, NEW)
 
 
+def test_the_form_offers_tags_of_providers(alice: Client, cast: Cast) -> None:
+    url = "https://api.mistral.ai/v1"
+    WorkerFactory.create(team=cast.team, name="far", tags=["eu"], base_url=url)
+    assert "Tags of your workers: eu, provider:mistral." in page(alice, NEW)
+    add(alice, 0, effect="no_workers", tags="provider:mistral")
+    assert "1 of 1 worker has such a tag." in page(alice)
+
+
 def test_a_rule_that_no_worker_meets_says_so(alice: Client, cast: Cast) -> None:
     Worker.objects.for_team(cast.team.id).delete()
     add(alice, 0, tags="moon")

@@ -42,6 +42,16 @@ def test_list_shows_health_price_context_and_tags(cast, alice, worker):
         assert shown in text
 
 
+def test_the_form_shows_the_tag_of_the_provider(alice, worker):
+    worker.base_url = "https://api.groq.com/openai/v1"
+    worker.save()
+    shown = words(alice.get(f"/workers/{worker.id}/").content.decode())
+    assert "By its address it also has the tag provider:groq" in shown
+    assert "the tag of its provider, like" in words(
+        alice.get(NEW + "?preset=groq").content.decode()
+    )
+
+
 def test_unknown_price_is_not_shown_as_free(alice, worker):
     assert "unknown" in words(alice.get("/workers/").content.decode())
 

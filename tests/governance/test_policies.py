@@ -245,6 +245,16 @@ def test_roles_are_those_of_the_present_membership(site: Site) -> None:
             assert _ended(client, made.json()["id"]) == state
 
 
+def test_rules_know_workers_by_their_provider(site: Site) -> None:
+    change(site, "sim-birch", base_url="https://eu.api.openai.com/v1")
+    effect = {"kind": "no_workers", "tags": ["provider:openai"]}
+    in_force(site, {"name": "Not there", "effect": effect})
+    assert ask(site).status_code == 200
+    assert decisions(site)[0].refused_workers == ("sim-birch",)
+    answer = ask(site, model="worker/sim-birch")
+    assert answer.json()["error"]["code"] == "policy_denied"
+
+
 @pytest.mark.parametrize(("source", "is_of_v1"), [("api", True), ("rest", False)])
 def test_a_rule_tells_the_api_from_the_rest_api(
     site: Site, source: str, is_of_v1: bool

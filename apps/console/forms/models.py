@@ -230,7 +230,7 @@ class WorkerForm(ModelForm):
         label="Other tags",
         required=False,
         max_length=1000,
-        help_text="Separated by commas.",
+        help_text="Separated by commas; with a kind if you like: region:eu.",
     )
     is_enabled = forms.BooleanField(
         label="Enabled: plans may use it", required=False, initial=True

@@ -43,7 +43,8 @@ from apps.governance.selectors import (
 )
 from apps.governance.sensitive_data.own_patterns import OwnPattern
 from apps.governance.services import policy_replace
-from apps.pools.selectors import worker_list
+from apps.pools.models import Worker
+from apps.pools.selectors import policy_tags, worker_list
 from apps.web.team_access import TeamRequest, team_view
 
 TAB = "policy"
@@ -85,7 +86,7 @@ def policy_page(request: TeamRequest) -> HttpResponseBase:
     site_newest = site_policy_newest()
     site_rules = _rules(site_newest)
     context = {
-        "rows": _rows(request, _rules(newest), [worker.tags for worker in workers]),
+        "rows": _rows(request, _rules(newest), [_tags(each) for each in workers]),
         "newest": newest,
         "patterns": document_of(newest).patterns,
         "has_more_examples": bool(_more_examples(_rules(newest))),
@@ -268,7 +269,7 @@ def document_of(row: PolicyVersion | SitePolicyVersion | None) -> PolicyDocument
 
 def _form(request: TeamRequest, initial: dict[str, Any]) -> RuleForm:
     team_id = request.team.id
-    tags = {tag for worker in worker_list(team_id) for tag in worker.tags}
+    tags = {tag for worker in worker_list(team_id) for tag in _tags(worker)}
     members, keys = _people(request), _keys(request)
     document = document_of(policy_newest(team_id))
     return RuleForm(
@@ -324,6 +325,10 @@ def _rows(
         RuleRow(place, rule, sentence(rule, names), *_matching(rule, tags))
         for place, rule in enumerate(rules)
     ]
+
+
+def _tags(worker: Worker) -> Collection[str]:
+    return policy_tags(worker.tags, worker.base_url)
 
 
 def _matching(rule: Rule, tags: Sequence[Collection[str]]) -> tuple[int | None, int]:

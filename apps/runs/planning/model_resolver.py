@@ -26,7 +26,7 @@ from apps.planners.fixed import FixedPlanner, SingleWorkerPlanner
 from apps.planners.language_model import LanguageModelPlanner
 from apps.planners.tool_continuation import ToolContinuationPlanner
 from apps.pools.models import NAME_LENGTH, NAME_PATTERN, TierPlanner
-from apps.pools.selectors import conductor_planner, worker_description
+from apps.pools.selectors import conductor_planner, policy_tags, worker_description
 from apps.pools.types import (
     PoolSnapshot,
     PriceSnapshot,
@@ -267,13 +267,14 @@ def _substitutes(snapshot: PoolSnapshot) -> tuple[str, ...]:
 def _pool_worker(
     worker: WorkerSnapshot, description: str = "", *, is_direct: bool = False
 ) -> PoolWorker:
+    tags = policy_tags(worker.attributes.tags, worker.endpoint.base_url)
     if worker.endpoint.makes_embeddings:
         # Each text has the whole context to itself, and there is no text to pay for.
         return PoolWorker(
             worker.name,
             _price(worker.price),
             max_output_tokens=1,
-            tags=frozenset(worker.attributes.tags),
+            tags=tags,
         )
     has = worker.attributes
     listed = frozenset(has.extra_params)
@@ -291,7 +292,7 @@ def _pool_worker(
         has.accepts_prefill,
         taken,
         listed,
-        tags=frozenset(has.tags),
+        tags=tags,
     )
 
 
