@@ -48,9 +48,10 @@ DENIED = frozenset({"policy_denied", "approval_refused", "approval_expired"})
 
 
 class GivenPolicies(PolicyGates):
-    """Gates under the given policies; `decides` says what people make of plans.
+    """Gates under the given policies; people make of the first plan what `decides` says.
 
-    `later`: what binds from the given number of checks on.
+    Plans after an edited one are refused. `later`: what binds after so many looks, of
+    which admission is the first, the run's check the second.
     """
 
     def __init__(
@@ -62,22 +63,25 @@ class GivenPolicies(PolicyGates):
         super().__init__()
         self._policies = policies
         self._later = later
-        self._checks = 0
+        self._looks = 0
         self.waits: Any = _Decided(decides or ApprovalOutcome("approved", ("Alice",)))
 
     async def load(self, team_id: uuid.UUID) -> Policies:
-        self._checks += 1
-        if self._later is not None and self._checks > self._later[0]:
+        self._looks += 1
+        if self._later is not None and self._looks > self._later[0]:
             return self._later[1]
         return tuple(each for each in self._policies if each.binds)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Decided:
     what: ApprovalOutcome
 
     async def outcome(self, run_id: uuid.UUID) -> ApprovalOutcome:
-        return self.what
+        what = self.what
+        if what.plan is not None:
+            self.what = ApprovalOutcome("refused", ("Bob",), reason="one is enough")
+        return what
 
 
 @dataclass
