@@ -85,7 +85,7 @@ class PolicyDecided:
     estimated_cost_micros: int | None = None
     """Of a plan that people must approve. None: unknown, or no approval is needed."""
     data_class: str = ""
-    """Of the prompt. Empty: no rule depends on it."""
+    """Of the prompt. Empty: nothing depends on it, or it could not be determined."""
     findings: dict[str, int] | None = None
     """Sensitive data in the prompt: how many of each kind. None: nobody looked."""
     redacts: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -18,6 +19,7 @@ from apps.governance.models import (
     LegalHold,
     PolicyVersion,
     Retention,
+    ReviewSettings,
     RunFeedback,
     SitePolicyVersion,
 )
@@ -138,6 +140,8 @@ def policy_in_force(team_id: uuid.UUID | None) -> PolicyInForce:
     newest = site_policy_newest() if team_id is None else policy_newest(team_id)
     version, values = (newest.version, newest.document) if newest else (0, {})
     policy = _policy_read("team" if team_id else "site", version, values)
+    if team_id is not None:
+        policy = replace(policy, serves_reviews=_reviews_need_classes(team_id))
     _policies.put(team_id, policy, generation=generation)
     return policy
 
@@ -151,6 +155,11 @@ def _policy_read(
         logger.exception("version %s of the %s policy cannot be read", version, name)
         return PolicyInForce(name, version, PolicyDocument(), is_readable=False)
     return PolicyInForce(name, version, document)
+
+
+def _reviews_need_classes(team_id: uuid.UUID) -> bool:
+    settings = ReviewSettings.objects.for_team(team_id)
+    return settings.filter(document__has_key="data_class").exists()
 
 
 def policies_in_force(team_id: uuid.UUID) -> tuple[PolicyInForce, ...]:

@@ -69,11 +69,19 @@ class PolicyInForce:
     """Without rules if it cannot be read."""
     is_readable: bool = True
     """False: what is stored cannot be read, so the policy denies every run."""
+    serves_reviews: bool = False
+    """The team's rules of reviews depend on the data class of prompts."""
 
     @property
     def binds(self) -> bool:
         """Say whether runs have to be checked against it."""
-        return bool(self.document.rules) or not self.is_readable
+        has_say = bool(self.document.rules) or not self.is_readable
+        return has_say or self.serves_reviews
+
+    @property
+    def needs_classes(self) -> bool:
+        """Say whether something depends on what the prompt holds."""
+        return self.serves_reviews or self.document.needs_classes
 
     @property
     def place(self) -> str:

@@ -402,7 +402,7 @@ def _workers(request: TeamRequest, body: RunBody | None) -> list[DirectChoice]:
 def _data_classes(request: TeamRequest) -> tuple[str, ...]:
     """Return the data classes to choose from; none if no rule depends on them."""
     policies = policies_in_force(request.team.id)
-    has_use = any(policy.document.needs_classes for policy in policies)
+    has_use = any(policy.needs_classes for policy in policies)
     return DATA_CLASSES if has_use else ()
 
 

@@ -48,7 +48,7 @@ DENIED = frozenset({"policy_denied", "approval_refused", "approval_expired"})
 
 
 class GivenPolicies(PolicyGates):
-    """Gates under the given policies; people make of the first plan what `decides` says.
+    """Gates under the given policies; the first plan gets what `decides` says.
 
     Plans after an edited one are refused. `later`: what binds after so many looks, of
     which admission is the first, the run's check the second.

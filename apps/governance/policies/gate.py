@@ -72,8 +72,8 @@ class PolicyGates:
     async def load(self, team_id: uuid.UUID) -> Policies:
         """Return the policies that bind a team, each at most `CACHE_SECONDS` old.
 
-        The site's comes first. A policy without rules is left out, one that cannot be
-        read is not.
+        The site's comes first. One that binds nothing is left out; without rules the
+        team's is there if its reviews depend on the data class.
         """
         site = policy_peek(None) or await self._reads.get(None)
         team = policy_peek(team_id) or await self._reads.get(team_id)
@@ -247,7 +247,7 @@ def _values(
             if is_restricted
             else "allowed"
         ),
-        "versions": {p.name: p.version for p in policies if p.version is not None},
+        "versions": {each.name: each.version for each in policies if each.version},
         "rules": tuple(outcome.rules),
         "shadow_rules": tuple(outcome.shadow_rules),
         "refused_workers": tuple(sorted(outcome.refused_workers)),

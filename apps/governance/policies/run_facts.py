@@ -48,11 +48,10 @@ class RunFactsReader:
         )
 
     async def read(self, policies: Policies) -> RunFacts:
-        """Return the facts; role and data class only if a rule needs them."""
-        documents = [policy.document for policy in policies]
+        """Return the facts; role and data class only if something needs them."""
         patterns = patterns_of(policies)
         is_new = self._known.classification is None or patterns != self._patterns
-        if is_new and any(each.needs_classes for each in documents):
+        if is_new and any(each.needs_classes for each in policies):
             names = dict.fromkeys(pattern.name for pattern in patterns)
             self._known = replace(
                 self._known,
@@ -60,7 +59,7 @@ class RunFactsReader:
                 kinds=(*KINDS, *names),
             )
             self._patterns = patterns
-        if not self._known.role and any(each.needs_roles for each in documents):
+        if not self._known.role and any(each.document.needs_roles for each in policies):
             self._known = replace(self._known, role=await self._read_role())
         return self._known
 

@@ -16,6 +16,7 @@ from apps.core.input_parts import values_read
 from apps.governance.reviews.feeding import watch_begin, watch_end
 from apps.governance.reviews.models import ReviewSettings
 from apps.governance.reviews.rules import ReviewDocument
+from apps.governance.selectors import policies_forget
 
 
 @transaction.atomic
@@ -53,4 +54,6 @@ def review_settings_replace(
     facts = {"version": settings.version, "before": before, "after": after}
     draft = EntryDraft("review.settings_updated", "review", team.id, actor, facts)
     entries_append(batch=Batch(team.id, (draft,)))
+    team_id = team.id
+    transaction.on_commit(lambda: policies_forget(team_id))
     return settings

@@ -18,9 +18,11 @@ from apps.engine.events import PolicyDecided
 from apps.governance.models import ReviewItem, ReviewPending, ReviewSettings
 from apps.governance.reviews import feeding
 from apps.runs.models import Run
-from tests.conftest import Cast
+from tests.conftest import Cast, Site
 from tests.factories import ACTOR
 from tests.governance.reviews.conftest import feed, queued, rules
+from tests.governance.test_data_classes import WITH_IBAN
+from tests.governance.test_policies import ask, decisions
 from tests.rest.conftest import actions, fault, keyed, member
 from tests.rest.things import make_run
 
@@ -192,3 +194,28 @@ def test_a_run_is_sent_by_hand_by_whoever_reads_it(cast: Cast) -> None:
     going = make_run(cast, state="running")
     fault(member(cast.vera).post("reviews/", {"run_id": str(going)}), 409)
     fault(member(cast.mallory).post("reviews/", {"run_id": str(run_id)}), 404)
+
+
+def test_the_rule_of_the_data_class_needs_no_policy(site: Site) -> None:
+    team = site.cast.team
+    rules(team, data_class="confidential")
+    assert ask(site, "What is 6 times 7?").status_code == 200
+    assert decisions(site)[0].data_class == "internal"
+    assert ask(site, WITH_IBAN).status_code == 200
+    first = decisions(site)[0]
+    assert (first.outcome, first.rules, first.versions) == ("allowed", (), {})
+    assert (first.data_class, first.findings) == ("confidential", {"iban": 1})
+    run = Run.objects.for_team(team.id).latest("id")
+    assert feed() == 1
+    assert queued(site.cast, run.id).reason_values == ["data_class"]
+    found = member(site.cast.alice).get("ledger/?data_class=confidential").json()
+    assert {each["subject_id"] for each in found["data"]} == {str(run.id)}
+
+
+def test_no_prompt_is_classified_once_no_review_depends_on_it(site: Site) -> None:
+    rules(site.cast.team, data_class="confidential")
+    assert ask(site, WITH_IBAN).status_code == 200
+    assert decisions(site)
+    rules(site.cast.team, failures=True)
+    assert ask(site, WITH_IBAN).status_code == 200
+    assert decisions(site) == []
