@@ -124,6 +124,7 @@ def test_a_refused_plan_ends_the_run_with_the_reason_and_calls_no_worker(
     refused = next(e for e in entries if e.action == "approval.refused")
     assert refused.actor.display == "Alice"
     assert refused.bodies["reason"] == "Not with these data."
+    assert (entries[-1].action, entries[-1].outcome) == ("run.failed", "denied")
 
 
 def test_an_edited_plan_runs_and_both_plans_are_on_record(site: Site) -> None:

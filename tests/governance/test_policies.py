@@ -212,6 +212,24 @@ def test_no_conductor_answers_with_one_worker(site: Site) -> None:
     assert (accepted.planner, len(accepted.workers)) == ("fallback", 1)
 
 
+def outcomes(site: Site, outcome: str) -> list[tuple[str, str]]:
+    """Return action and subject of the ledger's entries with an outcome, in order."""
+    found = member(site.cast.alice).get(f"ledger/?outcome={outcome}").json()["data"]
+    return [(each["action"], each["subject_id"]) for each in reversed(found)]
+
+
+def test_the_ledger_finds_denials_by_their_outcome(site: Site) -> None:
+    in_force(site, DENY_FALCON)
+    assert ask(site, "What is 6 times 7?").status_code == 200
+    assert outcomes(site, "denied") == []
+    ask(site)
+    run_id = str(Run.objects.for_team(site.cast.team.id).latest("id").id)
+    denials = [("policy.decided", run_id), ("run.failed", run_id)]
+    assert outcomes(site, "denied") == denials
+    assert not set(denials) & set(outcomes(site, "failure"))
+    fault(member(site.cast.alice).get("ledger/?outcome=unknown"), 400)
+
+
 def test_a_rule_in_shadow_mode_is_recorded_and_changes_nothing(site: Site) -> None:
     in_force(site, {**DENY_FALCON, "mode": "shadow"})
     assert ask(site).status_code == 200

@@ -17,7 +17,6 @@ OUTCOMES = {
     "success": "Success",
     "failure": "Failure",
     "denied": "Denied",
-    "unknown": "Unknown",
     "cancelled": "Cancelled",
 }
 MAX_SEQ_DIGITS = 18

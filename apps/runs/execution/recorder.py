@@ -27,8 +27,21 @@ _OUTCOMES = {
     ev.RunFailed.action: "failure",
     ev.RunCancelled.action: "cancelled",
 }
+_OF_DENIALS = frozenset({"policy_denied", "approval_refused"})
+"""What runs end as that a rule or a person does not let go on."""
 _OF_PRINCIPAL = frozenset({ev.RunCreated.action, ev.RunCancelled.action})
 """What the principal does; everything else the service does on its behalf."""
+
+
+def _outcome_of(event: ev.Event) -> str:
+    """Return the outcome of an event, as its entry has it."""
+    match event:
+        case ev.PolicyDecided(outcome="denied"):
+            return "denied"
+        case ev.RunFailed(code=code) if code in _OF_DENIALS:
+            return "denied"
+        case _:
+            return _OUTCOMES.get(event.action, "success")
 
 
 class LedgerRecorder:
@@ -91,7 +104,7 @@ class LedgerRecorder:
             self._actor(action),
             record.data,
             record.bodies,
-            _OUTCOMES.get(action, "success"),
+            _outcome_of(event),
         )
 
     def _actor(self, action: str) -> Actor:

@@ -22,7 +22,7 @@ from apps.rest.schema import operation
 from apps.rest.views import RestView
 
 TAG = "Ledger"
-OUTCOMES = ("success", "failure", "denied", "unknown", "cancelled")
+OUTCOMES = ("success", "failure", "denied", "cancelled")
 ENTRY: dict[str, Any] = {
     "seq": 4711,
     "id": "0199c0de-0000-7000-8000-000000000011",
