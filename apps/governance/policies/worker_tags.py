@@ -7,7 +7,7 @@ stated it, so nobody knows whether a tag of the kind would be true of it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 
 from apps.governance.policies.words import normalized
 
@@ -20,7 +20,7 @@ def has_one(present: Iterable[str], wanted: Iterable[str]) -> bool:
     return not _normalized(present).isdisjoint(_normalized(wanted))
 
 
-def not_stated(present: Iterable[str], wanted: Iterable[str]) -> Collection[str]:
+def not_stated(present: Iterable[str], wanted: Iterable[str]) -> Sequence[str]:
     """Return the kinds that wanted tags are of and that no tag states, in order."""
     stated = {kind_of(tag) for tag in present}
     kinds = dict.fromkeys(kind_of(tag) for tag in wanted)
