@@ -121,6 +121,7 @@ bench: $(VENV)/.installed-dev ## about five minutes on 2 cores
 	$(BIN)/python -m bench.gateway
 	$(BIN)/python -m bench.streams
 	$(BIN)/python -m bench.policy
+	$(BIN)/python -m bench.evaluation
 	$(BIN)/python -m bench.report
 
 .PHONY: bench-load bench-soak

@@ -40,6 +40,7 @@ def main() -> None:
         _ledger_pages(),
         _ledger_exports(),
         _policy(),
+        _evaluation(),
         load(),
         background(),
         fairness(),
@@ -294,6 +295,42 @@ def _policy() -> str:
 
 def _micros(number: float) -> str:
     return f"{number:,.0f} µs" if number >= 10 else f"{number:.1f} µs"
+
+
+def _evaluation() -> str:
+    found = kept("evaluation")
+    if found is None:
+        return ""
+    report, calls = found["report"], found["calls"]
+    rows = [["What", "median", "p99"]]
+    rows += [
+        [
+            f"direct calls {name}",
+            f"{seen['median_ms']:.2f} ms",
+            f"{seen['p99_ms']:.2f} ms",
+        ]
+        for name, seen in calls.items()
+    ]
+    rows.append(
+        [
+            f"report of {found['results']:,} results",
+            f"{report['cpu_s']:.1f} s CPU",
+            f"{report['memory_mib']:.0f} MiB",
+        ]
+    )
+    about = (
+        "Direct calls, one at a time, alone and beside an evaluation with "
+        f"{found['in_flight']} runs in flight in the same process, whose model takes "
+        "2 s. "
+        "Of the report, its CPU time and the memory that it adds to its process. "
+    )
+    slower = calls["beside"]["median_ms"] / calls["alone"]["median_ms"]
+    goals = [
+        target("direct calls beside an evaluation, times", slower, 1.2, at_most=True),
+        target("memory of the report, MiB", report["memory_mib"], 100, at_most=True),
+        target("CPU time of the report, s", report["cpu_s"], 15, at_most=True),
+    ]
+    return section("Evaluations", about, rows, goals, found)
 
 
 def _rates(seen: dict[str, Any]) -> tuple[str, str]:

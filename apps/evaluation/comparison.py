@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from apps.core.errors import InvalidInput
+from apps.core.scoping import TeamQuerySet
 from apps.evaluation.models import GRADED, Evaluation, ResultState
-from apps.evaluation.selectors import results_of
+from apps.evaluation.selectors import evaluation_list, results_of
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.statistics import Interval, paired_difference, share
 from apps.evaluation.systems.kinds import System
@@ -80,6 +81,12 @@ class EvaluationPair:
             if label in ("", system.label)
             for task in system.changed
         ]
+
+
+def others_of(evaluation: Evaluation) -> TeamQuerySet[Evaluation]:
+    """Return what an evaluation can be compared with, newest first."""
+    rows = evaluation_list(evaluation.team_id).exclude(id=evaluation.id)
+    return rows.filter(version__suite=evaluation.version.suite_id)
 
 
 def compare(one: Evaluation, other: Evaluation) -> EvaluationPair:

@@ -96,7 +96,7 @@ def _result(evaluation: Evaluation, place: int, task: Any, state: str) -> None:
         actor_type="service",
         actor_id="tests",
         actor_name="tests",
-        created_at=evaluation.started_at,
+        created_at=evaluation.created_at,
         finished_at=evaluation.finished_at,
     )
     for index, worker in enumerate(WORKERS[system]):

@@ -16,7 +16,7 @@ from apps.accounts.models import Permission
 from apps.console.evaluation_rows import EvaluationRow, report_view
 from apps.console.layout import change_and_tell, console_page, require
 from apps.console.slope_chart import slope_chart
-from apps.evaluation.comparison import compare
+from apps.evaluation.comparison import compare, others_of
 from apps.evaluation.inspect_log import inspect_log, inspect_name
 from apps.evaluation.models import GRADED
 from apps.evaluation.report import report_make, result_rows
@@ -28,11 +28,7 @@ from apps.evaluation.result_filters import (
     ResultFilters,
     results_found,
 )
-from apps.evaluation.selectors import (
-    access_evaluation,
-    evaluation_list,
-    evaluation_progress,
-)
+from apps.evaluation.selectors import access_evaluation, evaluation_progress
 from apps.evaluation.services import evaluation_cancel
 from apps.evaluation.settings import EvaluationSettings
 from apps.web.downloads import download
@@ -104,9 +100,7 @@ def evaluation_comparison(
     """Show an evaluation beside another one of the same suite."""
     require(request, Permission.READ_RUNS)
     evaluation = access_evaluation(team_id=request.team.id, evaluation_id=evaluation_id)
-    suite_id = evaluation.version.suite.id
-    of_suite = evaluation_list(request.team.id).filter(version__suite=suite_id)
-    others = list(of_suite.exclude(id=evaluation.id)[:OTHERS_SHOWN])
+    others = list(others_of(evaluation)[:OTHERS_SHOWN])
     chosen = request.GET.get("with", "")
     other = next(
         (each for each in others if str(each.id) == chosen),

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.rights import READ_EVALUATIONS
-from apps.evaluation.comparison import SystemComparison, compare
+from apps.evaluation.comparison import SystemComparison, compare, others_of
 from apps.evaluation.inspect_log import inspect_log, inspect_name
 from apps.evaluation.report import report_make, result_rows
 from apps.evaluation.report_formats import interval_values, report_values, results_csv
@@ -127,7 +127,11 @@ class ComparisonQuery(PageQuery):
 
     def get_fields(self) -> dict[str, Any]:
         """Return the fields; the name of one is a word of Python's own."""
-        other = serializers.UUIDField(help_text="Id of the other evaluation.")
+        other = serializers.UUIDField(
+            required=False,
+            help_text="Id of the other evaluation. Default: the newest one of the "
+            "suite.",
+        )
         return {**super().get_fields(), "with": other}
 
 
@@ -226,7 +230,9 @@ class ChangedTaskOutput(Output):
 class ComparisonOutput(Output):
     """Two evaluations of a suite on the tasks that both have ended."""
 
-    earlier = serializers.UUIDField()
+    earlier = serializers.UUIDField(
+        allow_null=True, help_text="Null: there is no other evaluation of the suite."
+    )
     later = serializers.UUIDField()
     is_simulated = serializers.BooleanField()
     systems = ComparedSystemOutput(many=True)
@@ -255,14 +261,16 @@ class EvaluationComparison(RestView):
         400: the other one is of another suite.
         """
         asked = self.read_page(ComparisonQuery)
-        other = evaluation_of(self, asked.pop("with"))
-        found = compare(evaluation_of(self, evaluation_id), other)
-        page = page_by_place(found.changed(), **asked)
+        named = asked.pop("with", None)
+        one = evaluation_of(self, evaluation_id)
+        other = evaluation_of(self, named) if named else others_of(one).first()
+        found = compare(one, other) if other else None
+        page = page_by_place(found.changed() if found else [], **asked)
         values = {
-            "earlier": found.earlier.id,
-            "later": found.later.id,
-            "is_simulated": found.is_simulated,
-            "systems": found.systems,
+            "earlier": found.earlier.id if found else None,
+            "later": found.later.id if found else one.id,
+            "is_simulated": found.is_simulated if found else one.is_simulated,
+            "systems": found.systems if found else (),
             "changed": page.data,
             "next_cursor": page.next_cursor,
         }
