@@ -128,9 +128,9 @@ async def watched_stop(
         await begin(site, member, in_background=in_background)
     expected = RUNS * len(site.webs)
     before = await calls_in_flight(site, expected)
-    await stop()
     executing = await asyncio.to_thread(executed_by, site)
     assert executing == ({"worker"} if in_background else {"web"})
+    await stop()
     watch = Watch(site, (await counted(site))["total"], in_background)
     while watch.now_s < CLOSED_S + NO_NEW_CALL_S:
         for member in site.webs:
