@@ -13,6 +13,8 @@ import subprocess
 import sys
 import time
 import uuid
+from contextlib import closing
+from functools import partial
 from typing import Any
 
 from bench.figures import alternate, keep, say
@@ -22,6 +24,11 @@ ROUNDS = 5
 ENTRIES = 10_000
 PER_BATCH = 2
 WRITERS = (1, 32, 256)
+TREE = ("without the tree", "with the tree")
+"""Without: no checkpoint is made, and so nothing is added to the tree."""
+TREE_ENTRIES = 40_000
+LOOK_S = 1.0
+"""Between looks of the thread that signs: a round has several, a site fewer."""
 FEW = 400
 """Entries of a round with one writer, who waits for each commit."""
 
@@ -61,6 +68,7 @@ def inside() -> dict[str, Any]:
         lambda count: _append(team_id, int(count)),
         ROUNDS,
     )
+    figures["tree"] = alternate(TREE, partial(_append_beside, uuid.uuid4()), ROUNDS)
     close_writer()
 
     def verify(_: str) -> dict[str, float]:
@@ -74,7 +82,21 @@ def inside() -> dict[str, Any]:
     return figures
 
 
-def _append(team_id: uuid.UUID, writers: int) -> dict[str, float]:
+def _append_beside(team_id: uuid.UUID, which: str) -> dict[str, float]:
+    """Append with or without the thread that extends the tree and signs it."""
+    from apps.audit.checkpoints import thread
+
+    thread.EVERY_S, thread.TAIL_S = LOOK_S, 0.0
+    if which == TREE[0]:
+        return _append(team_id, WRITERS[-1], TREE_ENTRIES)
+    with closing(thread.CheckpointThread()) as beside:
+        beside.look()  # what rounds without it have left is not part of this one
+        return _append(team_id, WRITERS[-1], TREE_ENTRIES)
+
+
+def _append(
+    team_id: uuid.UUID, writers: int, entries: int = ENTRIES
+) -> dict[str, float]:
     from apps.audit.types import Actor, Batch, EntryDraft
     from apps.audit.writer import get_writer
 
@@ -83,7 +105,7 @@ def _append(team_id: uuid.UUID, writers: int) -> dict[str, float]:
     bodies = {"text": "The answer is 395, because 17 times 23 is 391. " * 4}
     draft = EntryDraft("step.completed", "run", uuid.uuid4(), actor, data, bodies)
     batch = Batch(team_id, (draft,) * PER_BATCH)
-    batches = (FEW if writers == 1 else ENTRIES) // PER_BATCH
+    batches = (FEW if writers == 1 else entries) // PER_BATCH
     left = iter(range(batches))
 
     async def write() -> None:

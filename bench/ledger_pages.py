@@ -63,6 +63,8 @@ ADDRESSES = {
     "by an actor nobody knows": "/ledger/?actor=nobody",
     "by subject": f"/ledger/?subject={THINGS[7]}",
     "by outcome, of which there is none": "/ledger/?outcome=denied",
+    "by data class": "/ledger/?data_class=confidential",
+    "by data class, without routine": "/ledger/?data_class=confidential&only=rare",
     "a week": "/ledger/?since={since}&until={until}",
     "a week, by actor": "/ledger/?since={since}&until={until}&actor=person+3",
     "deep page": "/ledger/?before=100000",
@@ -192,6 +194,7 @@ def _rows(team_id: uuid.UUID, entries: int) -> Iterator[tuple[Any, ...]]:
             action, kind = OF_A_RUN[seq % len(OF_A_RUN)], "run"
             subject = uuid.UUID(int=0x7000_A000 << 64 | number)
             data |= {"latency_ms": seq % 5_000, "reason": "as planned " * 20}
+            data |= {"data_class": "confidential"} if seq % 1_000 == 1 else {}
         else:
             action = CHANGES[seq // EVERY % len(CHANGES)]
             kind, subject = action.partition(".")[0], THINGS[seq // EVERY % 200]

@@ -25,11 +25,21 @@ CLOSED_S = 5.0
 RUNS = 3
 """In each web process, each with a call in flight that takes 5 s."""
 REASON = "A key has leaked"
+OF_BOTH = pytest.mark.parametrize(
+    "in_background", [False, True], ids=["web processes", "worker process"]
+)
+"""Which processes execute the runs that are stopped."""
 
 
-async def start(site: FaultySite, member: Member) -> httpx.Response:
-    """Ask a web process for a run of many slow steps."""
-    body = {"model": "conductor-ultra", "prompt": chain(4, SLOWEST)}
+async def start(
+    site: FaultySite, member: Member, *, in_background: bool = False
+) -> httpx.Response:
+    """Ask a web process for a run of many slow steps; a worker process has it then."""
+    body = {
+        "model": "conductor-ultra",
+        "prompt": chain(4, SLOWEST),
+        "background": in_background,
+    }
     async with httpx.AsyncClient(base_url=member.url, timeout=PATIENCE_S) as http:
         key = f"Bearer {site.servers.key}"
         return await http.post(
@@ -37,10 +47,13 @@ async def start(site: FaultySite, member: Member) -> httpx.Response:
         )
 
 
-async def begin(site: FaultySite, member: Member) -> None:
+async def begin(site: FaultySite, member: Member, *, in_background: bool) -> None:
     """Start a run, as soon as the process knows that an earlier stop is lifted."""
     async with asyncio.timeout(PATIENCE_S):
-        while (await start(site, member)).status_code != 201:  # noqa: ASYNC110
+        while True:
+            answer = await start(site, member, in_background=in_background)
+            if answer.status_code == 201:
+                return
             await asyncio.sleep(POLL_S)
 
 
@@ -68,6 +81,7 @@ class Watch:
 
     site: FaultySite
     calls: int
+    in_background: bool
     since: float = field(default_factory=lambda: asyncio.get_running_loop().time())
     last_call_s: float = 0.0
     closed_s: float = 0.0
@@ -90,7 +104,7 @@ class Watch:
 
     async def knock(self, member: Member) -> None:
         """Ask for a run; note when a process accepted one last."""
-        answer = await start(self.site, member)
+        answer = await start(self.site, member, in_background=self.in_background)
         if answer.status_code == 201:
             self.accepted_s = self.now_s
         else:
@@ -100,15 +114,24 @@ class Watch:
 
 
 async def watched_stop(
-    site: FaultySite, figure: Figure, stop: Callable[[], Awaitable[None]]
+    site: FaultySite,
+    figure: Figure,
+    stop: Callable[[], Awaitable[None]],
+    *,
+    in_background: bool,
 ) -> None:
-    """Issue a stop while runs are going, and hold it to the figures."""
+    """Issue a stop while runs are going, and hold it to the figures.
+
+    `in_background`: worker processes execute the runs, not web processes.
+    """
     for member in site.webs * RUNS:
-        await begin(site, member)
+        await begin(site, member, in_background=in_background)
     expected = RUNS * len(site.webs)
     before = await calls_in_flight(site, expected)
+    executing = await asyncio.to_thread(executed_by, site)
+    assert executing == ({"worker"} if in_background else {"web"})
     await stop()
-    watch = Watch(site, (await counted(site))["total"])
+    watch = Watch(site, (await counted(site))["total"], in_background)
     while watch.now_s < CLOSED_S + NO_NEW_CALL_S:
         for member in site.webs:
             await watch.knock(member)
@@ -130,6 +153,16 @@ async def watched_stop(
     await site.settled(PATIENCE_S)
     assert await asyncio.to_thread(site.witness.unfinished) == 0
     assert await site.verify_ledger() == ""
+
+
+def executed_by(site: FaultySite) -> set[str]:
+    """Return which kinds of processes have runs."""
+    kinds = {"web": site.webs, "worker": site.workers}
+    return {
+        kind
+        for kind, members in kinds.items()
+        if any(site.witness.owned(member.name) for member in members)
+    }
 
 
 async def command(site: FaultySite, *arguments: str) -> None:
@@ -166,8 +199,9 @@ def owner(servers: Servers, member: Member) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=member.url, headers=headers, timeout=PATIENCE_S)
 
 
+@OF_BOTH
 async def test_g9_a_team_that_is_stopped_in_one_process_stops_in_all(
-    site: FaultySite, figure: Figure
+    site: FaultySite, figure: Figure, in_background: bool
 ) -> None:
     before = await asyncio.to_thread(recorded, site)
     async with owner(site.servers, site.webs[0]) as browser:
@@ -178,19 +212,23 @@ async def test_g9_a_team_that_is_stopped_in_one_process_stops_in_all(
             )
             assert answer.status_code == 200, answer.text
 
-        await watched_stop(site, figure, stop)
+        await watched_stop(site, figure, stop, in_background=in_background)
         lifted = await browser.delete("/api/v1/team/suspension/")
         assert lifted.status_code == 204, lifted.text
     now = await asyncio.to_thread(recorded, site)
     assert now[len(before) :] == ["team.suspended", "team.resumed"]
 
 
+@OF_BOTH
 async def test_g9_a_site_that_is_stopped_by_a_command_stops_in_all_processes(
-    site: FaultySite, figure: Figure
+    site: FaultySite, figure: Figure, in_background: bool
 ) -> None:
     before = await asyncio.to_thread(recorded, site)
     await watched_stop(
-        site, figure, lambda: command(site, "--site", "--reason", REASON)
+        site,
+        figure,
+        lambda: command(site, "--site", "--reason", REASON),
+        in_background=in_background,
     )
     await command(site, "--site", "--lift")
     now = await asyncio.to_thread(recorded, site)

@@ -11,6 +11,7 @@ from django.db import connection
 from django.urls import reverse
 
 from apps.audit.bundles.verifier import verify_bundle
+from apps.audit.models import Entry
 from apps.audit.selectors import entry_list
 from apps.core.ids import new_id
 from apps.engine.events import (
@@ -203,8 +204,11 @@ def test_faults_of_a_chain_that_takes_no_entry_are_shown_and_logged(bob, run, ca
 def test_an_export_that_is_refused_records_the_faults(alice, run):
     execute("UPDATE audit_entry SET canonical = %s WHERE seq = 3", b"x")
     assert alice.post(address("run_bundle", run)).status_code == 409
-    newest = entry_list(run.team_id)[-1]
-    assert (newest.action, newest.data["run_id"]) == ("audit.verified", str(run.id))
+    newest = Entry.objects.for_team(run.team_id).latest("seq")
+    assert newest.action == "audit.verified"
+    data = json.loads(bytes(newest.canonical))["data"]
+    assert data["run_id"] == str(run.id)
+    assert [fault["kind"] for fault in data["faults"]] == ["hash_mismatch"]
 
 
 def test_g12_verification_names_a_tail_that_was_cut(bob, run):

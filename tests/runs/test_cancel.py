@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import uuid
 
 import httpx
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 
 from apps.engine import events as ev
 from apps.runs.models import Run, RunState
-from apps.runs.selectors import run_events
+from apps.runs.selectors import run_entries, run_events
 from tests.runs.asking import PATIENCE_S, frames, planned, until
 
 FOREVER = "delay-3600000"
@@ -84,6 +87,34 @@ def test_the_ledger_names_who_stopped_it(stuck, cast):
         if b"run.cancelled" in line
     ]
     assert line["actor"]["display"] == "Alice"
+
+
+def test_the_operator_cancels_a_run_by_command_and_is_on_record(stuck, models):
+    run, _ = stuck
+    out = io.StringIO()
+    call_command("run_cancel", str(run.id), stdout=out)
+    assert out.getvalue() == f"run {run.id} of team orchestra is cancelled\n"
+    end = end_of(run)
+    assert isinstance(end, ev.RunCancelled)
+    assert end.reason == "cancelled by the operator"
+    assert run_entries(run)[-1].actor.display == "the operator"
+    assert calls_are_closed(models)
+
+
+def test_the_command_says_that_a_run_was_over(stuck):
+    run, _ = stuck
+    call_command("run_cancel", str(run.id), "--reason", "A loop.", stdout=io.StringIO())
+    end = end_of(run)
+    assert isinstance(end, ev.RunCancelled) and end.reason == "A loop."
+    with pytest.raises(CommandError, match="was over already: cancelled"):
+        call_command("run_cancel", str(run.id))
+
+
+def test_the_command_fails_if_there_is_no_such_run(cast):
+    unknown = uuid.uuid4()
+    with pytest.raises(CommandError, match=f"there is no run '{unknown}'") as found:
+        call_command("run_cancel", str(unknown))
+    assert found.value.returncode == 1
 
 
 def test_second_stop_changes_nothing(stuck, cast):
