@@ -108,6 +108,10 @@ class QueryReport:
     group: Group
     rows: Sequence[QueryFigures]
     """Days ascend; others come by cost, the dearest first."""
+    days: Sequence[QueryFigures]
+    """Whatever the group is; they ascend."""
+    earlier_days: Sequence[QueryFigures]
+    """Those before the period, 28 or as many as it has."""
     total: QueryFigures
     before: QueryFigures
     """Of the period of the same length before."""

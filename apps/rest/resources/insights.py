@@ -121,16 +121,14 @@ class InsightQueries(InsightsView):
         if taken["group"] == "family":
             taken["with_tests"] = True
         asked = self.asked(taken)
-        days = query_report(asked, "day")
-        group = taken["group"]
-        report = days if group == "day" else query_report(asked, group)
+        report = query_report(asked, taken["group"])
         answer = {
             **taken,
             "rows": report.rows,
             "total": report.total,
             "before": report.before,
-            "anomalies": anomaly_list(asked, list(days.rows)),
-            "audit": efficiency_audit(asked, days.total, taken["worker"]),
+            "anomalies": anomaly_list(asked, report),
+            "audit": efficiency_audit(asked, report.total, taken["worker"]),
             "is_complete": report.is_complete,
         }
         return Response(QueryReportOutput(answer).data)
