@@ -1,6 +1,6 @@
-"""Pages of insights of a team with 1,000,000 runs: how many queries, and how long.
+"""Pages of insights of a large team: how many queries, and how long.
 
-The team is that of `bench.lists`; one run in ten has a fault, all have facts. Days and
+The team, and its runs, are those of `bench.lists`: 1,000,000 runs on PostgreSQL; one run in ten has a fault, all have facts. Days and
 most of the day in progress have been summed, as a process of the site does each minute.
 `--runs N` for another size, `--only PostgreSQL` for one database (then nothing is
 kept).
@@ -16,12 +16,11 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from bench.databases import EMBEDDED, PRODUCTION, child_figures, database
+from bench.databases import child_figures, database
 from bench.figures import keep, say
-from bench.lists import KEYS, MEMBERS, TIMES, ask_in_process
+from bench.lists import KEYS, MEMBERS, RUNS, TIMES, ask_in_process
 from bench.servers import folder
 
-RUNS = 1_000_000
 ADDRESSES = {
     "queries": "/insights/",
     "queries, 90 days": "/insights/?days=90",
@@ -48,8 +47,8 @@ def main() -> None:
     """Measure on each database, and keep the figures."""
     args = _arguments()
     figures: dict[str, Any] = {}
-    for name in [args.only] if args.only else (EMBEDDED, PRODUCTION):
-        runs = args.runs or RUNS
+    for name in [args.only] if args.only else RUNS:
+        runs = args.runs or RUNS[name]
         with folder() as path, database(name, path) as env:
             say(f"insights on {name}: seeding {runs:,} runs")
             env |= {"CONDUCTOR_VAR_DIR": str(path), "LOG_LEVEL": "ERROR"}
@@ -63,7 +62,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.insights")
     parser.add_argument("--runs", type=int)
-    parser.add_argument("--only", choices=[EMBEDDED, PRODUCTION])
+    parser.add_argument("--only", choices=list(RUNS))
     parser.add_argument("--seeded", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 

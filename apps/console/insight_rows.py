@@ -14,9 +14,9 @@ from apps.core.plan_layout import MINI, Layout, lay_out
 from apps.engine.usage import Cost
 from apps.insights.anomalies import Anomaly
 from apps.insights.types import (
-    Asked,
     FaultFigures,
     Group,
+    Inquiry,
     QueryFigures,
     QueryReport,
     ShapeFigures,
@@ -194,7 +194,7 @@ def totals(report: QueryReport) -> list[Total]:
 
 
 def query_charts(
-    asked: Asked, days: Sequence[QueryFigures], anomalies: Sequence[Anomaly]
+    asked: Inquiry, days: Sequence[QueryFigures], anomalies: Sequence[Anomaly]
 ) -> list[DayChart]:
     """Return the charts of the days of a period."""
     rows = {date.fromisoformat(row.key): row for row in days}

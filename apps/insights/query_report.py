@@ -14,14 +14,14 @@ from django.db.models.functions import Cast
 
 from apps.accounts.models import ApiKey, User
 from apps.insights.anomalies import LOOKBACK
-from apps.insights.histogram import Histogram
+from apps.insights.histogram import LogHistogram
 from apps.insights.models import QueryRow
-from apps.insights.periods import Period, period_of
+from apps.insights.periods import PeriodSources, period_of
 from apps.insights.stored import HISTOGRAMS, NUMBERS
 from apps.insights.sums import QuerySums
 from apps.insights.types import (
-    Asked,
     Group,
+    Inquiry,
     Percentiles,
     QueryFigures,
     QueryReport,
@@ -45,7 +45,7 @@ TIERS = {str(each): str(each.label) for each in TierName} | {"direct": "One work
 
 
 def query_report(
-    asked: Asked, group: Group, *, most: int | None = SHOWN
+    asked: Inquiry, group: Group, *, most: int | None = SHOWN
 ) -> QueryReport:
     """Return what a team's queries of a period used.
 
@@ -75,7 +75,7 @@ def query_report(
 
 
 def sums_by(
-    asked: Asked, period: Period, group: Group, *, most: int | None = None
+    asked: Inquiry, period: PeriodSources, group: Group, *, most: int | None = None
 ) -> dict[str, QuerySums]:
     """Return the sums of a period by the keys of a group; days as `2030-01-31`.
 
@@ -144,7 +144,7 @@ def _kept_histograms(
     for place, *texts in rows.values_list(kept.place, *HISTOGRAMS):
         for name, text in zip(HISTOGRAMS, texts, strict=True):
             if text:
-                getattr(found[place], name).merge(Histogram.unpacked(text))
+                getattr(found[place], name).merge(LogHistogram.unpacked(text))
     return list(found.items())
 
 
@@ -178,7 +178,7 @@ def figures(key: str, label: str, sums: QuerySums) -> QueryFigures:
     )
 
 
-def percentiles(histogram: Histogram) -> Percentiles | None:
+def percentiles(histogram: LogHistogram) -> Percentiles | None:
     """Return the median and the 95th percentile; None: there is no value."""
     median, p95 = histogram.percentile(50), histogram.percentile(95)
     if median is None or p95 is None:

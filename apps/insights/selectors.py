@@ -14,7 +14,7 @@ from apps.insights.measured import (
 )
 from apps.insights.query_report import query_report
 from apps.insights.shape_report import shape_report
-from apps.insights.types import Asked, QueryFigures, QueryReport
+from apps.insights.types import Inquiry, QueryFigures, QueryReport
 
 __all__ = [
     "Anomaly",
@@ -41,7 +41,7 @@ class Audit:
     shadow_test: Measured | None
 
 
-def efficiency_audit(asked: Asked, total: QueryFigures, worker: str = "") -> Audit:
+def efficiency_audit(asked: Inquiry, total: QueryFigures, worker: str = "") -> Audit:
     """Return the audit of the queries that `total` sums; `worker`: the reference."""
     prices = worker_prices(asked.team_id)
     return Audit(
@@ -52,6 +52,6 @@ def efficiency_audit(asked: Asked, total: QueryFigures, worker: str = "") -> Aud
     )
 
 
-def anomaly_list(asked: Asked, report: QueryReport) -> list[Anomaly]:
+def anomaly_list(asked: Inquiry, report: QueryReport) -> list[Anomaly]:
     """Return the days of a report that got worse than those before them."""
     return anomalies_of([*report.earlier_days, *report.days], asked.first_day)

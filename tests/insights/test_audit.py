@@ -13,7 +13,7 @@ from apps.insights.baseline import baseline_of, reference_of
 from apps.insights.measured import measured_by_evaluation, measured_by_shadow_test
 from apps.insights.query_report import figures, query_report
 from apps.insights.sums import QuerySums
-from apps.insights.types import Asked
+from apps.insights.types import Inquiry
 from tests.conftest import Cast
 from tests.evaluation.samples import make_evaluation, make_shadow_test
 from tests.insights.runs import answered
@@ -121,6 +121,6 @@ def test_runs_of_an_evaluation_have_the_family_of_their_task(cast: Cast):
     answered(cast, now, id=result.run_id, source="evaluation")
     answered(cast, now)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    asked = Asked(cast.team.id, midnight, now + timedelta(seconds=1), True)
+    asked = Inquiry(cast.team.id, midnight, now + timedelta(seconds=1), True)
     rows = {row.label: row.runs for row in query_report(asked, "family").rows}
     assert rows == {result.task.family: 1, "No family": 1}

@@ -34,7 +34,7 @@ from apps.insights.selectors import (
     query_report,
     shape_report,
 )
-from apps.insights.types import Asked, FaultFigures
+from apps.insights.types import FaultFigures, Inquiry
 from apps.web.formats import count
 from apps.web.team_access import TeamRequest, team_view
 
@@ -121,12 +121,12 @@ def insights_file(request: TeamRequest, part: str) -> HttpResponseBase:
     return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)
 
 
-def _asked(request: TeamRequest) -> tuple[InsightsForm, Asked]:
+def _asked(request: TeamRequest) -> tuple[InsightsForm, Inquiry]:
     form = InsightsForm(request.GET)
     return form, form.asked(request.team.id, timezone.now().astimezone(UTC))
 
 
-def _fault_line(figures: FaultFigures, asked: Asked) -> FaultLine:
+def _fault_line(figures: FaultFigures, asked: Inquiry) -> FaultLine:
     return FaultLine(
         figures,
         trend(figures.by_day, asked.first_day, asked.last_day),

@@ -18,7 +18,7 @@ from apps.insights.selectors import (
     query_report,
     shape_report,
 )
-from apps.insights.types import GROUPS, Asked
+from apps.insights.types import GROUPS, Inquiry
 from apps.rest.fields import Query
 from apps.rest.resources import insight_examples as examples
 from apps.rest.resources.insight_outputs import (
@@ -87,11 +87,11 @@ class InsightsView(RestView):
     tag = TAG
     rights = {"GET": READ_BUDGETS}
 
-    def asked(self, taken: dict[str, Any]) -> Asked:
+    def asked(self, taken: dict[str, Any]) -> Inquiry:
         """Return what is asked of the team."""
         now = timezone.now().astimezone(UTC)
         end = _midnight(taken["until"] + timedelta(days=1))
-        return Asked(
+        return Inquiry(
             self.principal.team_id,
             _midnight(taken["since"]),
             min(end, now + timedelta(seconds=1)),
