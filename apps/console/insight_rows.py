@@ -14,9 +14,9 @@ from apps.core.plan_layout import MINI, Layout, lay_out
 from apps.engine.usage import Cost
 from apps.insights.anomalies import Anomaly
 from apps.insights.types import (
-    Asked,
     FaultFigures,
     Group,
+    Inquiry,
     QueryFigures,
     QueryReport,
     ShapeFigures,
@@ -115,11 +115,18 @@ class ShapeLine:
 
 
 def query_lines(report: QueryReport, *, with_tests: bool) -> list[QueryLine]:
-    """Return the rows of a report, days with the newest first."""
-    rows = report.rows[::-1] if report.group == "day" else report.rows
+    """Return the rows of a report by its group, the dearest SHOWN."""
     return [
         QueryLine(row, runs_url(report.group, row, with_tests=with_tests))
-        for row in rows[: 400 if report.group == "day" else SHOWN]
+        for row in report.rows[:SHOWN]
+    ]
+
+
+def day_lines(report: QueryReport, *, with_tests: bool) -> list[QueryLine]:
+    """Return the days of a report, the newest first."""
+    return [
+        QueryLine(row, runs_url("day", row, with_tests=with_tests))
+        for row in reversed(report.days)
     ]
 
 
@@ -187,7 +194,7 @@ def totals(report: QueryReport) -> list[Total]:
 
 
 def query_charts(
-    asked: Asked, days: Sequence[QueryFigures], anomalies: Sequence[Anomaly]
+    asked: Inquiry, days: Sequence[QueryFigures], anomalies: Sequence[Anomaly]
 ) -> list[DayChart]:
     """Return the charts of the days of a period."""
     rows = {date.fromisoformat(row.key): row for row in days}

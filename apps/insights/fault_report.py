@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from apps.engine.errors import CallFault, PlanFault
-from apps.insights.periods import Period, period_of
+from apps.insights.periods import PeriodSources, period_of
 from apps.insights.query_report import sums_by
 from apps.insights.stored import fault_rows
 from apps.insights.sums import FaultSlot, FaultSums
-from apps.insights.types import Asked, FaultFigures, FaultReport
+from apps.insights.types import FaultFigures, FaultReport, Inquiry
 
 LOOP = "loop"
 """The stage of repeated work."""
@@ -32,7 +32,7 @@ class _Told:
     by_day: Counter[date] = field(default_factory=Counter)
 
 
-def fault_report(asked: Asked) -> FaultReport:
+def fault_report(asked: Inquiry) -> FaultReport:
     """Return the faults and loops of a team's runs of a period."""
     period, earlier = period_of(asked), period_of(asked.earlier(asked.days))
     now, before = _told(asked, period), _told(asked, earlier)
@@ -50,7 +50,7 @@ def fault_report(asked: Asked) -> FaultReport:
     )
 
 
-def _told(asked: Asked, period: Period) -> dict[Place, _Told]:
+def _told(asked: Inquiry, period: PeriodSources) -> dict[Place, _Told]:
     found: dict[Place, _Told] = {}
     for day, slot, sums in _all(asked, period):
         if slot.by_callers or asked.with_tests:
@@ -60,7 +60,9 @@ def _told(asked: Asked, period: Period) -> dict[Place, _Told]:
     return found
 
 
-def _all(asked: Asked, period: Period) -> Iterator[tuple[date, FaultSlot, FaultSums]]:
+def _all(
+    asked: Inquiry, period: PeriodSources
+) -> Iterator[tuple[date, FaultSlot, FaultSums]]:
     for span_id, slot, sums in fault_rows(asked.team_id, list(period.spans)):
         yield period.spans[span_id], slot, sums
     for day, collected in period.rest.items():

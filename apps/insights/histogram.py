@@ -15,7 +15,7 @@ PER_DOUBLING = 8
 """Ranges for each doubling of the value."""
 
 
-class Histogram:
+class LogHistogram:
     """How many values lie in each range."""
 
     __slots__ = ("counts",)
@@ -25,12 +25,12 @@ class Histogram:
         """By range; 0 is that of the value 0."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Histogram) and self.counts == other.counts
+        return isinstance(other, LogHistogram) and self.counts == other.counts
 
     __hash__ = None  # type: ignore[assignment]
 
     @classmethod
-    def of(cls, values: Iterable[int]) -> Histogram:
+    def of(cls, values: Iterable[int]) -> LogHistogram:
         """Return the histogram of some values."""
         made = cls()
         for value in values:
@@ -38,7 +38,7 @@ class Histogram:
         return made
 
     @classmethod
-    def unpacked(cls, text: str) -> Histogram:
+    def unpacked(cls, text: str) -> LogHistogram:
         """Return what `packed` made a text of."""
         flat = orjson.loads(text or "[]")
         return cls(dict(zip(flat[::2], flat[1::2], strict=True)))
@@ -58,7 +58,7 @@ class Histogram:
         place = range_of(value)
         self.counts[place] = self.counts.get(place, 0) + 1
 
-    def merge(self, other: Histogram) -> None:
+    def merge(self, other: LogHistogram) -> None:
         """Add the counts of another one."""
         counts = self.counts
         for place, count in other.counts.items():

@@ -28,7 +28,7 @@ LOOKED_AT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class MeasuredSide:
     """One of two things that were compared."""
 
     name: str
@@ -48,9 +48,9 @@ class Measured:
     """Of the suite or the shadow test."""
     pairs: int
     """Tasks, or pairs of runs."""
-    first: Side
+    first: MeasuredSide
     """A tier."""
-    second: Side
+    second: MeasuredSide
     """What it is compared with: the best single worker, or a candidate."""
     has_unknown_cost: bool
 
@@ -90,13 +90,13 @@ def measured_by_shadow_test(team_id: uuid.UUID) -> Measured | None:
             test.id,
             test.name,
             pairs,
-            Side(
+            MeasuredSide(
                 f"{settings.pool}/{settings.tier}",
                 tier.cost_micros / pairs,
                 tier.tokens / pairs,
                 None,
             ),
-            Side(
+            MeasuredSide(
                 settings.candidate.label,
                 candidate.cost_micros / pairs,
                 candidate.tokens / pairs,
@@ -121,7 +121,7 @@ def _of_evaluation(
     )
     found = {row["system"]: row for row in sums}
     sides = {
-        place: Side(
+        place: MeasuredSide(
             settings.systems[place].label,
             row["cost"] / row["ended"],
             row["used"] / row["ended"],

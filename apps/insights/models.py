@@ -64,11 +64,11 @@ class QueryRow(KeptSums):
     unknown_costs = models.PositiveBigIntegerField()
     """Runs, or a worker's steps, whose cost is not wholly known."""
     latencies = models.TextField()
-    """A `Histogram` of milliseconds, of answered runs, or of a worker's steps."""
+    """A `LogHistogram` of milliseconds, of answered runs, or of a worker's steps."""
     first_tokens = models.TextField()
     """The same up to the first token of the answer, where that is known."""
     costs = models.TextField()
-    """A `Histogram` of micro-dollars, of runs whose cost is known."""
+    """A `LogHistogram` of micro-dollars, of runs whose cost is known."""
     based_runs = models.PositiveBigIntegerField()
     """Answered runs of known cost and sizes, which can be compared with a baseline;
     the next columns are of these."""
@@ -137,7 +137,7 @@ class ShapeRow(KeptSums):
     tokens = models.PositiveBigIntegerField()
     unknown_costs = models.PositiveBigIntegerField()
     latencies = models.TextField()
-    """A `Histogram` of milliseconds, of answered runs."""
+    """A `LogHistogram` of milliseconds, of answered runs."""
     examples = models.JSONField()
 
     objects = TeamQuerySet["ShapeRow"].as_manager()

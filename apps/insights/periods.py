@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime
 from apps.insights.collecting import collect_newest
 from apps.insights.models import KeptSpan
 from apps.insights.sums import Collected
-from apps.insights.types import Asked
+from apps.insights.types import Inquiry
 from apps.runs.models import Run
 from apps.runs.selectors import start_of
 
@@ -23,7 +23,7 @@ MOST_READ = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class PeriodSources:
     """The sources of the figures of a time."""
 
     spans: Mapping[int, date]
@@ -34,7 +34,7 @@ class Period:
     """False: there are more runs than were read."""
 
 
-def period_of(asked: Asked) -> Period:
+def period_of(asked: Inquiry) -> PeriodSources:
     """Return what there is of a period of whole days, the last one in progress."""
     spans = _spans(asked)
     left = MOST_READ
@@ -42,7 +42,7 @@ def period_of(asked: Asked) -> Period:
     ids = {id: day for day, (_, id) in spans.items()}
     begun = first_day(asked.team_id)
     if begun is None:
-        return Period({}, rest, is_complete=True)
+        return PeriodSources({}, rest, is_complete=True)
     is_complete = True
     for begin, end in _gaps(max(asked.first_day, begun), asked.until, spans):
         found, count = collect_newest(asked.team_id, begin, end, left + 1)
@@ -50,7 +50,7 @@ def period_of(asked: Asked) -> Period:
         left = max(left - count, 0)
         for day, collected in found.items():
             rest.setdefault(day, Collected()).merge(collected)
-    return Period(ids, rest, is_complete)
+    return PeriodSources(ids, rest, is_complete)
 
 
 def first_day(team_id: uuid.UUID) -> date | None:
@@ -61,7 +61,7 @@ def first_day(team_id: uuid.UUID) -> date | None:
     return None
 
 
-def _spans(asked: Asked) -> dict[date, tuple[datetime, int]]:
+def _spans(asked: Inquiry) -> dict[date, tuple[datetime, int]]:
     """Return of each day the span that goes furthest: its end and its id."""
     rows = KeptSpan.objects.for_team(asked.team_id).filter(
         day__gte=asked.first_day, day__lte=asked.last_day

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apps.insights.anomalies import LOOKBACK, Anomaly, anomalies_of
+from apps.insights.anomalies import Anomaly, anomalies_of
 from apps.insights.baseline import Baseline, baseline_of, reference_of, worker_prices
 from apps.insights.fault_report import fault_report
 from apps.insights.measured import (
@@ -12,10 +12,9 @@ from apps.insights.measured import (
     measured_by_evaluation,
     measured_by_shadow_test,
 )
-from apps.insights.periods import period_of
-from apps.insights.query_report import figures, query_report, sums_by
+from apps.insights.query_report import query_report
 from apps.insights.shape_report import shape_report
-from apps.insights.types import Asked, QueryFigures
+from apps.insights.types import Inquiry, QueryFigures, QueryReport
 
 __all__ = [
     "Anomaly",
@@ -42,7 +41,7 @@ class Audit:
     shadow_test: Measured | None
 
 
-def efficiency_audit(asked: Asked, total: QueryFigures, worker: str = "") -> Audit:
+def efficiency_audit(asked: Inquiry, total: QueryFigures, worker: str = "") -> Audit:
     """Return the audit of the queries that `total` sums; `worker`: the reference."""
     prices = worker_prices(asked.team_id)
     return Audit(
@@ -53,9 +52,6 @@ def efficiency_audit(asked: Asked, total: QueryFigures, worker: str = "") -> Aud
     )
 
 
-def anomaly_list(asked: Asked, days: list[QueryFigures]) -> list[Anomaly]:
-    """Return the days of a period that got worse; `days` are the period's own."""
-    before = asked.earlier(LOOKBACK.days)
-    sums = sums_by(before, period_of(before), "day")
-    earlier = [figures(key, key, each) for key, each in sums.items()]
-    return anomalies_of([*earlier, *days], asked.first_day)
+def anomaly_list(asked: Inquiry, report: QueryReport) -> list[Anomaly]:
+    """Return the days of a report that got worse than those before them."""
+    return anomalies_of([*report.earlier_days, *report.days], asked.first_day)

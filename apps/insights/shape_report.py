@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from apps.core.ids import first_id
 from apps.governance.models import RunFeedback
 from apps.governance.reviews.reads import review_items
-from apps.insights.periods import Period, period_of
+from apps.insights.periods import PeriodSources, period_of
 from apps.insights.query_report import percentiles
 from apps.insights.shapes import shape_of
 from apps.insights.stored import shape_rows
 from apps.insights.sums import ShapeSlot, ShapeSums
-from apps.insights.types import Asked, ShapeFigures, ShapeReport
+from apps.insights.types import Inquiry, ShapeFigures, ShapeReport
 from apps.runs.models import NOT_BY_CALLERS, Run
 
 JUDGED = 2_000
@@ -22,7 +22,7 @@ JUDGED = 2_000
 PASS = "pass"  # nosec B105
 
 
-def shape_report(asked: Asked) -> ShapeReport:
+def shape_report(asked: Inquiry) -> ShapeReport:
     """Return the shapes of the plans of a team's runs of a period.
 
     Ratings and verdicts are those given by now: they come after the runs.
@@ -41,7 +41,9 @@ def shape_report(asked: Asked) -> ShapeReport:
     )
 
 
-def _all(asked: Asked, period: Period) -> Iterator[tuple[ShapeSlot, ShapeSums]]:
+def _all(
+    asked: Inquiry, period: PeriodSources
+) -> Iterator[tuple[ShapeSlot, ShapeSums]]:
     yield from shape_rows(asked.team_id, list(period.spans))
     for collected in period.rest.values():
         yield from collected.shapes.items()
@@ -69,7 +71,7 @@ def _figures(key: str, sums: ShapeSums, opinions: Counter[str]) -> ShapeFigures:
     )
 
 
-def _opinions(asked: Asked) -> dict[str, Counter[str]]:
+def _opinions(asked: Inquiry) -> dict[str, Counter[str]]:
     """Return how often runs of each shape were rated, and judged by reviewers."""
     given = [*_ratings(asked), *_verdicts(asked)]
     runs = Run.objects.for_team(asked.team_id).filter(
@@ -90,14 +92,14 @@ def _opinions(asked: Asked) -> dict[str, Counter[str]]:
     return found
 
 
-def _ratings(asked: Asked) -> Iterator[tuple[uuid.UUID, str]]:
+def _ratings(asked: Inquiry) -> Iterator[tuple[uuid.UUID, str]]:
     rows = RunFeedback.objects.for_team(asked.team_id).filter(
         run_id__gte=first_id(asked.since), run_id__lt=first_id(asked.until)
     )
     yield from rows.order_by("-updated_at").values_list("run_id", "rating")[:JUDGED]
 
 
-def _verdicts(asked: Asked) -> Iterator[tuple[uuid.UUID, str]]:
+def _verdicts(asked: Inquiry) -> Iterator[tuple[uuid.UUID, str]]:
     rows = review_items(asked.team_id, state="reviewed").filter(
         run_id__gte=first_id(asked.since), run_id__lt=first_id(asked.until)
     )

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 
 from apps.accounts.models import Team
-from apps.insights.histogram import Histogram
+from apps.insights.histogram import LogHistogram
 from apps.insights.models import FaultRow, KeptSpan, QueryRow, ShapeRow
 from apps.insights.sums import (
     Collected,
@@ -113,7 +113,7 @@ def query_sums(values: Iterable[Any]) -> QuerySums:
     """Return sums of the values of NUMBERS and HISTOGRAMS, in that order."""
     given = dict(zip((*NUMBERS, *HISTOGRAMS), values, strict=True))
     for name in HISTOGRAMS:
-        given[name] = Histogram.unpacked(given[name])
+        given[name] = LogHistogram.unpacked(given[name])
     return QuerySums(**given)
 
 
@@ -147,7 +147,7 @@ def shape_rows(
             ShapeSlot(row.shape, row.by_callers),
             ShapeSums(
                 access=row.access,
-                latencies=Histogram.unpacked(row.latencies),
+                latencies=LogHistogram.unpacked(row.latencies),
                 examples=list(row.examples),
                 **{name: getattr(row, name) for name in _SHAPE_NUMBERS},
             ),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from apps.insights.histogram import Histogram
+from apps.insights.histogram import LogHistogram
 
 EXAMPLES = 3
 """Latest runs that stand for all with the same fault or plan."""
@@ -52,9 +52,9 @@ class QuerySums:
     based_answered: int = 0
     based_tokens: int = 0
     based_cost_micros: int = 0
-    latencies: Histogram = field(default_factory=Histogram)
-    first_tokens: Histogram = field(default_factory=Histogram)
-    costs: Histogram = field(default_factory=Histogram)
+    latencies: LogHistogram = field(default_factory=LogHistogram)
+    first_tokens: LogHistogram = field(default_factory=LogHistogram)
+    costs: LogHistogram = field(default_factory=LogHistogram)
 
     @property
     def tokens(self) -> int:
@@ -63,8 +63,8 @@ class QuerySums:
 
     def forget_values(self) -> None:
         """Leave the sums alone: percentiles of a part would mislead."""
-        self.latencies, self.first_tokens = Histogram(), Histogram()
-        self.costs = Histogram()
+        self.latencies, self.first_tokens = LogHistogram(), LogHistogram()
+        self.costs = LogHistogram()
 
     def merge(self, other: QuerySums) -> None:
         """Add the sums of other queries."""
@@ -116,7 +116,7 @@ class ShapeSums:
     cost_micros: int = 0
     tokens: int = 0
     unknown_costs: int = 0
-    latencies: Histogram = field(default_factory=Histogram)
+    latencies: LogHistogram = field(default_factory=LogHistogram)
     examples: list[str] = field(default_factory=list)
 
     def merge(self, other: ShapeSums) -> None:

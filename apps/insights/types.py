@@ -13,7 +13,7 @@ GROUPS: tuple[Group, ...] = get_args(Group)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Inquiry:
     """What insights are asked of."""
 
     team_id: uuid.UUID
@@ -39,7 +39,7 @@ class Asked:
         """Return how many days there are, the one in progress included."""
         return (self.last_day - self.first_day).days + 1
 
-    def earlier(self, days: int) -> Asked:
+    def earlier(self, days: int) -> Inquiry:
         """Return the same of so many days before the period."""
         return replace(self, since=self.since - timedelta(days=days), until=self.since)
 
@@ -108,6 +108,10 @@ class QueryReport:
     group: Group
     rows: Sequence[QueryFigures]
     """Days ascend; others come by cost, the dearest first."""
+    days: Sequence[QueryFigures]
+    """Whatever the group is; they ascend."""
+    earlier_days: Sequence[QueryFigures]
+    """Those before the period, 28 or as many as it has."""
     total: QueryFigures
     before: QueryFigures
     """Of the period of the same length before."""

@@ -140,7 +140,7 @@ class Run(models.Model):
     answer_tokens = models.PositiveBigIntegerField(null=True)
     """Output tokens of the call that wrote the answer; NULL: there is none."""
     findings = models.JSONField(null=True)
-    """Faults and loops: a list of `records.end_facts.Finding`. NULL: it has not ended,
+    """Faults and loops, each a `records.end_facts.RunFinding`. NULL: it has not ended,
     or it ended before this was noted; `insights_rebuild` derives that."""
     owner_id = models.UUIDField(null=True)
     """The process that executes it, while it is unfinished; NULL: none yet."""

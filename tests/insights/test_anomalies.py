@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.insights.anomalies import Anomaly, anomalies_of, robust_score
-from apps.insights.histogram import Histogram
+from apps.insights.histogram import LogHistogram
 from apps.insights.query_report import figures
 from apps.insights.sums import QuerySums
 from apps.insights.types import QueryFigures
@@ -21,7 +21,7 @@ def day(back: int, **values: Any) -> QueryFigures:
     latency = values.pop("latency_ms", 2_000)
     sums = QuerySums(
         **{"runs": 10, "cost_micros": 10_000, **values},
-        latencies=Histogram.of([latency] * 10),
+        latencies=LogHistogram.of([latency] * 10),
     )
     key = (TODAY - timedelta(days=back)).isoformat()
     return figures(key, key, sums)

@@ -5,7 +5,7 @@ from statistics import quantiles
 
 import pytest
 
-from apps.insights.histogram import Histogram, middle_of, range_of
+from apps.insights.histogram import LogHistogram, middle_of, range_of
 
 
 @pytest.mark.parametrize("percent", [50, 95])
@@ -14,28 +14,28 @@ def test_percentile_is_within_five_percent_of_the_exact_one(seed, percent):
     random = Random(seed)
     values = [round(random.lognormvariate(7, 1.2)) + 20 for _ in range(5_000)]
     exact = quantiles(values, n=100)[percent - 1]
-    found = Histogram.of(values).percentile(percent)
+    found = LogHistogram.of(values).percentile(percent)
     assert found == pytest.approx(exact, rel=0.05)
 
 
 def test_merged_counts_are_those_of_all_values():
-    merged = Histogram.of([1, 50, 900])
-    merged.merge(Histogram.of([2, 50]))
-    assert merged == Histogram.of([1, 50, 900, 2, 50])
+    merged = LogHistogram.of([1, 50, 900])
+    merged.merge(LogHistogram.of([2, 50]))
+    assert merged == LogHistogram.of([1, 50, 900, 2, 50])
 
 
 def test_packed_counts_are_read_back():
-    histogram = Histogram.of([0, 3, 3, 70_000])
-    assert Histogram.unpacked(histogram.packed()) == histogram
+    histogram = LogHistogram.of([0, 3, 3, 70_000])
+    assert LogHistogram.unpacked(histogram.packed()) == histogram
 
 
 def test_no_value_has_no_percentile():
-    assert Histogram.unpacked("").percentile(50) is None
-    assert Histogram().packed() == ""
+    assert LogHistogram.unpacked("").percentile(50) is None
+    assert LogHistogram().packed() == ""
 
 
 def test_one_value_is_every_percentile():
-    histogram = Histogram.of([0])
+    histogram = LogHistogram.of([0])
     assert [histogram.percentile(p) for p in (1, 50, 95, 100)] == [0, 0, 0, 0]
 
 
@@ -45,4 +45,4 @@ def test_middle_of_a_range_lies_in_it(value):
 
 
 def test_median_of_two_is_the_lower_one():
-    assert Histogram.of([100, 10_000]).percentile(50) == pytest.approx(100, rel=0.05)
+    assert LogHistogram.of([100, 10_000]).percentile(50) == pytest.approx(100, rel=0.05)

@@ -14,7 +14,7 @@ from apps.insights import rollup
 from apps.insights.models import KeptSpan, QueryRow
 from apps.insights.rollup import InsightsWatch, team_insights_keep
 from apps.insights.selectors import fault_report, query_report, shape_report
-from apps.insights.types import GROUPS, Asked
+from apps.insights.types import GROUPS, Inquiry
 from apps.runs.models import RunState
 from tests.conftest import Cast
 from tests.insights.runs import FAULT, LOOP, PARALLEL, answered
@@ -30,9 +30,9 @@ def noon() -> Iterator[time_machine.Traveller]:
         yield traveller
 
 
-def asked(team_id: uuid.UUID, days: int = 7, *, with_tests: bool = False) -> Asked:
+def asked(team_id: uuid.UUID, days: int = 7, *, with_tests: bool = False) -> Inquiry:
     since = NOW.replace(hour=0) - timedelta(days=days - 1)
-    return Asked(team_id, since, NOW, with_tests)
+    return Inquiry(team_id, since, NOW, with_tests)
 
 
 def spread(cast: Cast, count: int = 120, days: int = 12) -> None:

@@ -10,7 +10,7 @@ from django import forms
 from django.http import QueryDict
 
 from apps.console.forms.budgets import USAGE_DAYS
-from apps.insights.types import GROUPS, Asked, Group
+from apps.insights.types import GROUPS, Group, Inquiry
 
 GROUP_WORDS: dict[Group, str] = {
     "day": "Day",
@@ -60,11 +60,11 @@ class InsightsForm(forms.Form):
         """Return the reference; empty: none is chosen."""
         return str(self._get("worker") or "")
 
-    def asked(self, team_id: uuid.UUID, now: datetime) -> Asked:
+    def asked(self, team_id: uuid.UUID, now: datetime) -> Inquiry:
         """Return what is asked of a team; `now` is of UTC."""
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         since = midnight - timedelta(days=self.days_chosen - 1)
-        return Asked(team_id, since, now + timedelta(seconds=1), self.with_tests)
+        return Inquiry(team_id, since, now + timedelta(seconds=1), self.with_tests)
 
     def address(self, **changes: str) -> str:
         """Return the query of an address with some values changed."""

@@ -17,6 +17,7 @@ from apps.console.insight_rows import (
     SHOWN,
     FaultLine,
     change_words,
+    day_lines,
     odd_days,
     query_charts,
     query_lines,
@@ -33,7 +34,7 @@ from apps.insights.selectors import (
     query_report,
     shape_report,
 )
-from apps.insights.types import Asked, FaultFigures
+from apps.insights.types import FaultFigures, Inquiry
 from apps.web.formats import count
 from apps.web.team_access import TeamRequest, team_view
 
@@ -46,22 +47,21 @@ def insights_page(request: TeamRequest) -> HttpResponseBase:
     """Show what the team's queries used in a period, beside a baseline."""
     form, asked = _asked(request)
     group = form.group_chosen
-    by_day = query_report(asked, "day")
-    report = by_day if group == "day" else query_report(asked, group)
-    anomalies = anomaly_list(asked, list(by_day.rows))
+    report = query_report(asked, group)
+    anomalies = anomaly_list(asked, report)
     context = {
         "report": report,
         "group_word": GROUP_WORDS[group],
         "group_choices": GROUP_WORDS.items(),
         "lines": query_lines(report, with_tests=form.with_tests),
         "hidden": max(len(report.rows) - SHOWN, 0) if group != "day" else 0,
-        "day_lines": query_lines(by_day, with_tests=form.with_tests),
-        "totals": totals(by_day),
-        "charts": query_charts(asked, by_day.rows, anomalies),
+        "day_lines": day_lines(report, with_tests=form.with_tests),
+        "totals": totals(report),
+        "charts": query_charts(asked, report.days, anomalies),
         "odd_days": odd_days(anomalies),
-        "audit": efficiency_audit(asked, by_day.total, form.worker_chosen),
-        "is_complete": report.is_complete and by_day.is_complete,
-        "has_runs": by_day.total.runs,
+        "audit": efficiency_audit(asked, report.total, form.worker_chosen),
+        "is_complete": report.is_complete,
+        "has_runs": report.total.runs,
     }
     return _page(request, "console/insights.html", form, "queries", context)
 
@@ -121,12 +121,12 @@ def insights_file(request: TeamRequest, part: str) -> HttpResponseBase:
     return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)
 
 
-def _asked(request: TeamRequest) -> tuple[InsightsForm, Asked]:
+def _asked(request: TeamRequest) -> tuple[InsightsForm, Inquiry]:
     form = InsightsForm(request.GET)
     return form, form.asked(request.team.id, timezone.now().astimezone(UTC))
 
 
-def _fault_line(figures: FaultFigures, asked: Asked) -> FaultLine:
+def _fault_line(figures: FaultFigures, asked: Inquiry) -> FaultLine:
     return FaultLine(
         figures,
         trend(figures.by_day, asked.first_day, asked.last_day),

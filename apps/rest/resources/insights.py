@@ -18,7 +18,7 @@ from apps.insights.selectors import (
     query_report,
     shape_report,
 )
-from apps.insights.types import GROUPS, Asked
+from apps.insights.types import GROUPS, Inquiry
 from apps.rest.fields import Query
 from apps.rest.resources import insight_examples as examples
 from apps.rest.resources.insight_outputs import (
@@ -87,11 +87,11 @@ class InsightsView(RestView):
     tag = TAG
     rights = {"GET": READ_BUDGETS}
 
-    def asked(self, taken: dict[str, Any]) -> Asked:
+    def asked(self, taken: dict[str, Any]) -> Inquiry:
         """Return what is asked of the team."""
         now = timezone.now().astimezone(UTC)
         end = _midnight(taken["until"] + timedelta(days=1))
-        return Asked(
+        return Inquiry(
             self.principal.team_id,
             _midnight(taken["since"]),
             min(end, now + timedelta(seconds=1)),
@@ -121,16 +121,14 @@ class InsightQueries(InsightsView):
         if taken["group"] == "family":
             taken["with_tests"] = True
         asked = self.asked(taken)
-        days = query_report(asked, "day")
-        group = taken["group"]
-        report = days if group == "day" else query_report(asked, group)
+        report = query_report(asked, taken["group"])
         answer = {
             **taken,
             "rows": report.rows,
             "total": report.total,
             "before": report.before,
-            "anomalies": anomaly_list(asked, list(days.rows)),
-            "audit": efficiency_audit(asked, days.total, taken["worker"]),
+            "anomalies": anomaly_list(asked, report),
+            "audit": efficiency_audit(asked, report.total, taken["worker"]),
             "is_complete": report.is_complete,
         }
         return Response(QueryReportOutput(answer).data)

@@ -34,7 +34,7 @@ MOST_FINDINGS = 50
 """Of one run; a run has hundreds of calls at most, and a list of these says enough."""
 
 
-class Finding(TypedDict):
+class RunFinding(TypedDict):
     """One thing that went wrong in a run."""
 
     stage: str
@@ -55,7 +55,7 @@ class EndFacts(TypedDict):
     """The length of its prompt, estimated. None: not known, or erased by then."""
     answer_tokens: int | None
     """Output tokens of the call that wrote the answer. None: there is none."""
-    findings: list[Finding] | None
+    findings: list[RunFinding] | None
     """None: the run has not ended."""
 
 
@@ -79,9 +79,9 @@ def end_facts(view: RunView) -> EndFacts:
     return facts
 
 
-def findings(view: RunView) -> list[Finding]:
+def findings(view: RunView) -> list[RunFinding]:
     """Return what went wrong in a run, in the order of its rounds."""
-    found: list[Finding] = []
+    found: list[RunFinding] = []
     for number, round_ in enumerate(view.rounds):
         found += _plan_faults(round_)
         is_replanned = any(later.steps for later in view.rounds[number + 1 :])
@@ -118,7 +118,7 @@ def _first_token_ms(view: RunView, call: CallView, round_: int) -> int | None:
 # --- faults --------------------------------------------------------------------------
 
 
-def _plan_faults(round_: RoundView) -> Iterator[Finding]:
+def _plan_faults(round_: RoundView) -> Iterator[RunFinding]:
     """Yield the faults of the conductor's calls, and what became of the round."""
     for number, call in enumerate(round_.calls):
         fault = _fault(call)
@@ -136,7 +136,7 @@ def _plan_faults(round_: RoundView) -> Iterator[Finding]:
 
 def _step_faults(
     step: StepView, view: RunView, *, is_replanned: bool
-) -> Iterator[Finding]:
+) -> Iterator[RunFinding]:
     for call in step.calls:
         fault = _fault(call)
         if fault:
@@ -158,8 +158,8 @@ def _fault(call: CallView) -> str:
     return "" if call.state == "stopped" else call.fault
 
 
-def _finding(stage: str, fault: str, call: CallView, rescue: str) -> Finding:
-    return Finding(
+def _finding(stage: str, fault: str, call: CallView, rescue: str) -> RunFinding:
+    return RunFinding(
         stage=stage,
         fault=fault,
         worker=call.worker,
@@ -171,7 +171,7 @@ def _finding(stage: str, fault: str, call: CallView, rescue: str) -> Finding:
 # --- loops ---------------------------------------------------------------------------
 
 
-def _loops(round_: RoundView, before: Sequence[RoundView]) -> Iterator[Finding]:
+def _loops(round_: RoundView, before: Sequence[RoundView]) -> Iterator[RunFinding]:
     """Yield work of a round that an earlier step of the run had done already."""
     if round_.steps and any(_plan_of(round_) == _plan_of(old) for old in before):
         cost = sum(step.cost.micros for step in round_.steps)
@@ -220,5 +220,5 @@ def _repeats_answer(step: StepView, old: StepView) -> bool:
     )
 
 
-def _loop(fault: str, worker: str, cost: int) -> Finding:
-    return Finding(stage=LOOP, fault=fault, worker=worker, cost=cost, rescue=NOTHING)
+def _loop(fault: str, worker: str, cost: int) -> RunFinding:
+    return RunFinding(stage=LOOP, fault=fault, worker=worker, cost=cost, rescue=NOTHING)
