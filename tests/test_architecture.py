@@ -51,7 +51,8 @@ ALSO_OPEN = {
     "apps.budgets.reservations",  # statements for the ledger's commits
     "apps.pools.attributes",  # what workers, conductors and tiers are described by
     "apps.pools.pool_file",  # pool files
-    "apps.pools.worker_profiles",  # what was measured of workers
+    "apps.pools.worker_figures.outcomes",  # judgements, to be stored and shown
+    "apps.pools.worker_figures.profiles",  # what was measured of workers
     "apps.governance.approvals.edited_plans",  # plans as people send them
     "apps.governance.approvals.links",  # links of mails, like the next one
     "apps.governance.approvals.pending",  # reads of plans that wait
@@ -82,6 +83,7 @@ ALSO_OPEN = {
     "apps.evaluation.ab.services",
     "apps.evaluation.ab.settings",
     "apps.evaluation.candidate_settings",  # bounds, for forms
+    "apps.evaluation.production.counting",  # a regular job of the site
     "apps.evaluation.opinions",  # a read with values of its own
     "apps.evaluation.shadow.jobs",  # opened and closed by the process
     "apps.evaluation.shadow.models",  # words for states and outcomes

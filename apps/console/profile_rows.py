@@ -16,8 +16,8 @@ from apps.pools.models import (
     WorkerOutcome,
     WorkerProfile,
 )
-from apps.pools.worker_outcomes import outcomes_of
-from apps.pools.worker_profiles import present_profiles
+from apps.pools.worker_figures.outcomes import outcomes_of
+from apps.pools.worker_figures.profiles import present_profiles
 
 
 @dataclass(frozen=True, slots=True)

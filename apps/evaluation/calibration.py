@@ -22,7 +22,7 @@ from apps.evaluation.models import (
 from apps.evaluation.selectors import results_of
 from apps.evaluation.settings import EvaluationSettings
 from apps.pools.services import profiles_replace
-from apps.pools.worker_profiles import CalibrationSource, FamilyMeasurement
+from apps.pools.worker_figures.profiles import CalibrationSource, FamilyMeasurement
 
 SPLIT = "training"
 TASKS_PER_FAMILY = 20

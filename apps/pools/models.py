@@ -20,9 +20,9 @@ from apps.pools.base_urls import origin
 from apps.pools.default_params import MAX_BUDGET_TOKENS as MAX_BUDGET_TOKENS
 from apps.pools.default_params import DefaultParams
 from apps.pools.default_params import ReasoningEffort as ReasoningEffort
-from apps.pools.worker_outcomes import OutcomeSource as OutcomeSource
-from apps.pools.worker_outcomes import WorkerOutcome as WorkerOutcome
-from apps.pools.worker_profiles import WorkerProfile as WorkerProfile
+from apps.pools.worker_figures.outcomes import OutcomeSource as OutcomeSource
+from apps.pools.worker_figures.outcomes import WorkerOutcome as WorkerOutcome
+from apps.pools.worker_figures.profiles import WorkerProfile as WorkerProfile
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 """No slash: `pool/tier` is a model name in the API."""

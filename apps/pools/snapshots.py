@@ -38,8 +38,8 @@ from apps.pools.types import (
     TierSnapshot,
     WorkerSnapshot,
 )
-from apps.pools.worker_outcomes import WorkerOutcome, outcome_card, outcomes_of
-from apps.pools.worker_profiles import present_profiles, profile_card
+from apps.pools.worker_figures.outcomes import WorkerOutcome, outcome_card, outcomes_of
+from apps.pools.worker_figures.profiles import present_profiles, profile_card
 
 Outcomes = Mapping[uuid.UUID, Sequence[WorkerOutcome]]
 ShapeT = TypeVar("ShapeT", WorkerAttributes, ConductorAttributes)

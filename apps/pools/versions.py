@@ -16,7 +16,7 @@ from django.db.models import Exists, F, OuterRef
 from apps.pools.models import Conductor, Credential, Pool, PoolVersion, Worker
 from apps.pools.serializers import pool_values, recorded_values
 from apps.pools.types import Change
-from apps.pools.worker_profiles import present_profiles, profile_card
+from apps.pools.worker_figures.profiles import present_profiles, profile_card
 
 Document = dict[str, Any]
 

@@ -21,7 +21,7 @@ from apps.governance.services import (
 )
 from apps.pools.models import Conductor, WorkerOutcome
 from apps.pools.services import worker_update
-from apps.pools.worker_outcomes import outcome_card, outcomes_of
+from apps.pools.worker_figures.outcomes import outcome_card, outcomes_of
 from apps.runs.models import Run, Source
 from apps.runs.selectors import run_view
 from tests.conftest import Site

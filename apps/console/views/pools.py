@@ -18,6 +18,7 @@ from django.views.decorators.http import (
 )
 
 from apps.accounts.models import Permission
+from apps.console.calibration_offers import calibration_offer
 from apps.console.forms.pools import PoolForm, moved, new_pool_initial, pool_initial
 from apps.console.layout import change_and_tell, console_page, require, try_change
 from apps.console.pool_rows import (
@@ -151,9 +152,13 @@ def _save(request: TeamRequest, pool: Pool | None = None) -> HttpResponse:
         form.keep(moved(request.POST, request.POST["move"]))
         return _form_page(request, form, pool, is_unsaved=True)
     form = _form(request, pool, is_sent=True)
+    before = set() if pool is None else {place.worker_id for place in pool.places.all()}
     outcome = _change(request, form, pool) if form.is_valid() else Outcome()
     if outcome.pool is not None:
         messages.success(request, _saved_words(outcome.pool, pool))
+        saved = access_pool(request.team.id, outcome.pool.id)
+        added = [w for w in saved.enabled_workers if w.id not in before]
+        calibration_offer(request, saved, added)
         return redirect("console:pool", outcome.pool.id)
     if pool is not None and outcome.is_outdated:
         return _conflict_page(request, form, pool)

@@ -18,6 +18,7 @@ from django.views.decorators.http import (
 )
 
 from apps.accounts.models import Permission
+from apps.console.calibration_offers import calibration_offer
 from apps.console.forms.models import NEW_POOL, WorkerForm, worker_initial
 from apps.console.layout import change_and_tell, console_page, require, try_change
 from apps.console.list_prices import (
@@ -179,7 +180,12 @@ def _create(request: TeamRequest) -> HttpResponse:
         )
     if worker is None:
         return _form_page(request, form, status=INVALID)
-    return _saved(request, worker, f"The worker {worker.name} is there.")
+    response = _saved(request, worker, f"The worker {worker.name} is there.")
+    fresh = access_worker(request.team.id, worker.id)
+    pool = fresh.pools.order_by("-is_default", "name").first()
+    if pool is not None:
+        calibration_offer(request, pool, [fresh])
+    return response
 
 
 def _update(request: TeamRequest, worker: Worker) -> HttpResponse:

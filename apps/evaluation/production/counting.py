@@ -21,7 +21,7 @@ from apps.evaluation.opinions import NO_OPINIONS, Opinions, opinions_of
 from apps.evaluation.production.models import OutcomeProgress, RunOutcome
 from apps.governance.models import Verdict
 from apps.pools.models import OutcomeSource, Pool, PoolVersion, Worker
-from apps.pools.worker_outcomes import CountedOutcomes, outcomes_replace
+from apps.pools.worker_figures.outcomes import CountedOutcomes, outcomes_replace
 from apps.runs.models import NOT_BY_CALLERS, Run, RunState, Step
 
 ACTIONS = (

@@ -7,7 +7,7 @@ from django.db import models
 from apps.accounts.models import Team
 from apps.core.scoping import TeamQuerySet
 from apps.pools.models import OutcomeSource, Worker
-from apps.pools.worker_profiles import FAMILY_LENGTH
+from apps.pools.worker_figures.profiles import FAMILY_LENGTH
 from apps.runs.models import Run
 
 

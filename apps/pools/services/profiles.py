@@ -10,7 +10,7 @@ from datetime import datetime
 from apps.audit.types import Actor
 from apps.pools.models import Worker, WorkerProfile
 from apps.pools.pool_transaction import pool_change
-from apps.pools.worker_profiles import CalibrationSource, FamilyMeasurement
+from apps.pools.worker_figures.profiles import CalibrationSource, FamilyMeasurement
 
 
 def profiles_replace(

@@ -17,7 +17,7 @@ from django.db import models
 from apps.accounts.models import Team
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
-from apps.pools.worker_profiles import FAMILY_LENGTH
+from apps.pools.worker_figures.profiles import FAMILY_LENGTH
 
 LEAST_SHOWN = 5
 """Judgements of one kind that a conductor is told of; fewer say too little."""

@@ -1,0 +1,1 @@
+"""What is known of how workers do: measured on tasks, and from production."""
