@@ -12,7 +12,7 @@ from apps.evaluation.selectors import evaluation_list, results_of
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.systems.kinds import System
 from apps.pools.models import Worker
-from apps.pools.worker_profiles import present_profiles
+from apps.pools.worker_figures.profiles import present_profiles
 
 LOOKED_AT = 20
 """Evaluations of the suite with the pool, the newest."""
