@@ -1,9 +1,9 @@
 """Pages of insights of a large team: how many queries, and how long.
 
-The team, and its runs, are those of `bench.lists`: 1,000,000 runs on PostgreSQL; one run in ten has a fault, all have facts. Days and
-most of the day in progress have been summed, as a process of the site does each minute.
-`--runs N` for another size, `--only PostgreSQL` for one database (then nothing is
-kept).
+The team and its runs are those of `bench.lists`; one run in ten has a fault, all have
+facts. Days and most of the day in progress have been summed, as a process of the site
+does each minute. `--runs N` for another size, `--only PostgreSQL` for one database
+(then nothing is kept).
 """
 
 from __future__ import annotations
