@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,13 +49,31 @@ async def start(
 
 
 async def begin(site: FaultySite, member: Member, *, in_background: bool) -> None:
-    """Start a run, as soon as the process knows that an earlier stop is lifted."""
+    """Start a run, as soon as the processes know that an earlier stop is lifted."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             answer = await start(site, member, in_background=in_background)
-            if answer.status_code == 201:
+            if answer.status_code == 201 and (
+                not in_background or await is_taken(site, answer.json()["id"])
+            ):
                 return
             await asyncio.sleep(POLL_S)
+
+
+async def is_taken(site: FaultySite, run_id: str) -> bool:
+    """Wait for a worker process to take a run; False if it then refuses it."""
+    run, see = uuid.UUID(run_id), site.witness
+    while True:
+        has_begun = [
+            await asyncio.to_thread(see.written_by, worker.name, [run])
+            for worker in site.workers
+        ]
+        row = await asyncio.to_thread(see.row, run)
+        if row.state != "running":
+            return False
+        if any(has_begun):
+            return True
+        await asyncio.sleep(POLL_S)
 
 
 async def counted(site: FaultySite) -> dict[str, Any]:
