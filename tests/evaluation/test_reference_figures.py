@@ -202,10 +202,7 @@ def test_strong_roster_scores_what_is_expected(site, version):
     }
     everyone = fmean(worker.solve[f] for worker in POOL for f in TaskFamily)
     for place in range(len(names), len(names) + len(routers)):
-        workers = routed(compared, place)
-        share = assert_within(
-            compared, place, lambda r, w=workers: skill(w[r.run_id], r)
-        )
+        share = assert_within(compared, place, of_workers(routed(compared, place)))
         assert share > everyone + 0.2
         assert share < expected["oracle"]
 
@@ -213,6 +210,11 @@ def test_strong_roster_scores_what_is_expected(site, version):
 def skill(worker: str, result: EvaluationResult) -> float:
     """Return how often a worker is right on a task."""
     return BENCH_BY_NAME[worker].solve[family_of(result)]
+
+
+def of_workers(workers: Mapping[Any, str]) -> Share:
+    """Return the probability that a result is right, given who answered each run."""
+    return lambda result: skill(workers[result.run_id], result)
 
 
 def in_cascade(evaluation: Evaluation) -> Share:
