@@ -157,9 +157,9 @@ def measure() -> dict[str, float]:
     """Make the report of what is in the database."""
     _set_up()
     from apps.evaluation.models import Evaluation
-    from apps.evaluation.report import report_make
-    from apps.evaluation.report_formats import report_values
-    from apps.evaluation.report_markdown import report_markdown
+    from apps.evaluation.reports.report import report_make
+    from apps.evaluation.reports.report_formats import report_values
+    from apps.evaluation.reports.report_markdown import report_markdown
 
     evaluation = Evaluation.objects.across_teams().get()
     before, start = _peak_mib(), time.process_time()

@@ -69,13 +69,13 @@ ALSO_OPEN = {
     "apps.governance.policies.worker_tags",  # what tags say of workers
     "apps.governance.sensitive_data.own_patterns",  # what patterns are made of
     "apps.evaluation.calibration",  # which workers it measures, for pages
-    "apps.evaluation.comparison",  # a read with a report of its own
-    "apps.evaluation.inspect_log",  # a report in another format
+    "apps.evaluation.reports.comparison",  # a read with a report of its own
+    "apps.evaluation.reports.inspect_log",  # a report in another format
     "apps.evaluation.jobs",  # opened and closed by the process
-    "apps.evaluation.report",  # a read with a report of its own, like the next one
-    "apps.evaluation.report_formats",
-    "apps.evaluation.report_markdown",
-    "apps.evaluation.result_filters",  # a read with filters of its own
+    "apps.evaluation.reports.report",  # a read of its own, like the next one
+    "apps.evaluation.reports.report_formats",
+    "apps.evaluation.reports.report_markdown",
+    "apps.evaluation.reports.result_filters",  # a read with filters of its own
     "apps.evaluation.settings",
     "apps.evaluation.ab.models",  # words for outcomes
     "apps.evaluation.ab.report",  # a read with a report of its own
@@ -92,14 +92,14 @@ ALSO_OPEN = {
     "apps.evaluation.shadow.selectors",
     "apps.evaluation.shadow.services",
     "apps.evaluation.shadow.settings",
-    "apps.evaluation.statistics",  # intervals, which pages draw
+    "apps.evaluation.reports.statistics",  # intervals, which pages draw
     "apps.evaluation.suites.benchmarks",  # which there are, for forms
     "apps.evaluation.suites.files",  # tasks as people and programs send them
     "apps.evaluation.suites.reads",  # what a suite holds
     "apps.evaluation.suites.reviewed",  # suites of reviewed runs, with their service
     "apps.evaluation.suites.storage",  # tasks as they are kept
     "apps.evaluation.suites.tasks",
-    "apps.evaluation.system_report",  # a part of the report
+    "apps.evaluation.reports.system_report",  # a part of the report
     "apps.evaluation.systems.short_names",  # systems as people name them
     "apps.evaluation.verifiers.words",  # verifiers in words
     "apps.insights.anomalies",  # days that stand out, which pages show

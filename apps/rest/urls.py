@@ -42,7 +42,7 @@ app_name = "rest"
 
 def _deferred(name: str) -> DeferredOperations:
     """Return operations on evaluations, which are imported when asked for."""
-    return DeferredOperations(f"apps.rest.resources.{name}")
+    return DeferredOperations(f"apps.rest.resources.evaluation.{name}")
 
 
 urlpatterns: list[URLPattern] = [

@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 from django.test import Client
 
-from apps.console.slope_chart import slope_chart
+from apps.console.evaluations.slope_chart import slope_chart
 from apps.console.views import evaluation_reports
-from apps.evaluation.comparison import compare
+from apps.evaluation.reports.comparison import compare
 from tests.conftest import Cast
 from tests.evaluation.made_up import STATES, made_up_evaluation
 from tests.evaluation.samples import suite

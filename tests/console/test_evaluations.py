@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from apps.evaluation.models import Evaluation, SuiteVersion
-from apps.evaluation.report import report_make
+from apps.evaluation.reports.report import report_make
 from apps.evaluation.selectors import results_of
 from apps.evaluation.systems.kinds import KINDS
 from apps.evaluation.systems.short_names import PAGE_CHOICES

@@ -33,6 +33,8 @@ def main() -> None:
         for n in range(TASKS)
     ]
     suite(team, tasks)
+    rubric = {"kind": "model_graded", "rubric": "It must be ok."}
+    suite(team, [{**task, "verifier": rubric} for task in tasks], name="rubrics")
 
 
 if __name__ == "__main__":

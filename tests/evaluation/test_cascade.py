@@ -7,7 +7,7 @@ import re
 import pytest
 
 from apps.core.errors import InvalidInput
-from apps.evaluation.report import report_make
+from apps.evaluation.reports.report import report_make
 from apps.evaluation.selectors import results_of
 from apps.evaluation.systems.cascade import least_agreeing
 from apps.evaluation.systems.earlier import SampledTask

@@ -6,7 +6,7 @@ import pytest
 
 from apps.core.errors import InvalidFields, InvalidInput
 from apps.engine import events as ev
-from apps.evaluation.report import report_make
+from apps.evaluation.reports.report import report_make
 from apps.evaluation.selectors import results_of
 from apps.pools.models import Tier
 from apps.pools.selectors import snapshots_forget

@@ -14,10 +14,10 @@ from apps.accounts.models import Role
 from apps.accounts.principal import member_principal
 from apps.audit.models import JobState
 from apps.core.errors import Conflict, InvalidFields, InvalidInput, NotAllowed, NotFound
-from apps.evaluation.comparison import compare
 from apps.evaluation.jobs import evaluation_steps, evaluation_take
 from apps.evaluation.models import Evaluation, ResultState, StoredTask
-from apps.evaluation.report import report_make
+from apps.evaluation.reports.comparison import compare
+from apps.evaluation.reports.report import report_make
 from apps.evaluation.selectors import access_evaluation, evaluation_list, results_of
 from apps.evaluation.services import evaluation_cancel, evaluation_start, suite_delete
 from apps.governance.services import policy_replace

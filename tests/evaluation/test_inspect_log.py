@@ -11,9 +11,9 @@ import pytest
 from apps.audit.selectors import entry_list
 from apps.audit.services import content_erase
 from apps.core.errors import NotFound
-from apps.evaluation.inspect_log import inspect_log
 from apps.evaluation.models import EvaluationOutcome
-from apps.evaluation.report import report_make
+from apps.evaluation.reports.inspect_log import inspect_log
+from apps.evaluation.reports.report import report_make
 from apps.evaluation.selectors import results_of
 from tests.conftest import Site
 from tests.evaluation.made_up import made_up_evaluation

@@ -110,3 +110,34 @@ def test_g1_killed_it_ends_with_one_run_for_each_result(tmp_path, models_url):
     requests = sum(calls["requests"].values())
     in_flight = KILLS * PARALLEL
     assert len(runs) <= requests <= len(runs) + in_flight
+
+
+def test_g1_killed_while_a_model_judges_it_pays_for_no_judgement_twice(
+    tmp_path, models_url
+):
+    site = Killable(tmp_path, models_url)
+    worker, grader = WORKERS  # which says `ok`: no grade, and paid for all the same
+    limits = (f"--parallel={PARALLEL}", "--max-cost=5", f"--grader={grader}")
+    process = site.start("rubrics", f"--system=worker:{worker}", *limits)
+    judged = "SELECT count(*) FROM evaluation_evaluationresult WHERE state='{}'"
+    wait(lambda: site.rows(judged.format("failed")) > [(3,)])
+    wait(lambda: site.rows(judged.format("grading")) > [(0,)])
+    process.send_signal(signal.SIGKILL)
+    _, said = process.communicate(timeout=PATIENCE_S)
+    found = re.search(r"evaluation (\S+)", said)
+    assert found is not None, said
+    assert site.rows(judged.format("failed")) < [(TASKS,)]
+    process = site.start(f"--resume={found[1]}")
+    _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, said
+    results = site.rows(
+        "SELECT run_id, cost_micros FROM evaluation_evaluationresult UNION ALL "
+        "SELECT grading_run_id, grading_cost_micros FROM evaluation_evaluationresult"
+    )
+    runs = site.rows("SELECT id, cost_micros FROM runs_run")
+    assert sorted(map(str, runs)) == sorted(map(str, results))
+    assert len(runs) == 2 * TASKS
+    calls = httpx.get(f"{models_url}/v1/stats").json()
+    # A judgement of another form than asked for is asked for once more, in its run.
+    fewest = len(runs) + TASKS
+    assert fewest <= sum(calls["requests"].values()) <= fewest + PARALLEL

@@ -19,8 +19,8 @@ LOADED = {
     "apps.evaluation.shadow",
     "apps.evaluation.shadow.jobs",
     "apps.evaluation.shadow.models",
-    "apps.evaluation.statistics",  # intervals of profiles
-    "apps.evaluation.system_report",
+    "apps.evaluation.reports.statistics",  # intervals of profiles
+    "apps.evaluation.reports.system_report",
 }
 """What every process has: rows, entry points of jobs, and light figures."""
 START = """

@@ -9,8 +9,8 @@ import pytest
 
 from apps.core.errors import InvalidInput
 from apps.evaluation.models import ResultState
-from apps.evaluation.report import report_make
-from apps.evaluation.report_markdown import report_markdown
+from apps.evaluation.reports.report import report_make
+from apps.evaluation.reports.report_markdown import report_markdown
 from apps.evaluation.selectors import results_of
 from apps.evaluation.verifiers.model_graded import ModelGradedVerifier
 from apps.runs.models import Run

@@ -202,20 +202,19 @@ def test_strong_roster_scores_what_is_expected(site, version):
     }
     everyone = fmean(worker.solve[f] for worker in POOL for f in TaskFamily)
     for place in range(len(names), len(names) + len(routers)):
-        workers = routed(compared, place)
-        share = assert_within(compared, place, routed_skill(workers))
+        share = assert_within(compared, place, of_workers(routed(compared, place)))
         assert share > everyone + 0.2
         assert share < expected["oracle"]
-
-
-def routed_skill(workers: dict[Any, str]) -> Share:
-    """Return how often the worker that a task was sent to is right."""
-    return lambda result: skill(workers[result.run_id], result)
 
 
 def skill(worker: str, result: EvaluationResult) -> float:
     """Return how often a worker is right on a task."""
     return BENCH_BY_NAME[worker].solve[family_of(result)]
+
+
+def of_workers(workers: Mapping[Any, str]) -> Share:
+    """Return the probability that a result is right, given who answered each run."""
+    return lambda result: skill(workers[result.run_id], result)
 
 
 def in_cascade(evaluation: Evaluation) -> Share:

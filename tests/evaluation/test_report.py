@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from apps.evaluation.report import report_make
-from apps.evaluation.report_formats import report_values
-from apps.evaluation.report_markdown import report_markdown
-from apps.evaluation.result_filters import ResultFilters, results_found
-from apps.evaluation.statistics import paired_difference
+from apps.evaluation.reports.report import report_make
+from apps.evaluation.reports.report_formats import report_values
+from apps.evaluation.reports.report_markdown import report_markdown
+from apps.evaluation.reports.result_filters import ResultFilters, results_found
+from apps.evaluation.reports.statistics import paired_difference
 from tests.evaluation.made_up import STATES, made_up_evaluation
 
 TIER, DELTA, BIRCH = STATES

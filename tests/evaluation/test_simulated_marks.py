@@ -11,9 +11,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.evaluation.models import Suite
-from apps.evaluation.report import report_make, result_rows
-from apps.evaluation.report_formats import report_values, results_csv
-from apps.evaluation.report_markdown import report_markdown
+from apps.evaluation.reports.report import report_make, result_rows
+from apps.evaluation.reports.report_formats import report_values, results_csv
+from apps.evaluation.reports.report_markdown import report_markdown
 from apps.evaluation.services import evaluation_start
 from apps.pools.models import WorkerProfile
 from apps.pools.selectors import snapshots_forget

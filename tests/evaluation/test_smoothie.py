@@ -8,7 +8,7 @@ from apps.audit.models import Content
 from apps.audit.services import content_erase
 from apps.core.errors import InvalidInput
 from apps.evaluation.models import EvaluationResult
-from apps.evaluation.report import report_make
+from apps.evaluation.reports.report import report_make
 from apps.evaluation.systems.answer_distance import answer_distance
 from apps.evaluation.systems.earlier import ComparedTask
 from apps.evaluation.systems.smoothie import estimated_errors

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from apps.evaluation.statistics import (
+from apps.evaluation.reports.statistics import (
     median_and_p95,
     paired_difference,
     share,

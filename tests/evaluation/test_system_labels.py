@@ -8,7 +8,7 @@ import pytest
 
 from apps.core.errors import InvalidFields
 from apps.core.input_parts import values_read
-from apps.evaluation.comparison import compare
+from apps.evaluation.reports.comparison import compare
 from apps.evaluation.settings import EvaluationSettings
 from tests.evaluation.samples import documents
 from tests.evaluation.test_driver import ended, start

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.core.errors import InvalidInput
-from apps.evaluation.report import report_make
+from apps.evaluation.reports.report import report_make
 from apps.evaluation.systems.earlier import MeasuredTask
 from apps.evaluation.systems.task_index import TaskIndex
 from apps.evaluation.systems.track_record import best_worker

@@ -15,7 +15,7 @@ from django.views.decorators.http import (
 )
 
 from apps.accounts.models import Permission
-from apps.console.ab_rows import ab_row, arm_rows, difference_rows
+from apps.console.evaluations.ab_rows import ab_row, arm_rows, difference_rows
 from apps.console.forms.ab_tests import ABTestForm
 from apps.console.layout import console_page, posted, require, try_change
 from apps.console.views.candidates import TAB, candidate_change, usable_pools

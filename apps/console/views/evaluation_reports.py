@@ -13,16 +13,16 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.models import Permission
-from apps.console.evaluation_rows import EvaluationRow, report_view
+from apps.console.evaluations.evaluation_rows import EvaluationRow, report_view
+from apps.console.evaluations.slope_chart import slope_chart
 from apps.console.layout import change_and_tell, console_page, require
-from apps.console.slope_chart import slope_chart
-from apps.evaluation.comparison import compare, others_of
-from apps.evaluation.inspect_log import inspect_log, inspect_name
 from apps.evaluation.models import GRADED
-from apps.evaluation.report import report_make, result_rows
-from apps.evaluation.report_formats import report_values, results_csv
-from apps.evaluation.report_markdown import report_markdown
-from apps.evaluation.result_filters import (
+from apps.evaluation.reports.comparison import compare, others_of
+from apps.evaluation.reports.inspect_log import inspect_log, inspect_name
+from apps.evaluation.reports.report import report_make, result_rows
+from apps.evaluation.reports.report_formats import report_values, results_csv
+from apps.evaluation.reports.report_markdown import report_markdown
+from apps.evaluation.reports.result_filters import (
     ORACLE,
     PLAN_WORDS,
     ResultFilters,

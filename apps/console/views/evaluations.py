@@ -18,8 +18,9 @@ from django.views.decorators.http import (
 )
 
 from apps.accounts.models import Permission
-from apps.console.ab_rows import ab_row
-from apps.console.evaluation_rows import evaluation_rows, measured_choices
+from apps.console.evaluations.ab_rows import ab_row
+from apps.console.evaluations.evaluation_rows import evaluation_rows, measured_choices
+from apps.console.evaluations.shadow_rows import shadow_row
 from apps.console.forms.evaluations import CalibrationForm, EvaluationForm, SuiteForm
 from apps.console.layout import (
     change_and_tell,
@@ -28,7 +29,6 @@ from apps.console.layout import (
     require,
     try_change,
 )
-from apps.console.shadow_rows import shadow_row
 from apps.evaluation.ab.selectors import ab_list
 from apps.evaluation.models import SuiteVersion
 from apps.evaluation.selectors import (

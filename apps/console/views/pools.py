@@ -18,7 +18,8 @@ from django.views.decorators.http import (
 )
 
 from apps.accounts.models import Permission
-from apps.console.calibration_offers import calibration_offer
+from apps.console.evaluations.calibration_offers import calibration_offer
+from apps.console.evaluations.profile_rows import pool_profiles
 from apps.console.forms.pools import PoolForm, moved, new_pool_initial, pool_initial
 from apps.console.layout import change_and_tell, console_page, require, try_change
 from apps.console.pool_rows import (
@@ -29,7 +30,6 @@ from apps.console.pool_rows import (
     versions_since,
     worker_rows,
 )
-from apps.console.profile_rows import pool_profiles
 from apps.core.errors import VersionConflict
 from apps.pools.models import Pool, Worker
 from apps.pools.selectors import (

@@ -16,6 +16,7 @@ from django.views.decorators.http import (
 
 from apps.accounts.models import Permission
 from apps.accounts.selectors import api_key_list, member_list
+from apps.console.evaluations.shadow_rows import pair_rows, report_context, shadow_row
 from apps.console.forms.shadow_tests import ShadowTestForm
 from apps.console.layout import (
     console_page,
@@ -23,7 +24,6 @@ from apps.console.layout import (
     require,
     try_change,
 )
-from apps.console.shadow_rows import pair_rows, report_context, shadow_row
 from apps.console.views.candidates import TAB, candidate_change, usable_pools
 from apps.evaluation.promotion import (
     candidate_demote,

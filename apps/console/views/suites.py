@@ -10,8 +10,8 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_GET
 
 from apps.accounts.models import Permission
+from apps.console.evaluations.suite_rows import task_views
 from apps.console.layout import console_page, require
-from apps.console.suite_rows import task_views
 from apps.evaluation.models import SuiteVersion
 from apps.evaluation.selectors import access_suite_by_id, access_version, suite_versions
 from apps.evaluation.suites.reads import task_counts, task_lines, task_rows

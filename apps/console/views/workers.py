@@ -18,7 +18,8 @@ from django.views.decorators.http import (
 )
 
 from apps.accounts.models import Permission
-from apps.console.calibration_offers import calibration_offer
+from apps.console.evaluations.calibration_offers import calibration_offer
+from apps.console.evaluations.profile_rows import profile_view
 from apps.console.forms.models import NEW_POOL, WorkerForm, worker_initial
 from apps.console.layout import change_and_tell, console_page, require, try_change
 from apps.console.list_prices import (
@@ -30,7 +31,6 @@ from apps.console.list_prices import (
     put_offer,
 )
 from apps.console.pool_rows import worker_row, worker_rows
-from apps.console.profile_rows import profile_view
 from apps.console.provider_lookup import (
     after_test,
     is_part,

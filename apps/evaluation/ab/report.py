@@ -10,7 +10,7 @@ from uuid import UUID
 from apps.evaluation.ab.models import ABTest
 from apps.evaluation.ab.selectors import runs_of
 from apps.evaluation.opinions import OpinionCounts, opinions_counted, opinions_of
-from apps.evaluation.statistics import (
+from apps.evaluation.reports.statistics import (
     Interval,
     median_and_p95,
     share,

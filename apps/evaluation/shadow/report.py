@@ -15,6 +15,7 @@ from apps.evaluation.opinions import (
     opinions_counted,
     opinions_of,
 )
+from apps.evaluation.reports.statistics import Interval, median_and_p95, share
 from apps.evaluation.shadow.models import (
     OPEN,
     Judgement,
@@ -23,7 +24,6 @@ from apps.evaluation.shadow.models import (
     ShadowTest,
 )
 from apps.evaluation.shadow.selectors import mirrored_of
-from apps.evaluation.statistics import Interval, median_and_p95, share
 
 
 @dataclass(frozen=True, slots=True)

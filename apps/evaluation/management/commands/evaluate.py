@@ -25,12 +25,12 @@ from apps.audit.models import JobState
 from apps.audit.types import Actor
 from apps.core.errors import ConductorError
 from apps.core.money import micros_of_usd, usd_text
-from apps.evaluation.inspect_log import inspect_log
 from apps.evaluation.jobs import evaluation_steps
 from apps.evaluation.models import Evaluation, EvaluationOutcome
-from apps.evaluation.report import Report, report_make, result_rows
-from apps.evaluation.report_formats import report_values, results_csv
-from apps.evaluation.report_markdown import report_markdown
+from apps.evaluation.reports.inspect_log import inspect_log
+from apps.evaluation.reports.report import Report, report_make, result_rows
+from apps.evaluation.reports.report_formats import report_values, results_csv
+from apps.evaluation.reports.report_markdown import report_markdown
 from apps.evaluation.selectors import (
     access_evaluation,
     access_suite,

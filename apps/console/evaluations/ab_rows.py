@@ -8,7 +8,7 @@ from apps.evaluation.ab.models import ABOutcome
 from apps.evaluation.ab.report import ABReport, ArmFigures
 from apps.evaluation.ab.settings import ABSettings
 from apps.evaluation.models import ABTest
-from apps.evaluation.statistics import Interval
+from apps.evaluation.reports.statistics import Interval
 
 PER_RUNS = 1_000
 

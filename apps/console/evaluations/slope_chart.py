@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.console.evaluation_plot import BOTTOM, HEIGHT, TOP, ShareScale
-from apps.evaluation.comparison import SystemComparison
+from apps.console.evaluations.evaluation_plot import BOTTOM, HEIGHT, TOP, ShareScale
+from apps.evaluation.reports.comparison import SystemComparison
 
 LEFT_X, RIGHT_X = 200, 440
 """Where the two evaluations stand, in the units of the `viewBox`."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import log10
 
 from apps.core.money import MICROS, usd_text
-from apps.evaluation.statistics import Interval
-from apps.evaluation.system_report import SystemReport
+from apps.evaluation.reports.statistics import Interval
+from apps.evaluation.reports.system_report import SystemReport
 
 WIDTH, HEIGHT = 640, 300
 LEFT, RIGHT, TOP, BOTTOM = 48, 16, 12, 36

@@ -9,9 +9,9 @@ from typing import Any
 
 from apps.core.plain_text import safe_cell
 from apps.evaluation.models import EvaluationResult
-from apps.evaluation.report import Report
-from apps.evaluation.statistics import Interval
-from apps.evaluation.system_report import Figures, SystemReport
+from apps.evaluation.reports.report import Report
+from apps.evaluation.reports.statistics import Interval
+from apps.evaluation.reports.system_report import Figures, SystemReport
 
 CSV_COLUMNS = (
     "task",

@@ -11,13 +11,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.rights import READ_EVALUATIONS
-from apps.evaluation.comparison import SystemComparison, compare, others_of
-from apps.evaluation.inspect_log import inspect_log, inspect_name
-from apps.evaluation.report import report_make, result_rows
-from apps.evaluation.report_formats import interval_values, report_values, results_csv
+from apps.evaluation.reports.comparison import SystemComparison, compare, others_of
+from apps.evaluation.reports.inspect_log import inspect_log, inspect_name
+from apps.evaluation.reports.report import report_make, result_rows
+from apps.evaluation.reports.report_formats import (
+    interval_values,
+    report_values,
+    results_csv,
+)
 from apps.rest.fields import Output
 from apps.rest.pagination import PageQuery, page_by_place
-from apps.rest.resources.evaluations import (
+from apps.rest.resources.evaluation.evaluations import (
     EVALUATION,
     FORMAT,
     SETTINGS,

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from apps.console.evaluation_plot import PER_TASKS
-from apps.evaluation.system_report import Figures, SystemReport
+from apps.console.evaluations.evaluation_plot import PER_TASKS
+from apps.evaluation.reports.system_report import Figures, SystemReport
 
 SHADES = 6
 """Colours of workers; those after the last share it."""

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from apps.audit.models import JobState
-from apps.console.evaluation_plot import (
+from apps.console.evaluations.evaluation_plot import (
     PER_TASKS,
     HeatCell,
     IntervalBar,
@@ -17,16 +17,21 @@ from apps.console.evaluation_plot import (
     interval_bar,
     plot_of,
 )
-from apps.console.family_bars import FamilyBars, FamilyRow, family_bars, percents
+from apps.console.evaluations.family_bars import (
+    FamilyBars,
+    FamilyRow,
+    family_bars,
+    percents,
+)
 from apps.evaluation.models import Evaluation, EvaluationOutcome
-from apps.evaluation.report import Report
+from apps.evaluation.reports.report import Report
+from apps.evaluation.reports.system_report import Figures, SystemReport
 from apps.evaluation.selectors import (
     EvaluationProgress,
     evaluation_list,
     evaluation_progress,
 )
 from apps.evaluation.settings import EvaluationSettings
-from apps.evaluation.system_report import Figures, SystemReport
 
 OFFERED = 50
 """Evaluations that others can learn from, of the newest."""

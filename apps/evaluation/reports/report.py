@@ -13,10 +13,10 @@ from itertools import islice, starmap
 from uuid import UUID
 
 from apps.evaluation.models import GRADED, Evaluation, EvaluationResult
+from apps.evaluation.reports.statistics import Interval, paired_difference, share
+from apps.evaluation.reports.system_report import OPEN, RIGHT, ResultRow, SystemReport
 from apps.evaluation.selectors import results_of
 from apps.evaluation.settings import EvaluationSettings
-from apps.evaluation.statistics import Interval, paired_difference, share
-from apps.evaluation.system_report import OPEN, RIGHT, ResultRow, SystemReport
 from apps.runs.models import Step
 
 ROWS_AT_ONCE = 2_000

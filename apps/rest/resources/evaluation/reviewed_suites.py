@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from apps.accounts.rights import MANAGE_EVALUATIONS, READ_REVIEWS
 from apps.evaluation.suites.reviewed import suite_add_reviewed
 from apps.rest.fields import Input, Output, TextField
-from apps.rest.resources.evaluations import TAG
+from apps.rest.resources.evaluation.evaluations import TAG
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apps.core.money import usd_text
-from apps.evaluation.report import Report
-from apps.evaluation.statistics import Interval
-from apps.evaluation.system_report import Figures, SystemReport
+from apps.evaluation.reports.report import Report
+from apps.evaluation.reports.statistics import Interval
+from apps.evaluation.reports.system_report import Figures, SystemReport
 
 BIAS = (
     "A grade by a model is an opinion, and models tend to prefer answers like their "

@@ -28,7 +28,7 @@ from apps.evaluation.models import (
     EvaluationResult,
     ResultState,
 )
-from apps.evaluation.report import Report
+from apps.evaluation.reports.report import Report
 from apps.evaluation.selectors import results_of
 from apps.evaluation.suites.storage import task_read
 from apps.evaluation.verifiers.words import right_answers, verifier_words

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from apps.evaluation.models import ResultState
-from apps.evaluation.statistics import Interval, share
+from apps.evaluation.reports.statistics import Interval, share
 
 OPEN, NOT_RIGHT, RIGHT = 0, 1, 2
 """Marks of tasks. The greatest of several is what they come to together."""

@@ -13,9 +13,9 @@ from uuid import UUID
 from apps.core.errors import InvalidInput
 from apps.core.scoping import TeamQuerySet
 from apps.evaluation.models import GRADED, Evaluation, ResultState
+from apps.evaluation.reports.statistics import Interval, paired_difference, share
 from apps.evaluation.selectors import evaluation_list, results_of
 from apps.evaluation.settings import EvaluationSettings
-from apps.evaluation.statistics import Interval, paired_difference, share
 from apps.evaluation.systems.kinds import System
 
 Outcomes = Mapping[str, tuple[bool, UUID]]

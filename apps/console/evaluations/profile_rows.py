@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from apps.console.evaluation_plot import HeatCell, IntervalBar, interval_bar
+from apps.console.evaluations.evaluation_plot import HeatCell, IntervalBar, interval_bar
+from apps.evaluation.reports.statistics import Interval, share
 from apps.evaluation.selectors import has_simulated
-from apps.evaluation.statistics import Interval, share
 from apps.pools.models import (
     OutcomeSource,
     Pool,

@@ -21,7 +21,7 @@ from apps.evaluation.suites.reads import task_counts, task_rows
 from apps.evaluation.suites.storage import task_read, task_values
 from apps.rest.fields import Output, TextField, Time
 from apps.rest.pagination import Page, PageQuery, page_by_place
-from apps.rest.resources.evaluations import (
+from apps.rest.resources.evaluation.evaluations import (
     FORMAT,
     SUITE,
     TAG,

@@ -1,0 +1,1 @@
+"""Reports of evaluations: figures, comparisons, and the files that hold them."""

@@ -1,0 +1,1 @@
+"""Suites, evaluations and tests of candidates over REST."""
