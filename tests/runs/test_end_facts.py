@@ -126,7 +126,7 @@ def test_first_token_is_counted_back_from_the_end():
 
 def test_answer_that_came_in_one_piece_has_no_first_token():
     done = replace(stories.completed(0, "a", "Yes."), first_token_ms=None)
-    events = [
+    events: list[ev.Event] = [
         stories.created(),
         plan("Say", round_=0, workers=("a",)),
         stories.started(0, "a"),
