@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from statistics import median
+from math import sqrt
+from statistics import fmean, median
 from typing import Literal
 
 from apps.insights.types import QueryFigures
@@ -31,6 +32,8 @@ LEAST_DEVIATION = 0.05
 """In parts of the median."""
 LEAST_SHARE = 0.02
 """Of failures: two in a hundred runs more are no anomaly."""
+ENOUGH_FAILURES = 2
+"""One alone is none, however few runs there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ def anomalies_of(days: Iterable[QueryFigures], first: date) -> list[Anomaly]:
     for measure in MEASURES:
         series = _series(counted, measure)
         for day in sorted(each for each in series if each >= first):
-            anomaly = _anomaly(day, measure, series)
+            anomaly = _anomaly(counted[day], day, measure, series)
             if anomaly is not None:
                 found.append(anomaly)
     return sorted(found, key=lambda each: (each.day, each.measure))
@@ -92,14 +95,23 @@ def _value(row: QueryFigures, measure: Measure) -> float | None:
 
 
 def _anomaly(
-    day: date, measure: Measure, series: Mapping[date, float]
+    row: QueryFigures, day: date, measure: Measure, series: Mapping[date, float]
 ) -> Anomaly | None:
     before = [value for at, value in series.items() if day - LOOKBACK <= at < day]
     if len(before) < ENOUGH_DAYS:
         return None
     usual = median(before)
-    least = LEAST_SHARE if measure == "failures" else LEAST_DEVIATION * usual
+    least = LEAST_DEVIATION * usual
+    if measure == "failures":
+        if row.failed < ENOUGH_FAILURES:
+            return None
+        least = max(LEAST_SHARE, _chance(fmean(before), row.runs))
     score = robust_score(series[day], before, max(least, 1e-9))
     if score <= BOUND:
         return None
     return Anomaly(day, measure, series[day], usual, score, len(before))
+
+
+def _chance(share: float, runs: int) -> float:
+    """Return the standard deviation of a share of so many runs by chance alone."""
+    return sqrt(share * (1 - share) / runs)

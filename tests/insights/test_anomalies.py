@@ -68,6 +68,12 @@ def test_other_days_are_not_marked(values):
     assert marked(*usual(), day(0, **values)) == []
 
 
+def test_failures_that_chance_explains_are_not_marked():
+    before = [day(back, failed=back % 3 == 0) for back in range(1, 28)]
+    assert marked(*before, day(0, failed=2)) == []
+    assert [each.measure for each in marked(*before, day(0, failed=6))] == ["failures"]
+
+
 def test_too_few_days_before_mark_nothing():
     assert marked(*usual(7), day(0, cost_micros=90_000)) == []
 
