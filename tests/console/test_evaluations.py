@@ -23,6 +23,7 @@ from tests.evaluation.samples import (
     suite,
 )
 from tests.evaluation.test_driver import ended, start
+from tests.factories import PoolFactory
 from tests.runs.asking import eventually
 
 
@@ -182,10 +183,11 @@ def test_every_system_can_be_chosen_on_the_page(site: Site):
         "parallel_runs": "8",
         "seed": "3",
     }
-    estimated = alice.post("/evaluations/new/", {**wanted, "estimate": "1"})
-    assert "78 runs" in estimated.content.decode()
-    assert "They cost at most $" in estimated.content.decode()
-    assert alice.post("/evaluations/new/", wanted).status_code == 302
+    asked = alice.post("/evaluations/new/", wanted).content.decode()
+    assert "78 runs" in asked
+    assert "They cost at most $" in asked
+    again = {**wanted, **confirmed(asked)}
+    assert alice.post("/evaluations/new/", again).status_code == 302
     second = ended(Evaluation.objects.for_team(site.cast.team.id).latest("id"))
     report = report_make(second)
     assert {system.kind for system in report.systems} == {
@@ -213,3 +215,26 @@ def test_a_system_says_which_field_it_lacks(site: Site):
     answer = alice.post("/evaluations/new/", wanted)
     assert answer.status_code == 400
     assert answer.content.decode().count("Needed by: Cascade") == 2
+
+
+def test_sample_comparison_is_offered_with_its_pool(alice: Client, cast: Cast):
+    version = suite(cast.team)
+    assert "sample comparison" not in alice.get("/evaluations/").content.decode()
+    version.suite.is_simulated = True
+    version.suite.save()
+    PoolFactory.create(team=cast.team, name="benchmark")
+    page = alice.get("/evaluations/").content.decode()
+    assert "?suite=basics&amp;pool=benchmark" in page
+    form = alice.get("/evaluations/new/").content.decode()
+    assert "<option selected>benchmark</option>" in form
+
+
+def test_the_pool_decides_which_workers_are_offered(site: Site, alice: Client):
+    suite(site.cast.team)
+    own = site.cast.team.pools.get(is_default=True)
+    PoolFactory.create(team=site.cast.team, name="other", is_default=False)
+    offered = alice.get("/evaluations/new/", {"pool": own.name}).context["form"]
+    assert "sim-delta" in dict(offered.fields["worker"].choices)
+    other = alice.get("/evaluations/new/", {"pool": "other"}).context["form"]
+    workers = [value for value, _ in other.fields["worker"].choices]
+    assert workers == ["alpha", "beta", "gamma"]

@@ -17,6 +17,8 @@ class ConsoleForm(forms.Form):
 
     error_names: ClassVar[dict[str, str]] = {}
     """Fields that a service calls by another name than the form."""
+    folded: ClassVar[tuple[str, ...]] = ()
+    """Fields that are seldom needed; pages show them on demand."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("label_suffix", "")
@@ -25,6 +27,24 @@ class ConsoleForm(forms.Form):
             widget = field.widget
             if getattr(widget, "input_type", "text") not in PLAIN_TYPES:
                 widget.attrs.setdefault("class", "input")
+
+    @property
+    def main_fields(self) -> list[forms.BoundField]:
+        """Return the fields that pages show at once."""
+        return [field for field in self if field.name not in self.folded]
+
+    @property
+    def folded_fields(self) -> list[forms.BoundField]:
+        """Return the fields that pages show on demand."""
+        return [self[name] for name in self.folded]
+
+    @property
+    def is_unfolded(self) -> bool:
+        """Say whether a folded field differs from its default or has a fault."""
+        return any(
+            field.errors or str(field.value() or "") != str(field.field.initial or "")
+            for field in self.folded_fields
+        )
 
     def take(self, error: InvalidInput) -> None:
         """Show a service's complaint beside the field it is about."""

@@ -89,11 +89,11 @@ def _count(label: str, least: int, most: int, words: str) -> forms.IntegerField:
 
 
 class EvaluationForm(ConsoleForm):
-    """Which systems run on which suite."""
+    """Which systems run on which suite; the page asks for suite and pool first."""
 
-    suite = forms.ChoiceField()
+    suite = forms.ChoiceField(widget=forms.HiddenInput)
     suite_version = _version_field()
-    pool = forms.ChoiceField()
+    pool = forms.ChoiceField(widget=forms.HiddenInput)
     systems = forms.MultipleChoiceField(
         choices=[(choice.value, choice.words) for choice in PAGE_CHOICES],
         initial=[choice.value for choice in PAGE_CHOICES if choice.is_usual],
@@ -162,6 +162,19 @@ class EvaluationForm(ConsoleForm):
         "max_cost_micros": "max_cost",
         "families": "suite",
     }
+    folded: ClassVar[tuple[str, ...]] = (
+        "turns",
+        "proposals",
+        "cheap",
+        "samples",
+        "measured",
+        "rounds",
+        "conductor",
+        "suite_version",
+        "grader",
+        "parallel_runs",
+        "seed",
+    )
 
     def __init__(
         self,

@@ -27,17 +27,6 @@ BEGIN = (
     ("30", "Recorded runs of the last 30 days"),
 )
 ANY = ("", "Any")
-FILTERS = (
-    "source",
-    "key",
-    "member",
-    "words",
-    "state",
-    "cost_from",
-    "cost_to",
-    "feedback",
-    "data_class",
-)
 
 
 class ShadowTestForm(CandidateForm):
@@ -114,6 +103,17 @@ class ShadowTestForm(CandidateForm):
         "max_cost_micros": "max_cost",
         "since": "begin",
     }
+    folded: ClassVar[tuple[str, ...]] = (
+        "source",
+        "key",
+        "member",
+        "words",
+        "state",
+        "cost_from",
+        "cost_to",
+        "feedback",
+        "data_class",
+    )
 
     def __init__(
         self,
@@ -139,21 +139,6 @@ class ShadowTestForm(CandidateForm):
             self.offer(name, [ANY, *((str(each), label) for each, label in known)])
         workers = {w.name: None for pool in pools.values() for w in pool.chat_workers}
         self.offer("grader", [("", "None"), *((name, name) for name in workers)])
-
-    @property
-    def filter_fields(self) -> list[forms.BoundField]:
-        """Return the fields that choose some of the tier's runs."""
-        return [self[name] for name in FILTERS]
-
-    @property
-    def main_fields(self) -> list[forms.BoundField]:
-        """Return all other fields."""
-        return [field for field in self if field.name not in FILTERS]
-
-    @property
-    def has_filters(self) -> bool:
-        """Say whether a filter is set or has a fault."""
-        return any(field.value() or field.errors for field in self.filter_fields)
 
     def values(self) -> dict[str, Any]:
         """Return the settings of the test."""

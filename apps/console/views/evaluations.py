@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
@@ -21,6 +21,7 @@ from apps.accounts.models import Permission
 from apps.console.evaluations.ab_rows import ab_row
 from apps.console.evaluations.evaluation_rows import evaluation_rows, measured_choices
 from apps.console.evaluations.shadow_rows import shadow_row
+from apps.console.evaluations.usual_choices import sample_comparison, usual_pool
 from apps.console.forms.evaluations import CalibrationForm, EvaluationForm, SuiteForm
 from apps.console.layout import (
     change_and_tell,
@@ -75,6 +76,7 @@ def evaluation_list_page(request: TeamRequest) -> HttpResponseBase:
             shadow_row(test, mirrored_of(test).count())
             for test in shadow_list(team_id)[:SHOWN]
         ],
+        "sample": sample_comparison(suite_list(team_id), pool_list(team_id)),
         "ab_tests": [ab_row(test) for test in ab_list(team_id)[:SHOWN]],
     }
     return console_page(request, "console/evaluations.html", context, tab=TAB)
@@ -154,26 +156,26 @@ def evaluation_new(request: TeamRequest) -> HttpResponseBase:
     """Start an evaluation."""
     require(request, Permission.MANAGE_POOLS)
     team_id = request.team.id
-    suites = [suite.name for suite in suite_list(team_id)]
+    suites = {suite.name: suite for suite in suite_list(team_id)}
     pools = {pool.name: pool for pool in pool_list(team_id)}
     if not suites or not pools:
         missing = "a suite of tasks" if not suites else "a pool"
         messages.info(request, f"An evaluation needs {missing} first.")
         return redirect("console:suite_new" if not suites else "console:pool_list")
-    asked = request.POST.get("pool") or request.GET.get("pool")
-    chosen = asked or next(
-        (pool.name for pool in pools.values() if pool.is_default), next(iter(pools))
-    )
+    asked = request.POST or request.GET
+    suite = suites.get(asked.get("suite", ""), next(iter(suites.values())))
+    chosen = asked.get("pool") or usual_pool(suite, pools.values())
     snapshot = pool_snapshot(team_id, chosen if chosen in pools else None)
     workers = [worker.name for worker in snapshot.chat_workers]
-    initial = {"pool": snapshot.name, "worker": snapshot.fallback}
-    if request.GET.get("suite") in suites:
-        initial["suite"] = request.GET["suite"]
-        initial["suite_version"] = request.GET.get("suite_version", "")
     form = EvaluationForm(
         posted(request),
-        initial=initial,
-        suites=suites,
+        initial={
+            "pool": snapshot.name,
+            "worker": snapshot.fallback,
+            "suite": suite.name,
+            "suite_version": request.GET.get("suite_version", ""),
+        },
+        suites=[*suites],
         pools=[*pools],
         workers=workers,
         conductors=[conductor.name for conductor in conductor_list(team_id)],
@@ -186,6 +188,12 @@ def evaluation_new(request: TeamRequest) -> HttpResponseBase:
         title="New evaluation",
         lead="Its runs are yours: they pass the policy, count towards budgets and "
         "rates, and are in the ledger.",
+        setting={
+            "suites": [*suites],
+            "suite": suite.name,
+            "pools": [*pools],
+            "pool": snapshot.name,
+        },
     )
 
 
@@ -227,6 +235,7 @@ def _order_page(
     *,
     title: str,
     lead: str,
+    setting: Mapping[str, Any] | None = None,
 ) -> HttpResponseBase:
     """Show the form of an evaluation; start it if it was sent once more unchanged.
 
@@ -258,6 +267,7 @@ def _order_page(
         "form": form,
         "estimate": estimate,
         "asked": asked if estimate else "",
+        "setting": setting,
         "title": title,
         "lead": lead,
     }
