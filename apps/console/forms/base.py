@@ -42,7 +42,7 @@ class ConsoleForm(forms.Form):
     def is_unfolded(self) -> bool:
         """Say whether a folded field differs from its default or has a fault."""
         return any(
-            field.errors or str(field.value() or "") != str(field.field.initial or "")
+            field.errors or _text(field.value()) != _text(field.field.initial)
             for field in self.folded_fields
         )
 
@@ -61,6 +61,10 @@ class ConsoleForm(forms.Form):
                     self.add_error(own, text)
                 else:
                     self.add_error(None, f"{name}: {text}" if name else text)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
 
 
 def _sentence(message: str) -> str:
