@@ -58,7 +58,7 @@ def test_a_family_adds_nothing_to_a_report(site: Site):
     report = report_make(ended(start(site, SCRIPTED, tasks=tasks)))
     (found,) = report.systems
     per_family = {name: (own.right, own.ended) for name, own in found.families.items()}
-    assert (found.right, counts) == (0, dict.fromkeys(families, (0, 1)))
+    assert (found.right, per_family) == (0, dict.fromkeys(families, (0, 1)))
     _, _, rest = report_markdown(report).partition("| system | plain |")
     lines = [line for line in rest.splitlines() if line]
     rows = lines[:3]

@@ -48,7 +48,7 @@ QUERIES: dict[str, Any] = {
             "cost_usd": "0.4481",
             "used_tokens": 141000,
             "used_cost_usd": "0.6010",
-            "token_ratio": 2.304,
+            "token_ratio": 2.304,  # nosec B105
             "cost_ratio": 1.341,
         },
         "evaluation": {
@@ -68,7 +68,7 @@ QUERIES: dict[str, Any] = {
                 "right": 0.86,
             },
             "has_unknown_cost": False,
-            "token_ratio": 2.27,
+            "token_ratio": 2.27,  # nosec B105
             "cost_ratio": 1.3,
         },
         "shadow_test": None,
