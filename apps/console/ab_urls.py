@@ -1,16 +1,22 @@
-"""Addresses of the pages about A/B tests."""
+"""Addresses of the pages about A/B tests, imported when asked for."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from apps.console.views import ab_tests
+from apps.web.deferred_views import Page, deferred_page
 
 ONE = "evaluations/ab/<uuid:ab_test_id>/"
+
+
+def _page(name: str) -> Page:
+    return deferred_page(f"apps.console.views.ab_tests.{name}")
+
+
 urlpatterns = [
-    path("evaluations/ab/new/", ab_tests.ab_new, name="ab_new"),
-    path(ONE, ab_tests.ab_page, name="ab_test"),
-    path(f"{ONE}stop/", ab_tests.ab_stop_action, name="ab_stop"),
-    path(f"{ONE}promote/", ab_tests.ab_promote_page, name="ab_promote"),
-    path(f"{ONE}take-back/", ab_tests.ab_demote_page, name="ab_demote"),
+    path("evaluations/ab/new/", _page("ab_new"), name="ab_new"),
+    path(ONE, _page("ab_page"), name="ab_test"),
+    path(f"{ONE}stop/", _page("ab_stop_action"), name="ab_stop"),
+    path(f"{ONE}promote/", _page("ab_promote_page"), name="ab_promote"),
+    path(f"{ONE}take-back/", _page("ab_demote_page"), name="ab_demote"),
 ]

@@ -18,7 +18,7 @@ from apps.budgets.rate_limits import UNLIMITED, admit, admit_member, rates_clear
 from apps.core.redis_outage import PATIENCE_S, redis_outage
 from tests.factories import TeamFactory
 
-NOON = datetime(2030, 1, 31, 12, tzinfo=UTC)
+NOON = datetime(2025, 1, 31, 12, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)

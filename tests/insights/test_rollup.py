@@ -20,7 +20,7 @@ from tests.conftest import Cast
 from tests.insights.runs import FAULT, LOOP, PARALLEL, answered
 
 pytestmark = pytest.mark.django_db
-NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
+NOW = datetime(2025, 1, 31, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 

@@ -228,6 +228,7 @@ CONSIDERED = {
     ("POST", "worker_test"): "changes nothing but the result of the test",
     ("POST", "conductor_test"): "changes nothing but the result of the test",
     ("POST", "models"): "changes nothing",
+    ("POST", "suites_reviewed"): "holds no price",
 }
 """What a key with `pools:write` can send, and why no price gets lower by it."""
 
