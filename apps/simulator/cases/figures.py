@@ -78,10 +78,11 @@ def _systems(case: UseCase) -> Mapping[str, Planned]:
     best = best_worker(case)
     others = [worker for worker in case.workers if worker is not best]
     proposers = others[:MAX_PROPOSERS]
+    names = ", ".join(worker.name for worker in proposers)
     fixed = {
         **{worker.name: alone(worker) for worker in case.workers},
         f"self-reflection × {TURNS} ({best.name})": self_reflection(best, TURNS),
-        f"mixture of agents ({len(proposers)} + {best.name})": mixture(proposers, best),
+        f"mixture of agents ({names} → {best.name})": mixture(proposers, best),
     }
     return {
         "conductor (ultra)": lambda task: conducted(case, task),
