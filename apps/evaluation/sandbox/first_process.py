@@ -178,14 +178,30 @@ def _programs_run(job: Mapping[str, Any], outside: Outside) -> dict[str, Any]:
     while started[0] not in ended:
         process, status = os.waitpid(-1, 0)
         ended[process] = status
+    for process in started[1:]:
+        if process not in ended:
+            ended |= _end(process, job["limits"]["cpu_s"])
     with suppress(ChildProcessError):
-        while (gone := os.waitpid(-1, os.WNOHANG))[0]:
-            ended[gone[0]] = gone[1]
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "statuses": [ended.get(process) for process in started],
         "cpu_ms": round((used.ru_utime + used.ru_stime) * 1_000),
     }
+
+
+def _end(process: int, cpu_s: int) -> dict[int, int]:
+    """End a program; return its status if it was ending by itself, else nothing.
+
+    A limit may have ended it whose death the first program saw before this process.
+    """
+    os.kill(process, signal.SIGKILL)
+    _, status, used = os.wait4(process, 0)
+    has_used_all = used.ru_utime + used.ru_stime >= cpu_s
+    if os.waitstatus_to_exitcode(status) == -signal.SIGKILL and not has_used_all:
+        return {}
+    return {process: status}
 
 
 def _input(text: str) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import re
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +46,20 @@ def _run_here(page: Page, code: str, tmp_path: Path) -> str:
     if stage(page):
         return run_python(page, code, tmp_path)
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
+    with contextlib.redirect_stdout(printed), _clients_left_open():
         exec(compile(code, "<example>", "exec"), {"__name__": "__main__"})
     return printed.getvalue()
+
+
+@contextlib.contextmanager
+def _clients_left_open() -> Iterator[None]:
+    """Collect the clients of an example, which leaves their connections to its exit."""
+    try:
+        yield
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
 
 
 RUNNERS: dict[str, Callable[[Page, str, Path], str]] = {
