@@ -1,0 +1,1 @@
+"""Learning to conduct: learning data, fits of planners, and their gate."""
