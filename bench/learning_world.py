@@ -70,12 +70,14 @@ def executed(
 ) -> LoggedRun:
     """Return the run of a plan, its answers drawn."""
     done: list[BenchOutcome] = []
+    asked: dict[object, BenchOutcome] = {}
     steps = []
     for step, worker in zip(template, workers, strict=True):
         seen = [done[earlier] for earlier in step.access]
         drawn = outcomes(worker, task.family, ROLES[step.role], seen)
         shares, possible = zip(*drawn, strict=True)
-        outcome = chance.choices(possible, shares)[0]
+        # Equal requests get equal responses.
+        outcome = asked.setdefault((worker, step), chance.choices(possible, shares)[0])
         done.append(outcome)
         grade = float(outcome is BenchOutcome.RIGHT) if outcome in DRAFTS else None
         tokens = _tokens(step.role, len(seen))
@@ -92,16 +94,8 @@ def explored(
     chance = random.Random(f"exploration {seed}")  # nosec B311
     for index, task in enumerate(tasks(count, seed)):
         template = TEMPLATES[index % len(TEMPLATES)]
-        yield executed(chance, task, template, _drawn(chance, template, roster))
-
-
-def _drawn(
-    chance: random.Random, template: Template, roster: Sequence[BenchWorker]
-) -> list[BenchWorker]:
-    """Return a worker for each step; answers that are combined are of different ones."""
-    if template[-1].role is StepRole.COMBINE:
-        return [*chance.sample(roster, len(template) - 1), chance.choice(roster)]
-    return [chance.choice(roster) for _ in template]
+        workers = [chance.choice(roster) for _ in template]
+        yield executed(chance, task, template, workers)
 
 
 def scored(plan: BenchPlan, family: str) -> Score:
