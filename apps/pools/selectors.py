@@ -14,6 +14,7 @@ from apps.pools.credentials import credential_try
 from apps.pools.models import (
     Conductor,
     Credential,
+    PlannerVersion,
     Pool,
     PoolVersion,
     PriceList,
@@ -67,6 +68,8 @@ __all__ = [
     "list_price",
     "list_price_values",
     "peek_snapshot",
+    "planner_version",
+    "planner_versions",
     "planning_notices",
     "policy_tags",
     "pool_list",
@@ -100,6 +103,24 @@ def pool_list(team_id: uuid.UUID) -> QuerySet[Pool]:
 def credential_list(team_id: uuid.UUID) -> QuerySet[Credential]:
     """Return a team's credentials by name; their secrets stay sealed."""
     return Credential.objects.for_team(team_id).order_by("name", "host")
+
+
+def planner_version(pool: Pool, number: int) -> PlannerVersion:
+    """Return a version of a pool's light planner. Raises: NotFound."""
+    kept = PlannerVersion.objects.for_team(pool.team_id).filter(pool=pool)
+    found = kept.filter(number=number).first()
+    if found is None:
+        raise NotFound(
+            f"pool {pool.name!r} has no version {number} of its light planner"
+        )
+    return found
+
+
+def planner_versions(pool: Pool) -> list[PlannerVersion]:
+    """Return the versions of a pool's light planner, the newest first."""
+    return list(
+        PlannerVersion.objects.for_team(pool.team_id).filter(pool=pool).defer("sealed")
+    )
 
 
 def worker_list(team_id: uuid.UUID) -> QuerySet[Worker]:

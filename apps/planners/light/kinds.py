@@ -41,6 +41,14 @@ class Kinds:
         """Return the kinds of many prompts."""
         return [self.kind_of(prompt) for prompt in prompts]
 
+    def nearest(self, prompt: str) -> tuple[int, float]:
+        """Return the kind of a prompt, and how like its centre it is: 0 to 1."""
+        found = text_features(prompt)
+        kind = self._nearest(found)
+        centre = self.centres[kind]
+        length = max(float(np.linalg.norm(centre)), 1e-9)
+        return kind, float(centre[found.places] @ found.values) / length
+
     def _nearest(self, found: TextFeatures) -> int:
         near = self.centres[:, found.places] @ found.values
         return int(np.argmax(near - 0.5 * (self.centres**2).sum(axis=1)))

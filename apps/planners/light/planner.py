@@ -27,6 +27,11 @@ from apps.planners.light.token_costs import Prices, prompt_tokens
 
 COST_WEIGHT = 0.02
 """Success that one answer of the dearest worker has to be worth, unless set."""
+FAMILIAR = 0.5
+"""Prompts that are less than so like their kind, as a share of what nearly all of those
+are that it was made of, are unlike anything that was logged."""
+SEEN_OFTEN = 5.0
+"""Graded answers to prompts of a kind, of each worker of a plan, that are enough."""
 RANKED = 16
 """Plans that are kept of a search: for explanations, and after refusals."""
 
@@ -73,6 +78,18 @@ class LightPlanner:
         workers = [ranking.workers[place] for place in chosen.workers]
         return template_plan(
             chosen.template, workers, in_words(explanation), json.dumps(explanation)
+        )
+
+    def is_unsure(self, request: PlanRequest) -> bool:
+        """Say whether little is known of such prompts, or of the best plan for one."""
+        ranking = self.ranking(request, 1)
+        if not ranking.candidates:
+            return True
+        best = ranking.candidates[0]
+        ids = [self.model.workers.index(ranking.workers[w]) for w in best.workers]
+        return (
+            self.model.likeness(request.task.prompt) < FAMILIAR
+            or self.model.answers_seen(ranking.kind, ids) < SEEN_OFTEN
         )
 
     def ranking(self, request: PlanRequest, count: int = RANKED) -> Ranking:
