@@ -1,0 +1,1 @@
+"""What planners learn from: graded runs of a team, and its consent to that."""
