@@ -117,6 +117,7 @@ INSTALLED_APPS = [
     "apps.batches",
     "apps.evaluation",
     "apps.insights",
+    "apps.training",
     "apps.gateway",
     "apps.web",
     "apps.rest",

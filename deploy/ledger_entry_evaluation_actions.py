@@ -1,10 +1,11 @@
-"""Actions on suites and evaluations, and what their entries hold."""
+"""Actions on suites, evaluations and learning data, and what their entries hold."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from deploy.ledger_entry_shapes import (
+    CHANGE,
     NAME,
     SHA256,
     VERSION,
@@ -120,4 +121,15 @@ EVALUATION_ACTIONS: Mapping[str, Action] = {
     ),
     "ab_test.promoted": promoted("ab_test"),
     "ab_test.demoted": demoted("ab_test"),
+    "training.settings_updated": Action(
+        "A team changed whether planners learn from its requests.", "training", CHANGE
+    ),
+    "training.data_exported": Action(
+        "Somebody took the learning data of a pool as a file.",
+        "training",
+        {
+            "pool": NAME,
+            "learns_from_requests": flag("Runs of people and API keys are in it."),
+        },
+    ),
 }

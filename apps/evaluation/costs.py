@@ -42,12 +42,13 @@ SAMPLE = 50
 
 
 def task_context(
-    task: SuiteTask, snapshot: PoolSnapshot, settings: EvaluationSettings
+    task: SuiteTask, snapshot: PoolSnapshot, settings: EvaluationSettings, place: int
 ) -> TaskContext:
-    """Return what a system may know of a task."""
-    return prompt_context(
+    """Return what a system may know of a task; `place` is that among all tasks."""
+    context = prompt_context(
         task.prompt, task.id, snapshot, family=task.family, seed=settings.seed
     )
+    return replace(context, place=place)
 
 
 def prompt_context(
@@ -149,11 +150,13 @@ def highest_total(
     In micro-dollars. None: a price is missing.
     """
     ids = tasks_drawn(version, settings)
-    some = ids[:: max(1, len(ids) // SAMPLE)]
-    rows = StoredTask.objects.for_team(version.team_id).filter(id__in=some)
+    drawn = list(enumerate(ids))[:: max(1, len(ids) // SAMPLE)]
+    places = {task_id: place for place, task_id in drawn}
+    rows = StoredTask.objects.for_team(version.team_id).filter(id__in=places)
     total = 0
-    for task in map(task_read, rows):
-        context = task_context(task, snapshot, settings)
+    for row in rows:
+        task = task_read(row)
+        context = task_context(task, snapshot, settings, places[row.pk])
         for system in settings.systems:
             arranged = system.arrange(context)
             cost = highest_cost(system, arranged, task.prompt, snapshot)
@@ -161,7 +164,7 @@ def highest_total(
             if cost is None or grading is None:
                 return None
             total += cost + grading
-    return total * len(ids) // len(some) if some else 0
+    return total * len(ids) // len(places) if places else 0
 
 
 def _workers(snapshot: PoolSnapshot) -> tuple[PoolWorker, ...]:

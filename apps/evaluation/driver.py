@@ -182,7 +182,9 @@ class EvaluationDriver:
         if result.state == ResultState.GRADING:
             grading_noted(result, task)
         else:
-            run_noted(result, task, self._grading_cost(task) or 0)
+            cost = self._grading_cost(task) or 0
+            has_code_steps = self._settings.grades_code_steps(result.system)
+            run_noted(result, task, cost, has_code_steps=has_code_steps)
 
     def _grading_cost(self, task: SuiteTask) -> int | None:
         if not task.needs_grader:
@@ -271,7 +273,10 @@ class EvaluationDriver:
             return self._run(result, principal, *self._grading(result, task, snapshot))
         system = self._settings.systems[result.system]
         try:
-            arranged = system.arrange(task_context(task, snapshot, self._settings))
+            place = result.place // len(self._settings.systems)
+            arranged = system.arrange(
+                task_context(task, snapshot, self._settings, place)
+            )
         except ValueError as exc:  # answers that it learned from are gone
             why = f"{system.label}: {exc}"
             raise EvaluationEnded(EvaluationOutcome.FAILED, why) from exc

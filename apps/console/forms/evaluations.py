@@ -127,6 +127,9 @@ class EvaluationForm(ConsoleForm):
         "training tasks. A cascade learns from one that also ran several answers of "
         "the cheap worker.",
     )
+    plans = _count(
+        "Plans of an exploration", 1, 50, "For each training task. Empty: 1."
+    )
     rounds = _count(
         "Rounds of the conductor",
         0,
@@ -168,6 +171,7 @@ class EvaluationForm(ConsoleForm):
         "cheap",
         "samples",
         "measured",
+        "plans",
         "rounds",
         "conductor",
         "suite_version",
@@ -216,9 +220,12 @@ class EvaluationForm(ConsoleForm):
         given = self.cleaned_data
         cost = given["max_cost"]
         names = [choice.short_name(given) for choice in self._chosen()]
+        systems = systems_named(names, snapshot)
+        explores = any(system["kind"] == "exploration" for system in systems)
         found = {
             "pool": given["pool"],
-            "systems": systems_named(names, snapshot),
+            "systems": systems,
+            "split": "training" if explores else None,
             "max_tasks": given["max_tasks"],
             "max_cost_micros": cost and int(cost * MICROS),
             "parallel_runs": given["parallel_runs"],

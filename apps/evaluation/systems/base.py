@@ -53,10 +53,16 @@ class TaskContext:
     seed: int
     earlier: Callable[[UUID], EarlierEvaluation]
     """Returns an earlier evaluation by its id."""
+    place: int = 0
+    """Of the task among those of its evaluation, from 0."""
 
     def random(self, purpose: str) -> random.Random:
         """Return a source of chance that is the same for the same task and seed."""
-        return random.Random(f"{self.seed} {purpose} {self.key}")  # nosec B311
+        return self.shared_random(f"{purpose} {self.key}")
+
+    def shared_random(self, purpose: str) -> random.Random:
+        """Return a source of chance that is the same for all tasks with the seed."""
+        return random.Random(f"{self.seed} {purpose}")  # nosec B311
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +133,8 @@ class BaseSystem(InputPart):
     page_choices: ClassVar[tuple[PageChoice, ...]] = ()
     is_direct: ClassVar[bool] = False
     """True: it calls workers without a plan, which takes a right of its own."""
+    grades_every_step: ClassVar[bool] = False
+    """True: the code of every step of its plans is tested."""
 
     @classmethod
     @abstractmethod

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from apps.evaluation.systems.base import BaseSystem
 from apps.evaluation.systems.cascade import CascadeSystem
+from apps.evaluation.systems.exploration import ExplorationSystem
 from apps.evaluation.systems.given_plans import GivenPlansSystem
 from apps.evaluation.systems.mixture_of_agents import MixtureOfAgentsSystem
 from apps.evaluation.systems.nearest_neighbors import NearestNeighborsSystem
@@ -34,6 +35,7 @@ AnySystem = (
     | CascadeSystem
     | GivenPlansSystem
     | RandomPlanSystem
+    | ExplorationSystem
 )
 KINDS: tuple[type[BaseSystem], ...] = get_args(AnySystem)
 System = Annotated[AnySystem, Field(discriminator="kind")]
