@@ -22,6 +22,18 @@ _kept: OrderedDict[uuid.UUID, LightModel] = OrderedDict()
 _lock = Lock()
 
 
+def light_model(team_id: uuid.UUID, pool_id: uuid.UUID, number: int) -> LightModel:
+    """Return what a version of a pool's light planner knows. Blocks.
+
+    Raises: ValueError if there is no such version; SecretUnreadable; PoolUnusable.
+    """
+    rows = PlannerVersion.objects.for_team(team_id).filter(pool_id=pool_id)
+    found = planner_snapshot(rows.filter(number=number).first())
+    if found is None:
+        raise ValueError(f"the pool has no version {number} of its light planner")
+    return found.model
+
+
 def planner_snapshot(version: PlannerVersion | None) -> PlannerSnapshot | None:
     """Return a version ready to plan; None: there is none. Blocks.
 

@@ -20,6 +20,7 @@ from apps.pools.models import (
     PriceList,
     Worker,
 )
+from apps.pools.planner_models import light_model
 from apps.pools.planning import conductor_planner, worker_description
 from apps.pools.planning_notices import planning_notices
 from apps.pools.presets import PRESETS, policy_tags, provider_tag
@@ -65,6 +66,7 @@ __all__ = [
     "credentials_try",
     "endpoint_of",
     "last_test",
+    "light_model",
     "list_price",
     "list_price_values",
     "peek_snapshot",

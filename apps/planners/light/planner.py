@@ -11,7 +11,7 @@ import numpy as np
 
 from apps.engine.errors import PlanFault, PlanRejected
 from apps.engine.plan import Plan
-from apps.engine.ports import Ask, PlanRequest, PoolWorker
+from apps.engine.ports import Ask, PlanRequest, Pool, PoolWorker, Task
 from apps.engine.suitability import unsuited
 from apps.planners.light.explanation import Explanation, explained, in_words
 from apps.planners.light.model import LightModel
@@ -73,9 +73,18 @@ class LightPlanner:
                 PlanFault.EMPTY_PLAN,
                 "the light planner knows no other plan for these workers",
             )
-        chosen = ranking.candidates[refused]
-        explanation = self._explained(ranking, refused)
-        workers = [ranking.workers[place] for place in chosen.workers]
+        return self._plan(ranking, refused)
+
+    def plans(self, prompt: str, pool: Pool, max_steps: int, count: int) -> list[Plan]:
+        """Return the best plans for a prompt alone; none if it knows no worker."""
+        request = PlanRequest(Task(prompt), pool, max_steps)
+        ranking = self.ranking(request, count)
+        return [self._plan(ranking, n) for n in range(len(ranking.candidates))]
+
+    def _plan(self, ranking: Ranking, place: int) -> Plan:
+        chosen = ranking.candidates[place]
+        explanation = self._explained(ranking, place)
+        workers = [ranking.workers[worker] for worker in chosen.workers]
         return template_plan(
             chosen.template, workers, in_words(explanation), json.dumps(explanation)
         )
