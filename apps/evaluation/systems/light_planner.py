@@ -41,6 +41,8 @@ class LightPlannerSystem(BaseSystem):
     """Of the pool's light planner."""
     cost_weight_percent: Annotated[int, Field(ge=0, le=100)] = USUAL_WEIGHT
     """As of a tier."""
+    plan: Annotated[int, Field(ge=1, le=50)] = 1
+    """Number of the plan among those of a task that are drawn."""
     near_best: Annotated[int, Field(ge=0, le=16)] = 0
     """One of so many best plans is drawn, for a part of the pool that is drawn as well.
     0: the best plan for the whole pool."""
@@ -67,6 +69,8 @@ class LightPlannerSystem(BaseSystem):
             words += f", worth of cost {weight} %"
         if self.near_best:
             words += f", one of its {self.near_best} best plans"
+        if self.plan > 1:
+            words += f", plan {self.plan}"
         return f"light planner ({words})"
 
     @property
@@ -89,7 +93,7 @@ class LightPlannerSystem(BaseSystem):
             self.version,
             self.cost_weight_percent / 100,
         )
-        chance = task.random(f"near best {self.version}")
+        chance = task.random(f"near best {self.version} {self.plan}")
         workers = task.workers
         if self.near_best:
             fewest = min(FEWEST_WORKERS, len(workers))

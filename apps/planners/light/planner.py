@@ -81,6 +81,12 @@ class LightPlanner:
         ranking = self.ranking(request, count)
         return [self._plan(ranking, n) for n in range(len(ranking.candidates))]
 
+    def expected(self, prompt: str, pool: Pool, max_steps: int) -> float:
+        """Return the success that is expected of the best plan; 0: there is none."""
+        request = PlanRequest(Task(prompt), pool, max_steps)
+        best = self.ranking(request, 1).candidates
+        return best[0].success if best else 0.0
+
     def _plan(self, ranking: Ranking, place: int) -> Plan:
         chosen = ranking.candidates[place]
         explanation = self._explained(ranking, place)
