@@ -16,6 +16,8 @@ from apps.pools.selectors import pool_snapshot
 from apps.training.export.archive import archive_parts
 from apps.training.learning_data.graded_runs import has_consent
 from apps.training.models import TrainingSettings
+from apps.training.trainings.services import training_cancel as training_cancel
+from apps.training.trainings.services import training_start as training_start
 
 
 class TrainingChoice(InputPart):

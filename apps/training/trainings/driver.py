@@ -27,6 +27,7 @@ from apps.pools.services import (
 )
 from apps.training.learning_data.reading import learning_records
 from apps.training.learning_data.tally import LearningTally
+from apps.training.selectors import training_cost
 from apps.training.trainings.fit_process import FitResult, fit_process
 from apps.training.trainings.gate import gate_report
 from apps.training.trainings.measured_workers import MeasuredWorkers
@@ -267,10 +268,3 @@ class TrainingDriver:
     def _require_wanted(self) -> None:
         if self._is_cancelled():
             raise TrainingEnded(TrainingOutcome.CANCELLED)
-
-
-def training_cost(training: Training) -> int:
-    """Return what the runs of a training cost so far, in micro-dollars."""
-    ids = [training.exploration_id, training.near_best_id, training.gate_id]
-    rows = evaluation_list(training.team_id).filter(id__in=[i for i in ids if i])
-    return sum(rows.values_list("cost_micros", flat=True))
