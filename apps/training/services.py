@@ -17,6 +17,9 @@ from apps.training.export.archive import archive_parts
 from apps.training.learning_data.graded_runs import has_consent
 from apps.training.models import TrainingSettings
 
+FILE_TYPE = "application/zip"
+"""Of exports."""
+
 
 class TrainingChoice(InputPart):
     """What a team decides about learning data."""
