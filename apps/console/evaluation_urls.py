@@ -1,4 +1,4 @@
-"""Addresses of the pages about suites and evaluations, imported when asked for."""
+"""Addresses of the pages about evaluations and learning, imported when asked for."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ def _page(name: str) -> Page:
 
 
 urlpatterns = [
+    path("learning/", _page("learning.learning_page"), name="learning"),
+    path(
+        "learning/export/",
+        _page("learning.learning_export_file"),
+        name="learning_export",
+    ),
     path(
         "evaluations/",
         _page("evaluations.evaluation_list_page"),

@@ -233,6 +233,17 @@ urlpatterns: list[URLPattern] = [
         _deferred("evaluation_reports.EvaluationComparison"),
         name="evaluation_comparison",
     ),
+    path(
+        "learning/settings/",
+        _deferred("learning.LearningSettingsView"),
+        name="learning_settings",
+    ),
+    path("learning/data/", _deferred("learning.LearningData"), name="learning_data"),
+    path(
+        "learning/export/",
+        _deferred("learning.LearningExportView"),
+        name="learning_export",
+    ),
     path("ab-tests/", _deferred("ab_tests.ABTests"), name="ab_tests"),
     path(
         "ab-tests/<uuid:ab_test_id>/", _deferred("ab_tests.OneABTest"), name="ab_test"

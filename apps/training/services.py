@@ -19,6 +19,9 @@ from apps.training.models import TrainingSettings
 from apps.training.trainings.services import training_cancel as training_cancel
 from apps.training.trainings.services import training_start as training_start
 
+FILE_TYPE = "application/zip"
+"""Of exports."""
+
 
 class TrainingChoice(InputPart):
     """What a team decides about learning data."""
