@@ -62,6 +62,13 @@ PLANNER_WORDS = {
 }
 
 
+@register.filter
+def explained(explanation: str) -> dict[str, Any]:
+    """Return what a planner says of its plan, for a template."""
+    found: dict[str, Any] = orjson.loads(explanation)
+    return found
+
+
 REASON_WORDS = {
     RIVAL: "asked as well, because the answer was late",
     REPAIR: "asked to put its answer into the right form",
