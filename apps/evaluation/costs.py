@@ -71,7 +71,7 @@ def prompt_context(
         most,
         seed,
         partial(earlier_evaluation, snapshot.team_id),
-        partial(light_model, snapshot.team_id, snapshot.id),
+        light_model=partial(light_model, snapshot.team_id, snapshot.id),
     )
 
 

@@ -40,6 +40,11 @@ def short_id(evaluation_id: UUID) -> str:
     return str(evaluation_id)[-SHORT_ID:]
 
 
+def no_light_model(number: int) -> LightModel:
+    """Stand for a pool without a light planner. Raises: ValueError."""
+    raise ValueError(f"the pool has no version {number} of its light planner")
+
+
 @dataclass(frozen=True, slots=True)
 class TaskContext:
     """What a system may know of a task when it arranges its run; not its answer."""
@@ -56,10 +61,10 @@ class TaskContext:
     seed: int
     earlier: Callable[[UUID], EarlierEvaluation]
     """Returns an earlier evaluation by its id."""
-    light_model: Callable[[int], LightModel]
-    """Returns what a version of the pool's light planner knows, by its number."""
     place: int = 0
     """Of the task among those of its evaluation, from 0."""
+    light_model: Callable[[int], LightModel] = no_light_model
+    """Returns what a version of the pool's light planner knows, by its number."""
 
     def random(self, purpose: str) -> random.Random:
         """Return a source of chance that is the same for the same task and seed."""

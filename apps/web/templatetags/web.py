@@ -16,7 +16,6 @@ from apps.web import formats
 register = template.Library()
 register.filter("money", formats.money)
 register.filter("cost", formats.cost)
-register.filter("money", formats.money)
 register.filter("count", formats.count)
 register.filter("duration", formats.duration)
 
