@@ -64,8 +64,8 @@ class TrainingDriver:
         self._snapshot = pool_snapshot(training.team_id, training.pool.name)
         self._workers = [worker.name for worker in self._snapshot.chat_workers]
 
-    def steps(self) -> Iterator[None]:
-        """Do what is left, stage by stage; yields where it may be interrupted.
+    def steps(self) -> Iterator[bool]:
+        """Do what is left, stage by stage; yields whether it waits for something.
 
         Raises: TrainingEnded when there is nothing left; ConductorError.
         """
@@ -90,13 +90,13 @@ class TrainingDriver:
 
     # --- explorations -----------------------------------------------------------------
 
-    def _explore(self) -> Iterator[None]:
+    def _explore(self) -> Iterator[bool]:
         if runs := self._plan.explore_runs:
             plans, tasks = plans_of_tasks(runs, self._training_tasks())
             systems = exploration_systems(plans)
             yield from self._evaluate("exploration", systems, "training", tasks)
 
-    def _explore_near_best(self) -> Iterator[None]:
+    def _explore_near_best(self) -> Iterator[bool]:
         runs = self._plan.near_best_runs
         plans, tasks = plans_of_tasks(runs, self._training_tasks())
         systems = near_best_systems(
@@ -114,7 +114,7 @@ class TrainingDriver:
 
     def _evaluate(
         self, field: str, systems: Sequence[Values], split: str, tasks: int
-    ) -> Iterator[None]:
+    ) -> Iterator[bool]:
         """Run an evaluation, or wait for the one that runs. Raises: TrainingEnded."""
         if getattr(self._training, f"{field}_id") is None:
             values = {
@@ -137,7 +137,7 @@ class TrainingDriver:
             if self._is_cancelled():
                 evaluation_cancel(evaluation=evaluation, actor=self._actor)
                 self._require_wanted()
-            yield
+            yield True
         if evaluation.outcome == EvaluationOutcome.BUDGET:
             raise TrainingEnded(TrainingOutcome.BUDGET, evaluation.error)
         if evaluation.outcome != EvaluationOutcome.COMPLETED:
@@ -165,7 +165,7 @@ class TrainingDriver:
 
     # --- fits -------------------------------------------------------------------------
 
-    def _fit(self) -> Iterator[None]:
+    def _fit(self) -> Iterator[bool]:
         """Fit on everything that is logged, and keep the version."""
         tally, measured = LearningTally(), MeasuredWorkers()
         runs: list[LoggedRun] = []
@@ -174,16 +174,18 @@ class TrainingDriver:
             measured.add(record)
             runs.append(record.run)
             if number % READ_A_STEP == 0:
-                yield
+                yield False
         with fit_process(runs, self._workers, self._plan.seed) as process:
             while (found := process.result()) is None:
-                yield
-        self._keep(found, tally.digest)
+                yield True
+        self._keep(found, tally.digest, measured)
 
     def _records(self) -> Iterator[Any]:
         return learning_records(self._team.id, self._training.pool.name)
 
-    def _keep(self, found: FitResult, data_digest: str) -> None:
+    def _keep(
+        self, found: FitResult, data_digest: str, measured: MeasuredWorkers
+    ) -> None:
         version = planner_version_add(
             pool=self._training.pool,
             stored=found.stored,
@@ -198,7 +200,12 @@ class TrainingDriver:
         )
         stage = Stage(self._training.stage)
         points = [{"stage": stage.value, **point} for point in found.curve]
-        self._save(version=version.number, curve=[*self._training.curve, *points])
+        self._save(
+            version=version.number,
+            curve=[*self._training.curve, *points],
+            best_worker=measured.best(self._workers),
+            best_by_family=measured.best_by_family(self._workers),
+        )
 
     @property
     def _version(self) -> int:
@@ -209,13 +216,8 @@ class TrainingDriver:
 
     # --- the gate ---------------------------------------------------------------------
 
-    def _measure(self) -> Iterator[None]:
+    def _measure(self) -> Iterator[bool]:
         """Compare the version on held-out tasks, and put it to use if it is better."""
-        measured = MeasuredWorkers()
-        for number, record in enumerate(self._records()):
-            measured.add(record)
-            if number % READ_A_STEP == 0:
-                yield
         pool = access_pool(self._team.id, self._training.pool_id)
         version = self._version
         present = pool.planner_version
@@ -224,7 +226,7 @@ class TrainingDriver:
             self._plan,
             version=version,
             present=None if present is None else present.number,
-            best=measured.best(self._workers),
+            best=self._training.best_worker,
             workers=self._workers,
             max_steps=carrier.max_steps if carrier else 0,
         )
@@ -232,7 +234,7 @@ class TrainingDriver:
         yield from self._evaluate("gate", systems, "held_out", tasks)
         report = gate_report(
             self._evaluation("gate"),
-            measured.best_by_family(self._workers),
+            self._training.best_by_family,
             self._plan.margin_percent / 100,
         )
         found = planner_version(pool, version)

@@ -39,13 +39,14 @@ def training_steps(training: Training) -> Generator[None]:
     claimed = rows.filter(claim_id=training.claim_id)
     heart, turn_ends = Heartbeat(claimed), time.monotonic() + TURN_S
     try:
-        for _ in TrainingDriver(training).steps():
+        for waits in TrainingDriver(training).steps():
             if not heart.beat():
                 return  # it was deleted, or another process took it for lost
             if time.monotonic() >= turn_ends and training.stage not in FITS:
                 claimed.update(state=JobState.WAITING, beat_at=timezone.now())
                 return
-            time.sleep(LOOK_S)
+            if waits:
+                time.sleep(LOOK_S)
             yield
     except GeneratorExit:
         claimed.update(state=JobState.WAITING)

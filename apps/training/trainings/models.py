@@ -62,6 +62,10 @@ class Training(BackgroundJob):
     """Number of the light planner's version that it has fitted last."""
     curve = models.JSONField(default=list)
     """Points `{"stage", "runs", "log_loss", "expected"}`, in order; see `fit_pool`."""
+    best_worker = models.CharField(max_length=64, default="")
+    """Who was right most often alone, as the learning data had it at the last fit."""
+    best_by_family = models.JSONField(default=dict)
+    """The same, by family."""
     outcome = models.CharField(
         max_length=10, choices=TrainingOutcome.choices, default=""
     )
