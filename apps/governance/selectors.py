@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -137,18 +135,23 @@ def policy_in_force(team_id: uuid.UUID | None) -> PolicyInForce:
     if found is not None:
         return found
     generation = _policies.generation
-    newest = site_policy_newest() if team_id is None else policy_newest(team_id)
-    version, values = (newest.version, newest.document) if newest else (0, {})
-    policy = _policy_read("team" if team_id else "site", version, values)
-    if team_id is not None:
-        policy = replace(policy, serves_reviews=_reviews_need_classes(team_id))
+    if team_id is None:
+        policy = policy_read("site", site_policy_newest())
+    else:
+        own = policy_read("team", policy_newest(team_id))
+        policy = replace(own, serves_reviews=_reviews_need_classes(team_id))
     _policies.put(team_id, policy, generation=generation)
     return policy
 
 
-def _policy_read(
-    name: PolicyName, version: int, values: Mapping[str, Any]
+def policy_read(
+    name: PolicyName, row: PolicyVersion | SitePolicyVersion | None
 ) -> PolicyInForce:
+    """Return what a version says; without rules if there is none.
+
+    One that cannot be read is `is_readable` False: it denies every run while in force.
+    """
+    version, values = (row.version, row.document) if row else (0, {})
     try:
         document = PolicyDocument.model_validate(values)
     except Exception:  # the boundary: a policy that cannot be read denies by name
