@@ -12,9 +12,11 @@ from django.utils import timezone
 
 from apps.audit.selectors import entry_list, entry_recorded_at
 from apps.core.errors import NotFound
+from apps.core.scoping import TeamQuerySet
 from apps.core.ttl_cache import TtlCache
 from apps.governance.models import (
     LegalHold,
+    PolicyTrial,
     PolicyVersion,
     Retention,
     ReviewSettings,
@@ -174,6 +176,19 @@ def policies_in_force(team_id: uuid.UUID) -> tuple[PolicyInForce, ...]:
 def policies_forget(team_id: uuid.UUID | None) -> None:
     """Forget what this process remembers of a policy, after a change."""
     _policies.drop(lambda key, _: key == team_id)
+
+
+def policy_trial_list(team_id: uuid.UUID) -> TeamQuerySet[PolicyTrial]:
+    """Return the trials of a team's drafts, newest first."""
+    return PolicyTrial.objects.for_team(team_id)
+
+
+def access_policy_trial(team_id: uuid.UUID, trial_id: uuid.UUID) -> PolicyTrial:
+    """Return a trial of the team. Raises: NotFound for any other one."""
+    trial = policy_trial_list(team_id).filter(id=trial_id).first()
+    if trial is None:
+        raise NotFound(f"there is no trial {str(trial_id)!r} in this team")
+    return trial
 
 
 # --- feedback ------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from django.views.decorators.http import (
 from apps.accounts.models import Permission
 from apps.accounts.selectors import api_key_list, member_list
 from apps.console.forms.policy import RuleForm, rule_initial
+from apps.console.forms.policy_trials import TrialForm
 from apps.console.layout import (
     change_and_tell,
     console_page,
@@ -27,15 +28,15 @@ from apps.console.layout import (
     require,
     try_change,
 )
+from apps.console.trial_rows import trial_context
 from apps.core.errors import Conflict, NotFound
-from apps.core.input_parts import values_read
-from apps.governance.models import PolicyVersion
+from apps.governance.models import PolicyTrial, PolicyVersion
 from apps.governance.policies.examples import EXAMPLES
 from apps.governance.policies.rules import PolicyDocument, Rule
 from apps.governance.policies.sentences import sentence
-from apps.governance.policies.trial import TRIED_RUNS, policy_trial
 from apps.governance.policies.worker_tags import has_one, not_stated
 from apps.governance.selectors import (
+    access_policy_trial,
     access_policy_version,
     policy_newest,
     policy_read,
@@ -43,15 +44,17 @@ from apps.governance.selectors import (
     site_policy_newest,
 )
 from apps.governance.sensitive_data.own_patterns import OwnPattern
-from apps.governance.services import policy_replace
+from apps.governance.services import (
+    policy_replace,
+    policy_trial_cancel,
+    policy_trial_start,
+)
 from apps.governance.types import PolicyInForce
 from apps.pools.models import Worker
 from apps.pools.selectors import policy_tags, worker_list
 from apps.web.team_access import TeamRequest, team_view
 
 TAB = "policy"
-COUNTED = ("denied", "held", "changed", "unknown")
-"""Outcomes of a trial that the page counts."""
 VERSIONS_SHOWN = 50
 """The REST API has them all."""
 
@@ -219,24 +222,56 @@ def _rule_page(request: TeamRequest, place: int | None) -> HttpResponseBase:
     if place is not None:
         initial |= rule_initial(_at(rules, place))
     form = _form(request, initial, policy.document)
+    tries = TrialForm(posted(request))
     trial = None
-    if form.is_valid() and "try" in request.POST:
-        values = _with_rule(newest, place, form.values)
-        document = try_change(form, lambda: values_read(PolicyDocument, values))
-        if document is not None:
-            trial = policy_trial(request.team.id, document, limit=TRIED_RUNS)
+    if "cancel" in request.POST:
+        trial = _cancelled(request)
+    elif "try" in request.POST:
+        trial = _started(request, form, tries, newest, place)
     elif form.is_valid() and _save(request, form, newest, place):
         messages.success(request, f"Rule “{form.cleaned_data['name']}” is saved.")
         return redirect("console:policy")
     context = {
         "title": "Add a rule" if place is None else f"Rule “{rules[place].name}”",
         "form": form,
-        "trial": trial,
-        **({name: trial.count(name) for name in COUNTED} if trial else {}),
+        "tries": tries,
         "unreadable": unreadable_version(policy),
+        **(trial_context(trial, in_form=True) if trial else {}),
         "back": reverse("console:policy"),
     }
     return console_page(request, "console/policy_rule.html", context, tab=TAB)
+
+
+def _started(
+    request: TeamRequest,
+    form: RuleForm,
+    tries: TrialForm,
+    newest: PolicyVersion | None,
+    place: int | None,
+) -> PolicyTrial | None:
+    """Start a trial of the policy with the rule in the form; None if it is refused."""
+    if not (form.is_valid() and tries.is_valid()):
+        return None
+    values = _with_rule(newest, place, form.values)
+    return try_change(
+        form,
+        lambda: policy_trial_start(
+            team=request.team,
+            values=values,
+            runs=tries.cleaned_data["runs"],
+            actor=request.actor,
+        ),
+    )
+
+
+def _cancelled(request: TeamRequest) -> PolicyTrial:
+    """Cancel the trial that the form names, and return it. Raises: NotFound."""
+    try:
+        trial_id = uuid.UUID(request.POST["cancel"])
+    except ValueError as exc:
+        raise NotFound("there is no such trial in this team") from exc
+    policy_trial_cancel(trial=access_policy_trial(request.team.id, trial_id))
+    return access_policy_trial(request.team.id, trial_id)
 
 
 def _save(
