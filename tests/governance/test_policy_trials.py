@@ -223,11 +223,11 @@ def test_the_result_is_kept_with_the_draft_and_its_digest(
     found = tried(alice, DENY_FALCON)
     assert found["rules"] == [DENY_FALCON]
     draft = orjson.dumps({"rules": [DENY_FALCON]}, option=orjson.OPT_SORT_KEYS)
-    assert found["digest"] == sha256(draft).hexdigest()
+    assert found["sha256"] == sha256(draft).hexdigest()
     other = tried(alice, {**DENY_FALCON, "name": "Other"})
     listed = alice.get(TRIALS).json()["data"]
     assert [each["id"] for each in listed] == [other["id"], found["id"]]
-    assert other["digest"] != found["digest"]
+    assert other["sha256"] != found["sha256"]
 
 
 def test_the_newest_trials_are_kept(alice: Caller) -> None:

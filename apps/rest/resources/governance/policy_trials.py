@@ -60,7 +60,7 @@ TRIAL: dict[str, Any] = {
     "changed": 11,
     "unknown": 0,
     "by_rule": [{"rule": "No Falcon", "denied": 4, "held": 0, "changed": 0}],
-    "digest": "0" * 64,
+    "sha256": "0" * 64,
     "rules": RULES,
     "patterns": PATTERNS,
     "started_by": "Alice",
@@ -135,9 +135,9 @@ class PolicyTrialOutput(Output):
         "not there any more."
     )
     by_rule = RuleCountsOutput(many=True, help_text="Rules that are reasons.")
-    digest = serializers.CharField(
-        help_text="SHA-256 of the draft: what is given of `rules` and `patterns`, as "
-        "JSON with sorted names and without spaces. Equal drafts have equal digests."
+    sha256 = serializers.CharField(
+        help_text="Of the draft: what is given of `rules` and `patterns`, as "
+        "JSON with sorted names and without spaces. Equal drafts have equal ones."
     )
     rules = serializers.ListField(child=serializers.DictField(), help_text=RULES_HELP)
     patterns = serializers.ListField(
@@ -296,7 +296,7 @@ def _told(trial: PolicyTrial) -> dict[str, Any]:
         "progress": {"tried": trial.tried, "total": trial.total},
         **{name: getattr(trial, name) for name in COUNTS},
         "by_rule": policy_trial_rules(trial),
-        "digest": trial.digest,
+        "sha256": trial.digest,
         "rules": trial.document.get("rules", []),
         "patterns": trial.document.get("patterns", []),
         "started_by": trial.started_by,
