@@ -20,6 +20,7 @@ from apps.governance.services import MAX_TRIALS
 from apps.governance.trials import jobs as trial_jobs
 from apps.governance.trials.jobs import policy_trial_take, policy_trials_end_lost
 from apps.runs import selectors
+from apps.runs.records.history import read_entries
 from tests.conftest import Cast, Site, make_pool
 from tests.governance.test_policies import (
     DENY_FALCON,
@@ -379,7 +380,6 @@ def test_memory_is_bounded_by_a_few_runs_at_a_time(
 ) -> None:
     runs_recorded(cast, *[FALCON] * 7)
     sizes: list[int] = []
-    read_entries = selectors.read_entries
 
     def noted(runs: Any) -> Any:
         sizes.append(len(runs))
