@@ -65,8 +65,9 @@ ALSO_OPEN = {
     "apps.governance.reviews.reads",  # reads of the review queue
     "apps.governance.reviews.rules",  # which runs are reviewed, the rubric
     "apps.governance.policies.sentences",  # rules in words
-    "apps.governance.policies.trial",  # a read with a report of its own
     "apps.governance.policies.worker_tags",  # what tags say of workers
+    "apps.governance.trials.jobs",  # opened and closed by the process
+    "apps.governance.trials.reads",  # reads with values of their own
     "apps.governance.sensitive_data.own_patterns",  # what patterns are made of
     "apps.evaluation.calibration",  # which workers it measures, for pages
     "apps.evaluation.reports.comparison",  # a read with a report of its own

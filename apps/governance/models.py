@@ -1,6 +1,7 @@
 """Retention periods of teams, legal holds, versions of policies, and feedback.
 
-Rows of the review queue are in `reviews/models.py`.
+Rows of the review queue are in `reviews/models.py`, those of trials in
+`trials/models.py`.
 
 Retention and holds have no foreign keys, like the ledger: the texts of a team that has
 been deleted are erased in their time too.
@@ -24,12 +25,20 @@ from apps.governance.reviews.models import (
     ReviewState,
     Verdict,
 )
+from apps.governance.trials.models import (
+    AffectedRun,
+    PolicyTrial,
+    TrialEnd,
+    TriedOutcome,
+)
 from apps.governance.types import MAX_DAYS, MIN_DAYS
 
 __all__ = [
     "COMMENT_LENGTH",
     "REASON_LENGTH",
+    "AffectedRun",
     "LegalHold",
+    "PolicyTrial",
     "PolicyVersion",
     "Rating",
     "Retention",
@@ -42,6 +51,8 @@ __all__ = [
     "ReviewState",
     "RunFeedback",
     "SitePolicyVersion",
+    "TrialEnd",
+    "TriedOutcome",
     "Verdict",
 ]
 

@@ -95,8 +95,16 @@ class RestView(APIView):
 
     def created(self, data: Mapping[str, Any], location: str) -> Response:
         """Answer that something is there now, and where."""
-        url = f"{settings.CONDUCTOR_URL}{location}"
-        return Response(data, status=201, headers={"Location": url})
+        return _located(data, location, 201)
+
+    def accepted(self, data: Mapping[str, Any], location: str) -> Response:
+        """Answer that work goes on in the background, and where to read how far."""
+        return _located(data, location, 202)
+
+
+def _located(data: Mapping[str, Any], location: str, status: int) -> Response:
+    url = f"{settings.CONDUCTOR_URL}{location}"
+    return Response(data, status=status, headers={"Location": url})
 
 
 @extend_schema(exclude=True)

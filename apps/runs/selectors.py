@@ -108,15 +108,23 @@ def with_waits(team_id: uuid.UUID, runs: QuerySet[Run]) -> QuerySet[Run]:
 
 
 def newest_runs_recorded(
-    team_id: uuid.UUID, limit: int
-) -> Iterator[tuple[Run, list[ev.Event]]]:
-    """Yield a team's newest runs with their events, a few runs at a time."""
-    runs = list(Run.objects.for_team(team_id).order_by("-id")[:limit])
-    for start in range(0, len(runs), RUNS_AT_ONCE):
-        some = runs[start : start + RUNS_AT_ONCE]
+    team_id: uuid.UUID, limit: int, *, before: uuid.UUID | None = None
+) -> Iterator[list[tuple[Run, list[ev.Event]]]]:
+    """Yield a team's newest runs with their events, a few runs at a time.
+
+    `before`: only runs that are older than the run with this id.
+    """
+    runs = Run.objects.for_team(team_id).order_by("-id")
+    while limit > 0:
+        older = runs if before is None else runs.filter(id__lt=before)
+        some = list(older[: min(limit, RUNS_AT_ONCE)])
+        if not some:
+            return
         entries = read_entries(some)
-        for run in some:
-            yield run, [each.event for each in events_in(entries[run.id])]
+        yield [
+            (run, [each.event for each in events_in(entries[run.id])]) for run in some
+        ]
+        limit, before = limit - len(some), some[-1].id
 
 
 def run_views(
