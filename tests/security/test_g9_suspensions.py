@@ -21,6 +21,7 @@ from apps.runs.execution.executor import get_executor
 from apps.runs.models import Run, Suspension
 from apps.runs.selectors import run_events
 from apps.runs.services import runs_allow, runs_suspend
+from apps.runs.types import SuspensionInForce
 from tests.conftest import Cast, Site
 from tests.factories import ACTOR, UserFactory
 from tests.rest.conftest import Caller, actions, fault, keyed, member
@@ -143,6 +144,20 @@ def test_g9_a_run_that_waits_does_not_begin(queueing: None, site: Site) -> None:
     run = ended(Run.objects.for_team(site.cast.team.id).get(id=run_id))
     assert (run.state, run.error_code) == ("failed", "runs_suspended")
     assert "step.started" not in [e.event.action for e in run_events(run)]
+
+
+def test_g9_a_run_that_waited_begins_as_soon_as_runs_are_allowed(
+    queueing: None, site: Site
+) -> None:
+    executor = get_executor()
+    run_id = on_loop(executor.enqueue(order(site.cast, PROMPT)))
+    # What this process read last says that the team is stopped; since then it isn't.
+    team_id = site.cast.team.id
+    lifted = SuspensionInForce(team_id, REASON, ACTOR)
+    executor.suspensions.replace({team_id: lifted})
+    on_loop(executor.claim(run_id))
+    run = ended(Run.objects.for_team(team_id).get(id=run_id))
+    assert (run.state, run.error_code) == ("completed", "")
 
 
 def test_g9_other_teams_go_on(site: Site) -> None:
