@@ -211,6 +211,22 @@ def test_an_export_that_is_refused_records_the_faults(alice, run):
     assert [fault["kind"] for fault in data["faults"]] == ["hash_mismatch"]
 
 
+@pytest.mark.parametrize("said", [b"{}", b'{"bodies":{}}', b'{"bodies":{"prompt":1}}'])
+def test_an_entry_that_is_none_is_named_wherever_it_is_read(alice, run, said):
+    execute("UPDATE audit_entry SET canonical = %s WHERE seq = 3", said)
+    named = f"ntry 3 of team {run.team_id} is not readable"
+    bundle = alice.post(address("run_bundle", run))
+    assert (bundle.status_code, named in bundle.content.decode()) == (409, True)
+    for name in ("run_detail", "run_export"):
+        page = alice.get(address(name, run))
+        assert (page.status_code, named in page.content.decode()) == (500, True)
+    answers = {"run_export": 409, "run_entries": 500, "run": 500}
+    for name, status in answers.items():
+        answer = alice.get(reverse(f"rest:{name}", args=[run.id]))
+        assert answer.status_code == status
+        assert named in answer.json()["error"]["message"]
+
+
 def test_g12_verification_names_a_tail_that_was_cut(bob, run):
     checkpoint()
     cut_tail(run.team_id, 9)
