@@ -248,15 +248,21 @@ def _insights() -> str:
     return section("Insights", about, rows, targets, found)
 
 
+PAGE_TIMES = {"median_ms": "median", "p95_ms": "95th percentile", "cpu_ms": "CPU"}
+"""What was measured of pages of the ledger; older figures lack the last."""
+
+
 def _ledger_pages() -> str:
     found = kept("ledger_pages")
     if found is None:
         return ""
-    rows = [["", "", "queries", "median", "95th percentile", "CPU, median"]]
+    first = next(iter(found["databases"]["SQLite"].values()))
+    columns = [title for key, title in PAGE_TIMES.items() if key in first]
+    rows = [["", "", "queries", *columns]]
     targets = []
     for database, measured in found["databases"].items():
         for name, seen in measured.items():
-            figures = seen["median_ms"], seen["p95_ms"], seen["cpu_ms"]
+            figures = (seen[key] for key in PAGE_TIMES if key in seen)
             times = [f"{each:.0f} ms" for each in figures]
             rows.append([database, name, f"{seen['queries']}", *times])
         slowest = max(seen["median_ms"] for seen in measured.values())
@@ -264,9 +270,8 @@ def _ledger_pages() -> str:
         targets.append(target(what, slowest, 200, at_most=True))
     about = (
         "A ledger of the number of entries stated below, one in fifty not of a run. "
-        "Views are called in process; times include templates and queries. CPU is that "
-        "of the process alone: on a busy machine it says what a page takes of a quiet "
-        "one, with SQLite's work and without PostgreSQL's. "
+        "Views are called in process; times include templates and queries. CPU, if it "
+        "was measured, is that of this process, SQLite's work included. "
     )
     return section("Ledger pages", about, rows, targets, found)
 
