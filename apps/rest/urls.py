@@ -53,6 +53,11 @@ urlpatterns: list[URLPattern] = [
     path("me/membership/", me.MyMembership.as_view(), name="my_membership"),
     path("team/", team.OneTeam.as_view(), name="team"),
     path("team/suspension/", suspension.SuspensionView.as_view(), name="suspension"),
+    path(
+        "site/suspension/",
+        suspension.SiteSuspensionView.as_view(),
+        name="site_suspension",
+    ),
     path("members/", members.Members.as_view(), name="members"),
     path("members/<uuid:user_id>/", members.OneMember.as_view(), name="member"),
     path("invitations/", invitations.Invitations.as_view(), name="invitations"),

@@ -18,7 +18,11 @@ from apps.pools.models import Worker
 from apps.pools.selectors import pool_snapshot, worker_health
 from apps.pools.types import WorkerHealth
 from apps.runs.coordination.leases import is_leader
-from apps.runs.coordination.suspensions import suspension_list, suspension_of
+from apps.runs.coordination.suspensions import (
+    suspension_list,
+    suspension_of,
+    suspension_of_site,
+)
 from apps.runs.execution.executor import is_resting
 from apps.runs.models import PlanApproval, Run, RunState, Step
 from apps.runs.planning.cost_estimates import price_range
@@ -67,6 +71,7 @@ __all__ = [
     "start_of",
     "suspension_list",
     "suspension_of",
+    "suspension_of_site",
     "usage_by",
     "worker_calls",
     "worker_healths",

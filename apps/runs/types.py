@@ -360,3 +360,25 @@ class WorkerCalls(NamedTuple):
     failures: int
     latency_ms: int | None
     """Median of the answered ones; None if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuspensionInForce:
+    """A suspension in force."""
+
+    team_id: uuid.UUID | None
+    """None: the whole site."""
+    reason: str
+    actor: Actor
+    """Who placed it."""
+
+    @property
+    def scope(self) -> str:
+        """Return what it stops: team or site."""
+        return "site" if self.team_id is None else "team"
+
+    @property
+    def message(self) -> str:
+        """Say what is stopped, by whom and why."""
+        what = "all runs of this site" if self.team_id is None else "this team's runs"
+        return f"{what} were stopped by {self.actor.display}: {self.reason}"

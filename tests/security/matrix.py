@@ -31,8 +31,13 @@ def managed(permission: P, read: P | None = None) -> Access:
     return Access(read or permission, permission)
 
 
-SUPERUSERS_ONLY = ("site_operations", "site_policy", "site_suspensions")
-"""Pages below `admin/` that are not for everybody who may open the admin."""
+SUPERUSERS_ONLY = (
+    "site_operations",
+    "site_policy",
+    "site_suspensions",
+    "rest:site_suspension",
+)
+"""About the whole site: neither for teams nor for everybody who may open the admin."""
 
 MATRIX = {
     # --- open ---

@@ -38,6 +38,7 @@ from apps.runs.coordination.leases import Ownership
 from apps.runs.coordination.suspensions import SuspensionBoard
 from apps.runs.execution.async_db import (
     idempotency_sweep,
+    read_suspensions,
     reservations_keep,
 )
 from apps.runs.execution.circuit_breaker import CircuitBreakers
@@ -196,13 +197,23 @@ class Executor:
         self, run: Run, order: RunOrder, history: Sequence[ev.Event]
     ) -> None:
         """Go on with a run after the events that are on record."""
-        self.suspensions.require(order.team_id)
+        await self._refuse_suspended(order.team_id)
         resolved = await self._resolver.resolve(order)
         created = history[0]
         assert isinstance(created, ev.RunCreated)
         cost_cap = await self._budget_gate.keep(order, run.id, created)
         ownership = Ownership(run.owner_id, run.fence)
         self._begin(run.id, order, resolved, ownership, cost_cap, history)
+
+    async def _refuse_suspended(self, team_id: uuid.UUID) -> None:
+        """Refuse the runs of a suspended team by what is in force at this moment.
+
+        What was read last is up to a second old, and a run that is refused here has
+        failed for good. Only a refusal reads anew. Raises: RunsSuspended.
+        """
+        if self.suspensions.of(team_id) is not None:
+            self.suspensions.replace(await read_suspensions())
+            self.suspensions.require(team_id)
 
     def stop(self, stop: CancelRequest) -> None:
         """Cancel a run of this process, as another process requested."""

@@ -21,6 +21,7 @@ import orjson
 from django.db.models import Exists, OuterRef
 
 from apps.accounts.models import Team
+from apps.audit.errors import EntryUnreadable
 from apps.audit.models import Entry
 from apps.audit.rows import RowFault, RowReport
 from apps.audit.selectors import entries_by_subject
@@ -74,7 +75,14 @@ UNRECORDED = frozenset(
 """Columns of a run that broke off which may hold what came to no entry."""
 HIDDEN = "(not shown)"
 UNREADABLE = "they cannot be read"
-_READING_ERRORS = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+_READING_ERRORS = (
+    EntryUnreadable,
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    AttributeError,
+)
 """What reading entries may raise after tampering."""
 _RUN_COLUMNS = (
     "pool_name",
