@@ -22,6 +22,7 @@ from apps.runs.coordination.suspensions import suspension_list, suspension_of
 from apps.runs.execution.executor import is_resting
 from apps.runs.models import PlanApproval, Run, RunState, Step
 from apps.runs.planning.cost_estimates import price_range
+from apps.runs.planning.families import family_names
 from apps.runs.planning.model_resolver import parse_model, resolve
 from apps.runs.records.end_facts import EndFacts, end_facts
 from apps.runs.records.history import (
@@ -31,6 +32,7 @@ from apps.runs.records.history import (
     run_entries,
     run_events,
 )
+from apps.runs.records.plan_shapes import shape_of
 from apps.runs.records.run_params import order_of, params_of
 from apps.runs.records.run_view import RunView, fold
 from apps.runs.records.search import SEARCHED, run_list, runs_sought
@@ -50,6 +52,7 @@ __all__ = [
     "end_facts_recorded",
     "event_of",
     "events_in",
+    "family_names",
     "is_leader",
     "newest_runs_recorded",
     "order_of",
@@ -64,6 +67,7 @@ __all__ = [
     "run_views",
     "runs_between",
     "runs_sought",
+    "shape_of",
     "start_of",
     "suspension_list",
     "suspension_of",
