@@ -75,10 +75,10 @@ def _indexed(filters: RunFilters) -> Q:
 
 def runs_sought(filters: RunFilters) -> Q:
     """Return the condition of the filters without an index; empty: there is none."""
-    return _sought_by_caller(filters) & _sought_at_end(filters)
+    return _sought_at_begin(filters) & _sought_at_end(filters)
 
 
-def _sought_by_caller(filters: RunFilters) -> Q:
+def _sought_at_begin(filters: RunFilters) -> Q:
     """Return the condition of what the beginning of a run decides."""
     sought = Q()
     if filters.model:
