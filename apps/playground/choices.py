@@ -112,19 +112,20 @@ def recent_models(team_id: uuid.UUID) -> list[str]:
 def filter_choices(team_id: uuid.UUID, given: Mapping[str, str]) -> FilterChoices:
     """Return what the list of runs can be filtered by; names of what is given."""
     workers = worker_list(team_id).prefetch_related(None)
-    keys, members = [], []
+    keys: dict[str, str] = {}
     if (key_id := id_of(given.get("key", ""))) is not None:
-        keys = api_key_list(team_id).filter(id=key_id)
+        rows = api_key_list(team_id).filter(id=key_id)
+        keys = {key.id.hex: key.name for key in rows}
+    members: dict[str, str] = {}
     if (user_id := id_of(given.get("member", ""))) is not None:
-        members = member_list(team_id).filter(user_id=user_id)
+        people = [each.user for each in member_list(team_id).filter(user_id=user_id)]
+        members = {user.id.hex: user.name or user.email for user in people}
     return FilterChoices(
         models=recent_models(team_id),
         workers=list(workers.values_list("name", flat=True)),
         families=family_names(team_id),
-        keys={key.id.hex: key.name for key in keys},
-        members={
-            each.user_id.hex: each.user.name or each.user.email for each in members
-        },
+        keys=keys,
+        members=members,
     )
 
 

@@ -40,19 +40,19 @@ class HasFinding(models.Func):
 
     def as_sqlite(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **more: Any
-    ) -> tuple[str, list[Any]]:
+    ) -> tuple[str, tuple[str | int, ...]]:
         """Return the SQL for SQLite."""
         column, params = compiler.compile(self.source_expressions[0])
         same = " AND ".join(
             f"json_extract(value, '$.{name}') = %s" for name in self.wanted._fields
         )
         sql = f"EXISTS(SELECT 1 FROM json_each({column}) WHERE {same})"  # nosec B608
-        return sql, [*params, *self.wanted]
+        return sql, (*params, *self.wanted)
 
     def as_postgresql(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **more: Any
-    ) -> tuple[str, list[Any]]:
+    ) -> tuple[str, tuple[str | int, ...]]:
         """Return the SQL for PostgreSQL."""
         column, params = compiler.compile(self.source_expressions[0])
         wanted = orjson.dumps([self.wanted._asdict()]).decode()
-        return f"({column} @> %s::jsonb)", [*params, wanted]
+        return f"({column} @> %s::jsonb)", (*params, wanted)

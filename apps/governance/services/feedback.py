@@ -106,7 +106,8 @@ def _clean_outcome(value: Any) -> int:
     is_number = isinstance(score, int | float) and not isinstance(score, bool)
     if not is_number or not 0 <= score <= 1:
         raise ValueError("a score is a number from 0 to 1")
-    return round(THOUSANDTHS * score)
+    thousandths: int = round(THOUSANDTHS * score)
+    return thousandths
 
 
 def _enqueue(run: Run, rating: str, actor: Actor) -> None:

@@ -39,7 +39,9 @@ class OutcomeInput(Input):
     """How right a verifier of yours found the answer."""
 
     score = Number(min_value=0, max_value=1, help_text="Right from 0.5 on.")
-    source = Word(choices=[VERIFIER], help_text="Who found it: a program.")
+    source = Word(  # type: ignore[assignment]
+        choices=[VERIFIER], help_text="Who found it: a program."
+    )
 
 
 class FeedbackInput(Input):
