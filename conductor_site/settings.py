@@ -441,6 +441,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ReviewState": "apps.governance.models.ReviewState",
         "RunState": "apps.runs.models.RunState",
+        "RunSource": "apps.runs.models.Source",
         "WebhookKind": "apps.webhooks.models.WebhookKind",
         "HealthState": "apps.rest.resources.workers.HEALTH_STATES",
     },
