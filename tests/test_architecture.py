@@ -112,6 +112,7 @@ ALSO_OPEN = {
     "apps.runs.admission",  # the way in for runs of every interface
     "apps.runs.consumers",
     "apps.runs.routing",
+    "apps.runs.planning.families",  # families of tasks that callers name
     "apps.runs.planning.model_resolver",  # model names
     "apps.runs.planning.restrictions",  # the smaller of two limits
     "apps.runs.coordination.site_status",  # for metrics and the operator
@@ -132,6 +133,7 @@ ALSO_OPEN = {
     "apps.web.formats",
     "apps.web.middleware",
     "apps.web.websocket_middleware",  # wraps the consumers' routes
+    "apps.web.run_addresses",  # filters of the list of runs in links
     "apps.web.waiting",  # views that wait for a provider
 }
 MAX_FILE, MAX_FUNCTION = 500, 60

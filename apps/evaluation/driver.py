@@ -303,6 +303,8 @@ class EvaluationDriver:
         """Begin a run; False: the site is full, or a rate used up."""
         try:
             order = self._order(arranged, prompt, principal, cost)
+            if result.state != ResultState.GRADING:
+                order = replace(order, family=result.task.family)
             run_start_blocking(order, result.current_run_id, detached=True)
         except (Overloaded, RateLimited) as exc:
             self._not_before = time.monotonic() + (exc.retry_after_s or BACK_OFF_S)

@@ -205,4 +205,12 @@ def _with_comment(row: RunFeedback) -> Feedback:
         row.team_id, subject_id=row.run_id, after_seq=row.entry_seq - 1, limit=1
     )
     comment = entries[0].bodies.get("comment", "") if entries else ""
-    return Feedback(row.rating, comment, row.actor_id, row.actor_name, row.updated_at)
+    thousandths = row.outcome_thousandths
+    return Feedback(
+        row.rating,
+        None if thousandths is None else thousandths / 1_000,
+        comment,
+        row.actor_id,
+        row.actor_name,
+        row.updated_at,
+    )

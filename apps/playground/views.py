@@ -41,15 +41,16 @@ from apps.playground.choices import (
     DirectChoice,
     PoolChoice,
     direct_choices,
+    filter_choices,
     pool_choices,
-    recent_models,
 )
 from apps.playground.comparison import Comparison, compare
 from apps.playground.entries import entry_lines, entry_rows
 from apps.playground.estimate_text import estimate_text
-from apps.playground.forms import CompareForm, RunFilterForm, RunForm
-from apps.playground.pagination import LongPaginator
+from apps.playground.forms import CompareForm, RunForm
 from apps.playground.part_views import part_or_page
+from apps.playground.run_lists.filters import RunFilterForm
+from apps.playground.run_lists.pagination import LongPaginator
 from apps.playground.run_page import RunBody, compose
 from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
 from apps.playground.verification_text import verification_text
@@ -176,7 +177,7 @@ def team_select(request: TeamRequest) -> HttpResponseBase:
 @team_view
 def run_list_page(request: TeamRequest) -> HttpResponseBase:
     """List the team's runs; every filter is in the address."""
-    form = RunFilterForm(request.GET, recent_models(request.team.id))
+    form = RunFilterForm(request.GET, filter_choices(request.team.id, request.GET))
     form.is_valid()
     runs = run_list(team_id=request.team.id, filters=form.filters)
     found = LongPaginator(runs, RUNS_PER_PAGE).get_page(request.GET.get("page"))

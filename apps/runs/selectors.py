@@ -26,6 +26,7 @@ from apps.runs.coordination.suspensions import (
 from apps.runs.execution.executor import is_resting
 from apps.runs.models import PlanApproval, Run, RunState, Step
 from apps.runs.planning.cost_estimates import price_range
+from apps.runs.planning.families import family_names
 from apps.runs.planning.model_resolver import parse_model, resolve
 from apps.runs.records.end_facts import EndFacts, end_facts
 from apps.runs.records.history import (
@@ -35,6 +36,7 @@ from apps.runs.records.history import (
     run_entries,
     run_events,
 )
+from apps.runs.records.plan_shapes import shape_of
 from apps.runs.records.run_params import order_of, params_of
 from apps.runs.records.run_view import RunView, fold
 from apps.runs.records.search import SEARCHED, run_list, runs_sought
@@ -54,6 +56,7 @@ __all__ = [
     "end_facts_recorded",
     "event_of",
     "events_in",
+    "family_names",
     "is_leader",
     "newest_runs_recorded",
     "order_of",
@@ -68,6 +71,7 @@ __all__ = [
     "run_views",
     "runs_between",
     "runs_sought",
+    "shape_of",
     "start_of",
     "suspension_list",
     "suspension_of",

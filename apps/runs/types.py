@@ -17,6 +17,8 @@ from apps.planners.fixed import FixedPlanner
 
 IGNORED_FIELDS = "ignored_fields"
 """The part of a run's context that names what had no effect, with commas between."""
+ENDED = "ended"
+"""As a filter of states: all runs that do not go on."""
 CallKey = tuple[int, int | None, int]
 """Which call of a run: round, step (None: the conductor) and attempt."""
 Delivery = Literal["live", "verified"]
@@ -151,6 +153,8 @@ class RunOrder:
     """None: the run is no copy of another one."""
     arm: RunArm | None = None
     """None: the run is in no A/B test."""
+    family: str = ""
+    """The family of tasks that its caller names, or that its task has. Empty: none."""
     idempotency_key: str = ""
     """Must stand for this run when it gets on record. Empty: nothing must."""
 
@@ -297,11 +301,22 @@ class RecordedEvent:
     event: Event
 
 
+class FaultName(NamedTuple):
+    """A fault or loop that runs note at their end, as insights count them."""
+
+    stage: str
+    """plan, step, loop, or run: the whole run failed with that code."""
+    fault: str
+    worker: str
+    """Empty for the conductor, whole plans and whole runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunFilters:
     """What a list of runs is narrowed to; empty means all."""
 
     state: str = ""
+    """A value of `runs.models.RunState`, or ENDED."""
     model: str = ""
     actor: str = ""
     """A part of the name of the person or key."""
@@ -316,6 +331,21 @@ class RunFilters:
     """Of the known part; both bounds are included."""
     since: datetime | None = None
     until: datetime | None = None
+    tier: str = ""
+    """mini, ultra or direct, as the caller named it."""
+    planner: str | None = None
+    """Empty: no plan was made. None: whatever it is, as for the next ones."""
+    family: str | None = None
+    """Empty: those without one."""
+    shape: str | None = None
+    """`records.plan_shapes.Shape.key` of the newest plan; empty: there was no plan."""
+    worker: str = ""
+    """Called for a step, with or without an answer."""
+    has_key: bool | None = None
+    has_member: bool | None = None
+    """False: without one, or it has been deleted."""
+    fault: FaultName | None = None
+    """A fault, a loop, or the code that the run failed with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ from apps.runs.execution.run_resolver import RunResolver
 from apps.runs.execution.team_shares import TeamShares
 from apps.runs.live.broadcaster import Broadcaster
 from apps.runs.models import ProcessKind, Run
+from apps.runs.planning.families import FamilyNames
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import RunArm, RunOrder
 
@@ -107,6 +108,7 @@ class Executor:
         self.circuit_breakers = CircuitBreakers()
         self.latencies = LatencyStats()
         self._resolver = RunResolver(self.latencies)
+        self._families = FamilyNames()
         self._resumer = Resumer(lambda run_id: run_id in self._live, self._resume)
         self._observer = Observer()
         self._prefills = PrefillNotes()
@@ -174,6 +176,7 @@ class Executor:
 
         A request that the candidate can't take is in no test: its caller knows of none.
         """
+        order = await self._families.bounded(order)
         checked, resolved = await self._resolver.check(order)
         arm = await self._arms.arm(checked, resolved)
         if arm is None:

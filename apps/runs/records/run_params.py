@@ -108,6 +108,7 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
         derived_from=UUID(given["derived_from"]) if "derived_from" in given else None,
         mirrors=_mirrored(given["mirrors"]) if "mirrors" in given else None,
         arm=_arm_of(created, given.get("served", {})),
+        family=created.family,
     )
 
 
