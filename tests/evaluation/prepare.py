@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 import django
 
@@ -13,18 +12,13 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402
 
+from tests.evaluation.programs import program_tasks  # noqa: E402
 from tests.evaluation.samples import suite  # noqa: E402
 from tests.factories import PoolFactory, PriceFactory, TeamFactory  # noqa: E402
 
 WORKERS = ("delay-100", "delay-200")
 """Answer `ok` after so many milliseconds."""
 TASKS = 24
-LEFT = "conductor-killed"
-"""Begins the names of the files that the code of answers writes."""
-PROGRAMS = (True, False, False, True, True, False, True, False)
-"""Of each task of the suite of programs: whether its answer is right."""
-SLOWEST = 4
-"""Number of the program that takes 8 s; the others take a moment."""
 
 
 def main() -> None:
@@ -51,28 +45,7 @@ def main() -> None:
         workers=("scripted",),
     )
     PriceFactory.create(worker=pool.fallback)
-    programs = [program_task(n, is_right) for n, is_right in enumerate(PROGRAMS)]
-    suite(team, programs, name="programs")
-
-
-def program_task(number: int, is_right: bool) -> dict[str, Any]:
-    """Return a task whose answer is code that takes a while and writes files."""
-    code = (
-        "import time\n"
-        'for folder in (".", "/tmp", "/dev/shm"):\n'
-        f'    open(f"{{folder}}/{LEFT}", "w").close()\n'
-        f"time.sleep({8 if number == SLOWEST else 0.2})\n"
-        f"print({7 if is_right else 8})\n"
-    )
-    return {
-        "id": str(number),
-        "prompt": f"[[say ```python\n{code}```]]",
-        "verifier": {
-            "kind": "unit_tests",
-            "cases": [{"output": "7"}],
-            "memory_mb": 128,
-        },
-    }
+    suite(team, program_tasks(), name="programs")
 
 
 if __name__ == "__main__":

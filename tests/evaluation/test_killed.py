@@ -14,7 +14,8 @@ import pytest
 
 from apps.evaluation.sandbox.availability import sandbox_problem
 from tests.evaluation.killable import Killable, Prepared, finished, kill, prepared, wait
-from tests.evaluation.prepare import LEFT, PROGRAMS, TASKS, WORKERS
+from tests.evaluation.prepare import TASKS, WORKERS
+from tests.evaluation.programs import LEFT, PROGRAMS
 
 PARALLEL = 4
 LONG_S = 1.5
@@ -47,8 +48,8 @@ def sandbox_of(site_process: int) -> list[psutil.Process]:
 
 def is_alive(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
-        is_same = process.is_running()
-        return is_same and process.status() != psutil.STATUS_ZOMBIE
+        status = str(process.status()) if process.is_running() else ""
+        return status not in ("", psutil.STATUS_ZOMBIE)
     return False
 
 
@@ -120,7 +121,12 @@ def test_g1_killed_while_code_is_run_its_sandbox_ends_and_each_answer_has_one_gr
     mounts = Path("/proc/self/mountinfo").read_text()
     process = site.start("programs", "--pool=code", "--system=worker:scripted")
     family: list[psutil.Process] = []
-    wait(lambda: bool(family.extend(sandbox_of(process.pid)) or family))
+
+    def is_begun() -> bool:
+        family[:] = sandbox_of(process.pid)
+        return bool(family)
+
+    wait(is_begun)
     inside = mounts_of(family[-1])
     assert inside != mounts_of(psutil.Process())
     evaluation = kill(process)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -81,7 +81,7 @@ def test_every_kind_of_system_finds_the_same_again_in_another_order(site, versio
     learned = evaluated(site, version, pool, measured, split="training")
     systems = [*map(dict, WITHOUT_TRAINING), *trained(learned)]
     assert {each["kind"] for each in systems} == {
-        kind.model_fields["kind"].annotation.__args__[0] for kind in KINDS
+        get_args(kind.model_fields["kind"].annotation)[0] for kind in KINDS
     }
     wanted = {"seed": 11, "max_tasks": TASKS}
     first = evaluated(site, version, pool, systems, **wanted)
