@@ -60,6 +60,16 @@ def mounts_of(process: psutil.Process) -> str | None:
     return None
 
 
+def mounts_of_older(begun_at: float) -> set[str | None]:
+    """Return the namespaces of processes that began before; a name can come again."""
+    found: set[str | None] = set()
+    for process in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess):
+            if process.create_time() < begun_at:
+                found.add(mounts_of(process))
+    return found - {None}
+
+
 def left_files(*folders: str) -> list[Path]:
     """Return what the code of answers has written outside of its sandbox."""
     return [path for each in folders for path in Path(each).glob(f"{LEFT}*")]
@@ -129,11 +139,12 @@ def test_g1_killed_while_code_is_run_its_sandbox_ends_and_each_answer_has_one_gr
     wait(is_begun)
     inside = mounts_of(family[-1])
     assert inside != mounts_of(psutil.Process())
+    begun_at = time.time()
     evaluation = kill(process)
     killed_at = time.monotonic()
     wait(lambda: not any(map(is_alive, family)))
     assert time.monotonic() - killed_at < END_S
-    assert inside not in set(map(mounts_of, psutil.process_iter())) - {None}
+    assert inside not in mounts_of_older(begun_at)
     assert Path("/proc/self/mountinfo").read_text() == mounts
     assert left_files("/", "/tmp", "/dev/shm", str(tmp_path)) == []
     assert list(temporary.iterdir()) == []
