@@ -13,6 +13,7 @@ import apps.evaluation.systems as folder
 from apps.core.errors import InvalidInput
 from apps.evaluation.systems.base import BaseSystem, MeasuredSystem
 from apps.evaluation.systems.kinds import KINDS
+from apps.evaluation.systems.repeated_worker import RepeatedWorkerSystem
 from apps.evaluation.systems.short_names import PAGE_CHOICES, systems_named
 from apps.pools.selectors import pool_snapshot
 from tests.conftest import make_pool
@@ -27,7 +28,7 @@ def test_every_system_of_the_folder_is_in_the_list():
         for _, kind in inspect.getmembers(loaded, inspect.isclass):
             if issubclass(kind, BaseSystem) and kind.__module__ == loaded.__name__:
                 found.add(kind)
-    assert found - {BaseSystem, MeasuredSystem} == set(KINDS)
+    assert found - {BaseSystem, MeasuredSystem, RepeatedWorkerSystem} == set(KINDS)
 
 
 @pytest.mark.parametrize(

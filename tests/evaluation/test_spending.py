@@ -43,6 +43,12 @@ def prepared(evaluation: Evaluation) -> EvaluationDriver:
     return driver
 
 
+def lose_process(evaluation: Evaluation) -> None:
+    """Let the last sign of the process that drives it be an old one."""
+    rows = evaluation_list(evaluation.team_id).filter(id=evaluation.id)
+    rows.update(beat_at=evaluation.beat_at - 2 * audit_jobs.DEAD_AFTER)
+
+
 def sums_read(site: Site, tasks: int) -> int:
     """Return how many statements of an evaluation add up costs."""
     wanted = documents(2 * tasks)[:tasks]
@@ -76,11 +82,25 @@ def test_one_who_takes_it_over_knows_what_was_set_aside(undriven):
     prepared(first)
     result = results_of(first).filter(state=ResultState.WAITING)[0]
     assert Spending(first).set_aside(result, 700)
-    lost = evaluation_list(first.team_id).filter(id=first.id)
-    lost.update(beat_at=first.beat_at - 2 * audit_jobs.DEAD_AFTER)
+    lose_process(first)
     second = claimed(first)
     assert second.claim_id != first.claim_id
     assert Spending(second).micros == 700
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_a_turn_ends_if_another_one_has_lost_its_process(
+    undriven, monkeypatch, is_lost
+):
+    monkeypatch.setattr(jobs, "TURN_S", 0.0)
+    other = claimed(start(undriven, WORKER))
+    if is_lost:
+        lose_process(other)
+    evaluation = claimed(start(undriven, WORKER))
+    for _ in evaluation_steps(evaluation):
+        pass
+    evaluation.refresh_from_db()
+    assert evaluation.state == (JobState.WAITING if is_lost else JobState.DONE)
 
 
 def test_all_costs_together_never_exceed_the_limit(undriven):
