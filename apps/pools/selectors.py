@@ -32,6 +32,7 @@ from apps.pools.serializers import (
     worker_values,
 )
 from apps.pools.snapshots import (
+    SnapshotKey,
     conductor_snapshot,
     endpoint_of,
     peek_snapshot,
@@ -49,6 +50,7 @@ from apps.pools.types import (
 from apps.pools.versions import pool_version_changes
 
 __all__ = [
+    "SnapshotKey",
     "access_conductor",
     "access_credential",
     "access_pool",
