@@ -26,7 +26,12 @@ from apps.core.errors import (
 from apps.core.money import usd_text
 from apps.core.scoping import TeamQuerySet
 from apps.evaluation.code_grading import code_grades
-from apps.evaluation.costs import highest_cost, highest_grading_cost, task_context
+from apps.evaluation.costs import (
+    highest_cost,
+    highest_grading_cost,
+    pool_of_system,
+    task_context,
+)
 from apps.evaluation.drawing import tasks_drawn
 from apps.evaluation.grading import (
     GRADING_PARAMS,
@@ -271,11 +276,12 @@ class EvaluationDriver:
             return self._run(result, principal, *self._grading(result, task, snapshot))
         system = self._settings.systems[result.system]
         try:
-            arranged = system.arrange(task_context(task, snapshot, self._settings))
-        except ValueError as exc:  # answers that it learned from are gone
+            its_pool = pool_of_system(system, self._team_id, self._settings.pool)
+            arranged = system.arrange(task_context(task, its_pool, self._settings))
+        except (ValueError, ConductorError) as exc:  # what it needs is gone
             why = f"{system.label}: {exc}"
             raise EvaluationEnded(EvaluationOutcome.FAILED, why) from exc
-        cost = highest_cost(system, arranged, task.prompt, snapshot)
+        cost = highest_cost(system, arranged, task.prompt, its_pool)
         grading = self._grading_cost(task)
         whole = None if cost is None or grading is None else cost + grading
         if not self._set_aside(result, whole):
@@ -358,6 +364,7 @@ class EvaluationDriver:
             planner=arranged.planner,
             conductor=arranged.conductor,
             max_rounds=arranged.max_rounds,
+            pool_version=arranged.pool_version,
         )
         if principal is None:
             return order

@@ -74,7 +74,7 @@ def _key(system: Mapping[str, object]) -> str:
 
 
 def _by_profile(team_id: UUID, system: System) -> float | None:
-    if system.kind != "worker":
+    if system.kind != "worker" or system.version_of_pool is not None:
         return None
     workers = Worker.objects.for_team(team_id).filter(name=system.worker)
     worker = workers.prefetch_related("profiles").first()

@@ -19,7 +19,7 @@ from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import Conflict, InvalidInput
 from apps.core.input_parts import values_read
-from apps.evaluation.costs import highest_total
+from apps.evaluation.costs import highest_total, pool_of_system
 from apps.evaluation.drawing import tasks_drawn
 from apps.evaluation.likely_costs import likely_total
 from apps.evaluation.measured import with_measured
@@ -166,7 +166,7 @@ def evaluation_start(
         version=version,
         user=principal.user if principal else None,
         settings=settings.values(),
-        has_simulated_pool=pool_snapshot(version.team_id, settings.pool).is_simulated,
+        has_simulated_pool=_is_simulated(version.team_id, settings),
         state=JobState.WAITING,
         requested_by=actor_facts(actor),
         beat_at=timezone.now(),
@@ -182,6 +182,14 @@ def evaluation_start(
         evaluation.save(force_insert=True)
         _record(evaluation, "evaluation.started", actor, facts)
     return evaluation
+
+
+def _is_simulated(team_id: UUID, settings: EvaluationSettings) -> bool:
+    """Say whether a system uses a version of the pool that has no real model."""
+    return any(
+        pool_of_system(system, team_id, settings.pool).is_simulated
+        for system in settings.systems
+    )
 
 
 def evaluation_estimate(

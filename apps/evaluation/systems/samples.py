@@ -13,7 +13,6 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from apps.evaluation.systems.base import (
-    CARRIER_TIER,
     Arrangement,
     BaseSystem,
     PageChoice,
@@ -75,7 +74,7 @@ class SamplesSystem(BaseSystem):
     def arrange(self, task: TaskContext) -> Arrangement:
         """Let the worker answer so often."""
         return Arrangement(
-            CARRIER_TIER,
+            task.carrier,
             SamplesPlanner(self.worker, self.samples),
             rounds=(RoundShape(self.samples, self.named_workers),),
         )

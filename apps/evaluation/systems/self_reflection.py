@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from apps.evaluation.systems.base import (
-    CARRIER_TIER,
     Arrangement,
     BaseSystem,
     PageChoice,
@@ -68,7 +67,7 @@ class SelfReflectionSystem(BaseSystem):
     def arrange(self, task: TaskContext) -> Arrangement:
         """Let the worker answer and reflect."""
         return Arrangement(
-            CARRIER_TIER,
+            task.carrier,
             SelfReflectionPlanner(self.worker, self.turns),
             rounds=(RoundShape(self.turns, self.named_workers),),
         )
