@@ -18,7 +18,12 @@ from apps.accounts.models import Permission
 from apps.console.evaluations.ab_rows import ab_row, arm_rows, difference_rows
 from apps.console.forms.ab_tests import ABTestForm
 from apps.console.layout import console_page, posted, require, try_change
-from apps.console.views.candidates import TAB, candidate_change, usable_pools
+from apps.console.views.candidates import (
+    TAB,
+    candidate_change,
+    conductor_names,
+    usable_pools,
+)
 from apps.evaluation.ab.report import ab_report
 from apps.evaluation.ab.selectors import access_ab_test, runs_of
 from apps.evaluation.ab.services import ab_promote, ab_start, ab_stop
@@ -38,7 +43,9 @@ def ab_new(request: TeamRequest) -> HttpResponseBase:
     if not pools:
         messages.info(request, "An A/B test needs a pool first.")
         return redirect("console:pool_list")
-    form = ABTestForm(posted(request), pools=pools)
+    form = ABTestForm(
+        posted(request), pools=pools, conductors=conductor_names(request.team.id)
+    )
     if form.is_bound and form.is_valid():
         made = try_change(
             form,

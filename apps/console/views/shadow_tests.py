@@ -24,7 +24,12 @@ from apps.console.layout import (
     require,
     try_change,
 )
-from apps.console.views.candidates import TAB, candidate_change, usable_pools
+from apps.console.views.candidates import (
+    TAB,
+    candidate_change,
+    conductor_names,
+    usable_pools,
+)
 from apps.evaluation.promotion import (
     candidate_demote,
     candidate_promote,
@@ -52,6 +57,7 @@ def shadow_new(request: TeamRequest) -> HttpResponseBase:
     form = ShadowTestForm(
         posted(request),
         pools=pools,
+        conductors=conductor_names(team_id),
         members=[
             (each.user_id, each.user.get_full_name()) for each in member_list(team_id)
         ],
