@@ -21,6 +21,7 @@ from apps.llm.types import Endpoint, Timeouts
 from apps.pools.attributes import ConductorAttributes, WorkerAttributes
 from apps.pools.credentials import credential_open
 from apps.pools.errors import PoolUnusable
+from apps.pools.history.past_rows import PastPool, past_pool
 from apps.pools.models import (
     Conductor,
     Pool,
@@ -37,7 +38,6 @@ from apps.pools.types import (
     TierSnapshot,
     WorkerSnapshot,
 )
-from apps.pools.version_rows import PastPool, past_pool
 from apps.pools.worker_figures.outcomes import WorkerOutcome, outcome_card, outcomes_of
 from apps.pools.worker_figures.profiles import present_profiles, profile_card
 
@@ -170,7 +170,8 @@ def _read_version(
 
 
 def _past_workers(team_id: uuid.UUID, past: PastPool) -> tuple[WorkerSnapshot, ...]:
-    ids = [each.model.row.id for each in past.workers if each.model.is_present]
+    enabled = [each for each in past.workers if each.model.row.is_enabled]
+    ids = [each.model.row.id for each in enabled if each.model.is_present]
     planner = past.conductor.row if past.conductor else None
     outcomes = _outcomes(team_id, planner, ids)
     return tuple(
@@ -181,7 +182,7 @@ def _past_workers(team_id: uuid.UUID, past: PastPool) -> tuple[WorkerSnapshot, .
             may_substitute=each.may_substitute,
             measured=each.measured,
         )
-        for each in past.workers
+        for each in enabled
     )
 
 

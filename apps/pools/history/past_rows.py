@@ -1,8 +1,8 @@
 """The rows of an earlier version of a pool, made again from its document, never saved.
 
 A version's document has no secret, and what people say of a model today counts more
-than what they said then. So of a model that is still served at the address and under
-the name of the version, the credential, the prices and the tags are those of today.
+than what they said then. So of a model that still is what it was (`_target`), the
+credential, the prices and the tags are those of today.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from apps.core.errors import InvalidFields, NotFound
@@ -37,6 +38,9 @@ from apps.pools.service_inputs import (
 Document = Mapping[str, Any]
 
 
+TARGET = ("base_url", "protocol", "model", "extra_body")
+"""What decides where a call goes, and what the provider charges for it."""
+VERSIONS_AT_ONCE = 20
 RowT = TypeVar("RowT", Worker, Conductor)
 
 
@@ -46,8 +50,10 @@ class PastModel(Generic[RowT]):
 
     row: RowT
     prices: Sequence[Price]
+    now: RowT
+    """The row of today, with its prices."""
     is_present: bool
-    """It is still served at the same address, under the same name."""
+    """A call of it still goes to the same place, and costs the same there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,7 @@ class PastPool:
     """A version of a pool. Its rows are not to be saved."""
 
     workers: Sequence[PastWorker]
-    """Those that were enabled, in the order of the pool."""
+    """In the order of the pool; those that were disabled, too."""
     fallback: str
     conductor: PastModel[Conductor] | None
     tiers: Sequence[Tier]
@@ -82,27 +88,22 @@ def past_pool(pool: Pool, version: int, *, with_conductor: bool) -> PastPool:
     found = rows.filter(version=version).first()
     if found is None:
         raise NotFound(f"pool {pool.name!r} has no version {version}")
-    where, document = f"version {version} of pool {pool.name!r}", found.document
+    where = f"version {version} of pool {pool.name!r}"
     try:
-        return _past_pool(pool.team_id, document, where, with_conductor=with_conductor)
+        return _past_pool(found, where, with_conductor)
     except InvalidFields as exc:  # it is older than a bound of today
         raise PoolUnusable(f"{where} cannot be used any more: {exc.message}") from exc
 
 
-def _past_pool(
-    team_id: uuid.UUID, document: Document, where: str, *, with_conductor: bool
-) -> PastPool:
+def _past_pool(version: PoolVersion, where: str, with_conductor: bool) -> PastPool:
+    document: Document = version.document
     conductor = document["conductor"] if with_conductor else None
     return PastPool(
-        workers=[
-            _worker(team_id, given, where)
-            for given in document["workers"]
-            if given.get("is_enabled", True)
-        ],
+        workers=[_worker(version, given, where) for given in document["workers"]],
         fallback=document["fallback"],
         conductor=None
         if conductor is None
-        else _model(Conductor, ConductorInput, team_id, conductor, where),
+        else _model(Conductor, ConductorInput, version, conductor, where),
         tiers=[
             _tier(TierName(name), given, document["conductor"] is not None)
             for name, given in document["tiers"].items()
@@ -111,9 +112,9 @@ def _past_pool(
     )
 
 
-def _worker(team_id: uuid.UUID, given: Document, where: str) -> PastWorker:
+def _worker(version: PoolVersion, given: Document, where: str) -> PastWorker:
     return PastWorker(
-        _model(Worker, WorkerInput, team_id, given, where),
+        _model(Worker, WorkerInput, version, given, where),
         given.get("may_substitute", True),
         given.get("measured", ""),
     )
@@ -122,27 +123,40 @@ def _worker(team_id: uuid.UUID, given: Document, where: str) -> PastWorker:
 def _model(
     kind: type[RowT],
     shape: type[EndpointInput],
-    team_id: uuid.UUID,
+    version: PoolVersion,
     given: Document,
     where: str,
 ) -> PastModel[RowT]:
+    team_id = version.team_id
     rows = kind.objects.for_team(team_id).select_related("credential")
     now = rows.filter(id=given["id"]).prefetch_related("prices").first()
     what = f"{kind._meta.model_name} {given['name']!r}"
     if now is None:
         raise PoolUnusable(f"{where} needs {what}, which has been deleted")
-    if isinstance(now, Worker) and not now.is_enabled:
-        raise PoolUnusable(f"{where} needs {what}, which is disabled now")
     values = {name: given[name] for name in shape.model_fields if name in given}
-    columns = model_columns(values_read(shape, values))
+    columns = {
+        name: str(value) if isinstance(value, Enum) else value  # as a column gives it
+        for name, value in model_columns(values_read(shape, values)).items()
+    }
     row = kind(id=now.id, team_id=team_id, **columns)
-    if (now.base_url, now.model) != (row.base_url, row.model):
+    if _is_enabled(row) and not _is_enabled(now):
+        raise PoolUnusable(f"{where} needs {what}, which is disabled now")
+    if _target(now) != _target(row):
         row.credential = _credential(team_id, given, what, where)
-        return PastModel(row, _prices(given), is_present=False)
+        prices = _prices(_last_record(version, given))
+        return PastModel(row, prices, now, is_present=False)
     row.credential = now.credential
-    if isinstance(row, Worker) and isinstance(now, Worker):
+    if isinstance(now, Worker) and isinstance(row, Worker):
         row.tags = now.tags
-    return PastModel(row, list(now.prices.all()), is_present=True)
+    return PastModel(row, list(now.prices.all()), now, is_present=True)
+
+
+def _is_enabled(row: Worker | Conductor) -> bool:
+    return not isinstance(row, Worker) or row.is_enabled
+
+
+def _target(row: Worker | Conductor) -> tuple[Any, ...]:
+    return tuple(getattr(row, name, None) for name in TARGET)
 
 
 def _credential(
@@ -157,6 +171,25 @@ def _credential(
     raise PoolUnusable(
         f"{where} needs the credential {name!r} of {what} for {address}, which is gone"
     )
+
+
+def _last_record(version: PoolVersion, given: Document) -> Document:
+    """Return what the last version says of a model before it became another one.
+
+    Its prices may have been corrected since the version that is used.
+    """
+    later = PoolVersion.objects.for_team(version.team_id).filter(
+        pool=version.pool_id, version__gt=version.version
+    )
+    last = given
+    for row in later.order_by("version").iterator(chunk_size=VERSIONS_AT_ONCE):
+        models = [*row.document["workers"], row.document["conductor"]]
+        same = (each for each in models if each and each["id"] == given["id"])
+        found = next(same, None)
+        if found is None or any(found.get(n) != given.get(n) for n in TARGET):
+            break
+        last = found
+    return last
 
 
 def _prices(given: Document) -> list[Price]:
