@@ -27,7 +27,11 @@ from apps.console.views.candidates import (
 from apps.evaluation.ab.report import ab_report
 from apps.evaluation.ab.selectors import access_ab_test, runs_of
 from apps.evaluation.ab.services import ab_promote, ab_start, ab_stop
-from apps.evaluation.promotion import candidate_demote, why_not_promotable
+from apps.evaluation.promotion import (
+    candidate_demote,
+    why_not_demotable,
+    why_not_promotable,
+)
 from apps.web.team_access import TeamRequest, team_view
 
 PAGE = "console:ab_test"
@@ -76,7 +80,7 @@ def ab_page(request: TeamRequest, ab_test_id: UUID) -> HttpResponseBase:
         "differences": difference_rows(report),
         "runs": runs_of(test)[:RUNS_SHOWN],
         "most": RUNS_SHOWN,
-        "why_not": why_not_promotable(test),
+        "why_not": why_not_promotable(test) or why_not_demotable(test),
     }
     return console_page(request, "console/ab_test.html", context, tab=TAB)
 

@@ -33,6 +33,7 @@ from apps.console.views.candidates import (
 from apps.evaluation.promotion import (
     candidate_demote,
     candidate_promote,
+    why_not_demotable,
     why_not_promotable,
 )
 from apps.evaluation.shadow.report import shadow_report
@@ -98,7 +99,7 @@ def shadow_page(request: TeamRequest, test_id: UUID) -> HttpResponseBase:
         **report_context(row, report),
         "pairs": pair_rows(test, PAIRS_SHOWN),
         "most": PAIRS_SHOWN,
-        "why_not": why_not_promotable(test),
+        "why_not": why_not_promotable(test) or why_not_demotable(test),
     }
     return console_page(request, "console/shadow_test.html", context, tab=TAB)
 

@@ -294,7 +294,8 @@ class ShadowTestPromotion(RestView):
     def put(self, request: Request, test_id: uuid.UUID) -> Response:
         """Let the tier become the candidate, from the next run on.
 
-        400: no tier can be this candidate. 409: it is so already.
+        409: no tier can be this candidate, and the message says why; or it is so
+        already.
         """
         candidate_promote(test=_test(self, test_id), principal=self.principal)
         return Response(ShadowTestOutput(_test(self, test_id)).data)
@@ -305,7 +306,10 @@ class ShadowTestPromotion(RestView):
         errors=(409,),
     )
     def delete(self, request: Request, test_id: uuid.UUID) -> Response:
-        """Let the tier become again what it was. 409: it has been changed since."""
+        """Let the tier become again what it was.
+
+        409: it has been changed since, or something that it was is gone.
+        """
         candidate_demote(test=_test(self, test_id), principal=self.principal)
         return Response(status=204)
 
