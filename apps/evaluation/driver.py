@@ -47,6 +47,7 @@ from apps.evaluation.models import (
     ResultState,
 )
 from apps.evaluation.requesters import requester_principal
+from apps.evaluation.run_costs import LikelyRunCosts
 from apps.evaluation.selectors import evaluation_counts
 from apps.evaluation.services import require_sandbox
 from apps.evaluation.settings import EvaluationSettings
@@ -91,6 +92,7 @@ class EvaluationDriver:
         self.counts = evaluation_counts(evaluation)
         """Of the results: total, graded and cost."""
         self._spending = Spending(evaluation)
+        self._likely = LikelyRunCosts(evaluation, self._settings)
         self._not_before = 0.0
         """Time of the monotonic clock before which no run begins."""
 
@@ -150,6 +152,7 @@ class EvaluationDriver:
     def _count(self, result: EvaluationResult) -> None:
         self.counts["graded"] += 1
         self.counts["cost_micros"] += result.cost_micros + result.grading_cost_micros
+        self._likely.add(result)
 
     def _results(self, *states: ResultState) -> TeamQuerySet[EvaluationResult]:
         rows = EvaluationResult.objects.for_team(self._team_id)
@@ -245,6 +248,23 @@ class EvaluationDriver:
             return False
         return self._spending.set_aside(result, cost)
 
+    def _held_to(
+        self, result: EvaluationResult, highest: int | None, grading: int | None
+    ) -> int | None:
+        """Return what a run is held to: its highest price, or what it likely costs.
+
+        The latter if the cost limit has no room for the former. None: a price is
+        missing.
+        """
+        limit = self._settings.max_cost_micros
+        if limit is None or highest is None or grading is None:
+            return highest
+        others = self._spending.micros - cost_of(result)
+        if others + highest + grading <= limit:
+            return highest
+        likely = self._likely.bound(result.system)
+        return highest if likely is None else min(highest, likely)
+
     def _is_left(self, result: EvaluationResult, cost: int, limit: int) -> bool:
         """Say whether the limit leaves so much; False: more may be left over later.
 
@@ -281,8 +301,9 @@ class EvaluationDriver:
         except (ValueError, ConductorError) as exc:  # what it needs is gone
             why = f"{system.label}: {exc}"
             raise EvaluationEnded(EvaluationOutcome.FAILED, why) from exc
-        cost = highest_cost(system, arranged, task.prompt, its_pool)
+        highest = highest_cost(system, arranged, task.prompt, its_pool)
         grading = self._grading_cost(task)
+        cost = self._held_to(result, highest, grading)
         whole = None if cost is None or grading is None else cost + grading
         if not self._set_aside(result, whole):
             return False
