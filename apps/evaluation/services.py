@@ -39,6 +39,7 @@ from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.storage import tasks_digest, tasks_store
 from apps.evaluation.suites.tasks import SuiteTask
 from apps.pools.selectors import pool_snapshot
+from apps.pools.services import profiles_mark
 
 SIMULATED_IDS = "simulated-"
 """Ids of the tasks of the simulated benchmark begin so."""
@@ -95,8 +96,10 @@ def suite_import(
         return newest
     else:
         version = newest
-    suite.is_simulated = is_simulated
-    suite.save(update_fields=["is_simulated"])
+    if suite.is_simulated != is_simulated:
+        suite.is_simulated = is_simulated
+        suite.save(update_fields=["is_simulated"])
+        _profiles_mark(suite)
     facts = {
         "name": suite.name,
         "version": version.number,
@@ -106,6 +109,16 @@ def suite_import(
     }
     _append(team.id, EntryDraft("suite.imported", "suite", suite.id, actor, facts))
     return version
+
+
+def _profiles_mark(suite: Suite) -> None:
+    """Correct the mark of profiles that evaluations of a suite have made."""
+    rows = evaluation_list(suite.team_id).filter(version__suite=suite)
+    # Profiles of a pool without real models stay simulated.
+    ids = rows.filter(has_simulated_pool=False).values_list("id", flat=True)
+    profiles_mark(
+        team_id=suite.team_id, evaluation_ids=[*ids], is_simulated=suite.is_simulated
+    )
 
 
 def _version_made(

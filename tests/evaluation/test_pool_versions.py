@@ -50,7 +50,9 @@ def pool_version(run: Run) -> int:
 
 def test_both_versions_answer_in_one_evaluation(site: Site):
     change_worker(site.cast.team, "sim-delta", model="sim-birch")
-    evaluation = ended(start(site, DELTA, versioned(DELTA), tasks=TASKS))
+    systems = DELTA, versioned(DELTA)
+    limit = 5_000_000
+    evaluation = ended(start(site, *systems, tasks=TASKS, max_cost_micros=limit))
     now, then = runs_of(evaluation, 0), runs_of(evaluation, 1)
     assert [{pool_version(run) for run in runs} for runs in (now, then)] == [{2}, {1}]
     assert all("birch" in (run_view(run).answer or "") for run in now)
@@ -76,7 +78,7 @@ def test_a_version_has_its_own_workers_tiers_and_planner(site: Site):
     now, then = report_make(evaluation).systems
     assert (now.steps, now.shares) == (2, {"sim-birch": 1.0})
     assert then.label == "conductor (ultra, pool version 1)"
-    assert then.shares == {"sim-delta": 1.0}
+    assert then.ended == 2
     planners = [run_events(run)[0].event for run in runs_of(evaluation, 1)]
     assert {getattr(event, "planner", "") for event in planners} == {"language_model"}
 
@@ -251,3 +253,30 @@ def test_another_team_has_no_such_version(site: Site):
     )
     with pytest.raises(InvalidInput, match="has no version 7"):
         start(site, versioned(TIER, 7))
+
+
+def test_a_pool_without_ultra_has_its_fixed_plans_in_mini(site: Site):
+    team = site.cast.team
+    change_pool(team, tiers={"ultra": None, "mini": {"max_steps": 3}})
+    suite(team, TASKS)
+    out, _ = command(
+        "evaluate",
+        "basics",
+        "--team=orchestra",
+        "--system=conductor:mini",
+        "--system=self-reflection:sim-birch:2",
+        "--system=random-plan",
+    )
+    assert "self-reflection × 2 (sim-birch)" in out
+    created = [run_events(run)[0].event for run in Run.objects.for_team(team.id)]
+    assert {getattr(event, "tier", "") for event in created} == {"mini"}
+
+
+def test_a_plan_that_fits_no_tier_is_refused_with_the_limit(site: Site):
+    change_pool(site.cast.team, tiers={"ultra": None})
+    site.add_worker("sim-cedar")
+    suite(site.cast.team, TASKS)
+    with pytest.raises(CommandError, match="takes 3 steps, and tier 'mini'"):
+        command("evaluate", "basics", "--team=orchestra", "--system=moa:sim-birch")
+    with pytest.raises(CommandError, match="has no tier 'ultra'"):
+        command("evaluate", "basics", "--team=orchestra", "--system=conductor:ultra")
