@@ -32,10 +32,10 @@ def _members(
         names = ", ".join(_name(workers, each) for each in new)
         yield f"The workers of pool {pool.name} become {names}."
     if before.get("fallback_id") != after.get("fallback_id"):
-        names = [_name(workers, each["fallback_id"]) for each in (after, before)]
+        one, other = (_name(workers, each["fallback_id"]) for each in (after, before))
         yield (
-            f"{names[0]} becomes the fallback worker of pool {pool.name}, instead of "
-            f"{names[1]}."
+            f"{one} becomes the fallback worker of pool {pool.name}, instead of "
+            f"{other}."
         )
     if before.get("no_substitute_ids") != after.get("no_substitute_ids"):
         spared = [_name(workers, each) for each in after["no_substitute_ids"]]

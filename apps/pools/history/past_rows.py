@@ -196,6 +196,7 @@ def _prices(given: Document) -> list[Price]:
     found = []
     for values in given["prices"].values():
         price = values_read(PriceInput, values)
+        assert price.valid_from is not None  # each is recorded with its day
         found.append(Price(valid_from=price.valid_from, **price.micros()))
     return found
 

@@ -131,6 +131,7 @@ def _named(values: Mapping[str, Any], names: Mapping[str, Any]) -> Values:
     found: Values = {}
     for name, inner in names.items():
         value = values.get(name)
-        both = isinstance(inner, Mapping) and isinstance(value, Mapping)
-        found[name] = _named(value, inner) if both else value
+        if isinstance(inner, Mapping) and isinstance(value, Mapping):
+            value = _named(value, inner)
+        found[name] = value
     return found

@@ -76,7 +76,8 @@ class ABTestInput(Input):
     """A tier, and the candidate that answers a share of the keys."""
 
     settings = serializers.DictField(
-        help_text="Tier, candidate, share and limits. " + FORMAT
+        help_text="Tier, candidate, share and limits. A candidate that is a tier may "
+        "name a `conductor`, `max_rounds` and `pool_version`. " + FORMAT
     )
 
 

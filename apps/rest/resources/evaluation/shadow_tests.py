@@ -96,7 +96,8 @@ class ShadowTestInput(Input):
     """What is mirrored, and to which candidate."""
 
     settings = serializers.DictField(
-        help_text="Tier, candidate, share and limits. " + FORMAT
+        help_text="Tier, candidate, share and limits. A candidate that is a tier may "
+        "name a `conductor`, `max_rounds` and `pool_version`. " + FORMAT
     )
 
 
