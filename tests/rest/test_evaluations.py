@@ -114,7 +114,7 @@ def test_versions_of_a_pool_are_compared_or_refused(site, program):
     place = f"/evaluations/{started.json()['id']}/"
     assert eventually(lambda: program.get(place).json()["state"] == "completed")
     report = program.get(f"{place}report/").json()
-    labels = [system["label"] for system in report["systems"]]
+    labels = [system["system"] for system in report["systems"]]
     assert labels == ["conductor (ultra)", "conductor (ultra, pool version 1)"]
     unknown = [tier, {**tier, "pool_version": 5}]
     wanted = {"suite": "basics", "settings": settings(site, systems=unknown)}

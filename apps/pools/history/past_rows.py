@@ -130,7 +130,7 @@ def _model(
     team_id = version.team_id
     rows = kind.objects.for_team(team_id).select_related("credential")
     now = rows.filter(id=given["id"]).prefetch_related("prices").first()
-    what = f"{kind._meta.model_name} {given['name']!r}"
+    what = f"{kind.__name__.lower()} {given['name']!r}"
     if now is None:
         raise PoolUnusable(f"{where} needs {what}, which has been deleted")
     values = {name: given[name] for name in shape.model_fields if name in given}

@@ -121,7 +121,7 @@ def _models(
     }
     if missing := set(wanted) - set(found):
         raise PoolUnusable(
-            f"{len(missing)} {kind._meta.model_name}(s) of the pool have been deleted"
+            f"{len(missing)} {kind.__name__.lower()}(s) of the pool have been deleted"
         )
     return found
 
