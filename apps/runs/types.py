@@ -88,6 +88,10 @@ class RunArm:
     """What answers in the place of the model that the caller names. Empty: that one."""
     planner: FixedPlanner | None = None
     """Plans in the place of that model's planner. None: that one does."""
+    conductor: str = ""
+    """As in a `RunOrder`, like the next two."""
+    max_rounds: int | None = None
+    pool_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +145,12 @@ class RunOrder:
     """Plans in the place of the tier's planner. None: the tier's does."""
     conductor: str = ""
     """Name of a conductor of the team that plans in the place of the pool's, for
-    evaluations. Empty: the pool's does."""
+    evaluations and tests of candidates, like the next two. Empty: the pool's does."""
     max_rounds: int | None = None
-    """Plans of the run in the place of the tier's limit, for evaluations. None: what
-    the tier says. Policies may still lower it."""
+    """Plans of the run in the place of the tier's limit. None: what the tier says.
+    Policies may still lower it."""
+    pool_version: int | None = None
+    """The version of the pool that the run uses. None: the present one."""
     reused: tuple[ReusedAnswer, ...] = ()
     """Answers of an earlier run that the plan begins with."""
     derived_from: uuid.UUID | None = None
@@ -167,6 +173,25 @@ class RunOrder:
     def served_planner(self) -> FixedPlanner | None:
         """Return what plans in the place of that model's planner."""
         return self.planner or (self.arm.planner if self.arm else None)
+
+    @property
+    def served_conductor(self) -> str:
+        """Return the conductor that plans in the place of the pool's; empty: none."""
+        return self.conductor or (self.arm.conductor if self.arm else "")
+
+    @property
+    def served_rounds(self) -> int | None:
+        """Return the plans of the run in the place of the tier's limit."""
+        if self.max_rounds is None and self.arm:
+            return self.arm.max_rounds
+        return self.max_rounds
+
+    @property
+    def served_pool_version(self) -> int | None:
+        """Return the version of the pool that the run uses; None: the present one."""
+        if self.pool_version is None and self.arm:
+            return self.arm.pool_version
+        return self.pool_version
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from apps.evaluation.models import ABTest
@@ -78,8 +80,9 @@ def test_what_cannot_be_promoted_says_so(site: Site):
     fields = wanted(site, candidate=f"{pool} self-reflection:sim-birch")
     address = alice.post(NEW, fields).headers["location"]
     page = alice.get(address).content.decode()
-    assert "cannot be promoted here: no tier of a pool can be" in page
-    assert "Promote B" not in page
+    assert "cannot be promoted: self-reflection × 5 (sim-birch) is a fixed" in page
+    assert re.search(r"<button[^>]* disabled[^>]*>Promote B</button>", page)
+    assert f"{address}promote/" not in page
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from apps.evaluation.systems.base import (
-    CARRIER_TIER,
     Arrangement,
     BaseSystem,
     PoolNames,
@@ -65,4 +64,4 @@ class RepeatedWorkerSystem(BaseSystem):
     def arrange(self, task: TaskContext) -> Arrangement:
         """Let the worker do every step."""
         rounds = (RoundShape(self.steps, self.named_workers),)
-        return Arrangement(CARRIER_TIER, self.planner, rounds=rounds)
+        return Arrangement(task.carrier, self.planner, rounds=rounds)

@@ -31,10 +31,16 @@ from apps.pools.services.onboarding import (
     save_with_credential,
     worker_onboard,
 )
-from apps.pools.services.pools import pool_create, pool_delete, pool_update
+from apps.pools.services.pools import (
+    pool_check,
+    pool_create,
+    pool_delete,
+    pool_update,
+)
 from apps.pools.services.price_list import price_list_refresh
-from apps.pools.services.profiles import profiles_replace
+from apps.pools.services.profiles import profiles_mark, profiles_replace
 from apps.pools.services.server_status import conductor_look
+from apps.pools.services.setups import setup_put
 from apps.pools.services.workers import worker_create, worker_delete, worker_update
 
 __all__ = [
@@ -50,6 +56,7 @@ __all__ = [
     "credential_update",
     "model_calls_have_room",
     "models_fetch",
+    "pool_check",
     "pool_create",
     "pool_delete",
     "pool_import",
@@ -57,8 +64,10 @@ __all__ = [
     "pool_update",
     "prefill_refused",
     "price_list_refresh",
+    "profiles_mark",
     "profiles_replace",
     "save_with_credential",
+    "setup_put",
     "worker_create",
     "worker_delete",
     "worker_onboard",
