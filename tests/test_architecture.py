@@ -65,8 +65,9 @@ ALSO_OPEN = {
     "apps.governance.reviews.reads",  # reads of the review queue
     "apps.governance.reviews.rules",  # which runs are reviewed, the rubric
     "apps.governance.policies.sentences",  # rules in words
-    "apps.governance.policies.trial",  # a read with a report of its own
     "apps.governance.policies.worker_tags",  # what tags say of workers
+    "apps.governance.trials.jobs",  # opened and closed by the process
+    "apps.governance.trials.reads",  # reads with values of their own
     "apps.governance.sensitive_data.own_patterns",  # what patterns are made of
     "apps.evaluation.calibration",  # which workers it measures, for pages
     "apps.evaluation.reports.comparison",  # a read with a report of its own
@@ -111,6 +112,7 @@ ALSO_OPEN = {
     "apps.runs.admission",  # the way in for runs of every interface
     "apps.runs.consumers",
     "apps.runs.routing",
+    "apps.runs.planning.families",  # families of tasks that callers name
     "apps.runs.planning.model_resolver",  # model names
     "apps.runs.planning.restrictions",  # the smaller of two limits
     "apps.runs.coordination.site_status",  # for metrics and the operator
@@ -131,6 +133,7 @@ ALSO_OPEN = {
     "apps.web.formats",
     "apps.web.middleware",
     "apps.web.websocket_middleware",  # wraps the consumers' routes
+    "apps.web.run_addresses",  # filters of the list of runs in links
     "apps.web.waiting",  # views that wait for a provider
 }
 MAX_FILE, MAX_FUNCTION = 500, 60

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from uuid import UUID
 
 from apps.engine.ports import CallParams, Messages, PoolWorker
 from apps.engine.usage import Price
@@ -14,10 +15,11 @@ from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.storage import task_read
 from apps.evaluation.suites.tasks import NO_FAMILY, SuiteTask
 from apps.evaluation.systems.base import (
-    CARRIER_TIER,
     Arrangement,
+    BaseSystem,
     RoundShape,
     TaskContext,
+    carrier_tier,
 )
 from apps.evaluation.systems.kinds import System
 from apps.evaluation.systems.single_worker import WorkerSystem
@@ -41,10 +43,18 @@ SAMPLE = 50
 """Tasks that an estimate looks at."""
 
 
+def pool_of_system(system: BaseSystem, team_id: UUID, pool: str) -> PoolSnapshot:
+    """Return the version of a pool that a system uses. Raises: as `pool_snapshot`."""
+    return pool_snapshot(team_id, pool, version=system.version_of_pool)
+
+
 def task_context(
     task: SuiteTask, snapshot: PoolSnapshot, settings: EvaluationSettings, place: int
 ) -> TaskContext:
-    """Return what a system may know of a task; `place` is that among all tasks."""
+    """Return what a system may know of a task, in the version of the pool it uses.
+
+    `place` is that of the task among all tasks.
+    """
     context = prompt_context(
         task.prompt, task.id, snapshot, family=task.family, seed=settings.seed
     )
@@ -60,15 +70,15 @@ def prompt_context(
     seed: int = 0,
 ) -> TaskContext:
     """Return what a system may know of a prompt, which `key` identifies."""
-    carrier = snapshot.tiers.get(CARRIER_TIER)
-    most = carrier.max_steps if carrier else 0
+    carrier = carrier_tier(snapshot.tiers)
     return TaskContext(
         key,
         family,
         prompt,
         _workers(snapshot),
         snapshot.fallback,
-        most,
+        carrier,
+        snapshot.tiers[carrier].max_steps,
         seed,
         partial(earlier_evaluation, snapshot.team_id),
         light_model=partial(light_model, snapshot.team_id, snapshot.id),
@@ -105,9 +115,12 @@ def highest_cost(
 
 def _resolved(arranged: Arrangement, snapshot: PoolSnapshot) -> ResolvedModel:
     """Return what an arranged run comes to, as the executor finds it."""
-    if arranged.conductor:
+    if arranged.conductor or arranged.pool_version:
         snapshot = pool_snapshot(
-            snapshot.team_id, snapshot.name, conductor=arranged.conductor
+            snapshot.team_id,
+            snapshot.name,
+            arranged.conductor,
+            arranged.pool_version,
         )
     model = model_of(arranged, snapshot)
     resolved = resolve(parse_model(model), model, snapshot)
@@ -156,10 +169,10 @@ def highest_total(
     rows = StoredTask.objects.for_team(version.team_id).filter(id__in=places)
     total = 0
     for row in rows:
-        task = task_read(row)
-        context = task_context(task, snapshot, settings, places[row.pk])
+        task, place = task_read(row), places[row.pk]
         for system in settings.systems:
-            arranged = system.arrange(context)
+            its_pool = pool_of_system(system, snapshot.team_id, snapshot.name)
+            arranged = system.arrange(task_context(task, its_pool, settings, place))
             cost = highest_cost(system, arranged, task.prompt, snapshot)
             grading = highest_grading_cost(settings, task, snapshot)
             if cost is None or grading is None:

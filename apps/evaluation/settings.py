@@ -66,6 +66,10 @@ class EvaluationSettings(InputPart):
             raise PydanticCustomError(
                 "calibration", "a calibration runs single workers only"
             )
+        if self.is_calibration and any(s.version_of_pool for s in self.systems):
+            raise PydanticCustomError(
+                "calibration", "a calibration measures the present pool"
+            )
         return self
 
     @model_validator(mode="after")
@@ -80,11 +84,11 @@ class EvaluationSettings(InputPart):
 
     @property
     def single_workers(self) -> dict[int, str]:
-        """Return the workers that are run alone, by their places."""
+        """Return the workers of the present pool that are run alone, by places."""
         return {
             place: system.worker
             for place, system in enumerate(self.systems)
-            if isinstance(system, WorkerSystem)
+            if isinstance(system, WorkerSystem) and system.pool_version is None
         }
 
     def grades_code_steps(self, system: int) -> bool:

@@ -21,6 +21,7 @@ from apps.pools.default_params import MAX_BUDGET_TOKENS as MAX_BUDGET_TOKENS
 from apps.pools.default_params import DefaultParams
 from apps.pools.default_params import ReasoningEffort as ReasoningEffort
 from apps.pools.planner_versions import PlannerVersion as PlannerVersion
+from apps.pools.prices.fetched_list import PriceList as PriceList
 from apps.pools.worker_figures.outcomes import OutcomeSource as OutcomeSource
 from apps.pools.worker_figures.outcomes import WorkerOutcome as WorkerOutcome
 from apps.pools.worker_figures.profiles import WorkerProfile as WorkerProfile
@@ -295,33 +296,6 @@ class Price(models.Model):
 
     def __str__(self) -> str:
         return f"{self.worker or self.conductor} from {self.valid_from}"
-
-
-class PriceList(models.Model):
-    """The list of providers' prices that was fetched last: one row for the site."""
-
-    ONLY = 1
-
-    id = models.PositiveSmallIntegerField(
-        primary_key=True, default=ONLY, editable=False
-    )
-    document = models.BinaryField()
-    """The list as it came, compressed (zlib)."""
-    digest = models.CharField(max_length=64)
-    """SHA-256 of the list, by which a process knows whether it has it."""
-    source = models.CharField(max_length=64)
-    """SHA-256 of its address, which may hold a secret."""
-    etag = models.CharField(max_length=200, blank=True)
-    fetched_at = models.DateTimeField()
-    """When this list came first."""
-    checked_at = models.DateTimeField()
-    """When its server last said, in one way or another, that there is no newer one."""
-
-    class Meta:
-        constraints = [models.CheckConstraint(condition=Q(id=1), name="one_price_list")]
-
-    def __str__(self) -> str:
-        return f"prices of {self.fetched_at:%Y-%m-%d}"
 
 
 class Pool(models.Model):

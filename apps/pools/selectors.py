@@ -11,6 +11,8 @@ from django.db.models import QuerySet
 
 from apps.core.errors import NotFound
 from apps.pools.credentials import credential_try
+from apps.pools.history.setups import setup_now, version_setup
+from apps.pools.history.versions import pool_version_changes
 from apps.pools.models import (
     Conductor,
     Credential,
@@ -34,6 +36,7 @@ from apps.pools.serializers import (
     worker_values,
 )
 from apps.pools.snapshots import (
+    SnapshotKey,
     conductor_snapshot,
     endpoint_of,
     peek_snapshot,
@@ -48,9 +51,9 @@ from apps.pools.types import (
     TestResult,
     WorkerHealth,
 )
-from apps.pools.versions import pool_version_changes
 
 __all__ = [
+    "SnapshotKey",
     "access_conductor",
     "access_credential",
     "access_pool",
@@ -84,7 +87,9 @@ __all__ = [
     "price_list_checked_at",
     "protocol_of",
     "provider_tag",
+    "setup_now",
     "snapshots_forget",
+    "version_setup",
     "worker_description",
     "worker_health",
     "worker_list",

@@ -31,8 +31,13 @@ def managed(permission: P, read: P | None = None) -> Access:
     return Access(read or permission, permission)
 
 
-SUPERUSERS_ONLY = ("site_operations", "site_policy", "site_suspensions")
-"""Pages below `admin/` that are not for everybody who may open the admin."""
+SUPERUSERS_ONLY = (
+    "site_operations",
+    "site_policy",
+    "site_suspensions",
+    "rest:site_suspension",
+)
+"""About the whole site: neither for teams nor for everybody who may open the admin."""
 
 MATRIX = {
     # --- open ---
@@ -118,6 +123,11 @@ MATRIX = {
     "console:policy_pattern_edit": managed(P.MANAGE_POLICY),
     "console:policy_pattern_delete": Access(write=P.MANAGE_POLICY),
     "console:policy_examples": Access(write=P.MANAGE_POLICY),
+    "console:policy_trials": Access(P.MANAGE_POLICY),
+    "console:policy_trial": Access(P.MANAGE_POLICY),
+    "console:policy_trial_cancel": Access(write=P.MANAGE_POLICY),
+    "console:policy_trial_again": Access(write=P.MANAGE_POLICY),
+    "console:policy_trial_delete": Access(write=P.MANAGE_POLICY),
     "console:policy_history": TEAM,
     "console:policy_restore": Access(write=P.MANAGE_POLICY),
     "console:ledger": Access(P.READ_AUDIT),
@@ -227,7 +237,10 @@ MATRIX = {
     "rest:insights_plans": TEAM,
     "rest:policy": managed(P.MANAGE_POLICY, P.READ_TEAM),
     "rest:site_policy": TEAM,
-    "rest:policy_trial": Access(write=P.MANAGE_POLICY),
+    "rest:policy_trials": managed(P.MANAGE_POLICY),
+    "rest:policy_trial": managed(P.MANAGE_POLICY),
+    "rest:policy_trial_cancel": Access(write=P.MANAGE_POLICY),
+    "rest:policy_trial_runs": Access(P.MANAGE_POLICY),
     "rest:policy_versions": TEAM,
     "rest:policy_version": TEAM,
     "rest:ledger": Access(P.READ_AUDIT),

@@ -51,6 +51,7 @@ from tests.factories import (
     UserFactory,
     issue_key,
 )
+from tests.governance.made_trials import make_trial
 from tests.playground import stories
 from tests.security.routes import Route
 from tests.webhooks.examples import make_webhook
@@ -167,6 +168,7 @@ def build_world() -> World:
         "name": PATTERN,
         "seq": SEQ,
         "export_id": make_export(team.id),
+        "trial_id": make_trial(team, f"rule {MARK}"),
         **make_webhook(team, f"webhook {MARK}"),
         **evaluation_ids(team, f"suite {MARK}"),
         "hold_id": hold_place(team=team, run_id=None, reason=MARK, actor=ACTOR).id,

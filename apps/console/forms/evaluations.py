@@ -142,6 +142,12 @@ class EvaluationForm(ConsoleForm):
         required=False,
         help_text="Plans in the place of the pool's.",
     )
+    pool_version = forms.ChoiceField(
+        label="Also with an earlier version of the pool",
+        required=False,
+        help_text="The chosen tiers run twice: with the present pool, and with this "
+        "version of it.",
+    )
     grader = forms.ChoiceField(
         required=False,
         help_text="Judges answers to tasks with a rubric. Other tasks need none.",
@@ -174,6 +180,7 @@ class EvaluationForm(ConsoleForm):
         "plans",
         "rounds",
         "conductor",
+        "pool_version",
         "suite_version",
         "grader",
         "parallel_runs",
@@ -188,6 +195,7 @@ class EvaluationForm(ConsoleForm):
         workers: Sequence[str],
         conductors: Sequence[str] = (),
         measured: Sequence[tuple[str, str]] = (),
+        pool_versions: Sequence[tuple[str, str]] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -201,6 +209,7 @@ class EvaluationForm(ConsoleForm):
         ):
             _offer_or_none(self, name, [(each, each) for each in names])
         _offer_or_none(self, "measured", measured)
+        _offer_or_none(self, "pool_version", pool_versions)
 
     def clean(self) -> dict[str, Any]:
         """Refuse systems that lack a field which they need."""
@@ -219,7 +228,7 @@ class EvaluationForm(ConsoleForm):
         """Return the settings for the chosen pool."""
         given = self.cleaned_data
         cost = given["max_cost"]
-        names = [choice.short_name(given) for choice in self._chosen()]
+        names = [n for choice in self._chosen() for n in choice.short_names(given)]
         systems = systems_named(names, snapshot)
         explores = any(system["kind"] == "exploration" for system in systems)
         found = {

@@ -18,11 +18,20 @@ from apps.accounts.models import Permission
 from apps.console.evaluations.ab_rows import ab_row, arm_rows, difference_rows
 from apps.console.forms.ab_tests import ABTestForm
 from apps.console.layout import console_page, posted, require, try_change
-from apps.console.views.candidates import TAB, candidate_change, usable_pools
+from apps.console.views.candidates import (
+    TAB,
+    candidate_change,
+    conductor_names,
+    usable_pools,
+)
 from apps.evaluation.ab.report import ab_report
 from apps.evaluation.ab.selectors import access_ab_test, runs_of
 from apps.evaluation.ab.services import ab_promote, ab_start, ab_stop
-from apps.evaluation.promotion import candidate_demote, why_not_promotable
+from apps.evaluation.promotion import (
+    candidate_demote,
+    why_not_demotable,
+    why_not_promotable,
+)
 from apps.web.team_access import TeamRequest, team_view
 
 PAGE = "console:ab_test"
@@ -38,7 +47,9 @@ def ab_new(request: TeamRequest) -> HttpResponseBase:
     if not pools:
         messages.info(request, "An A/B test needs a pool first.")
         return redirect("console:pool_list")
-    form = ABTestForm(posted(request), pools=pools)
+    form = ABTestForm(
+        posted(request), pools=pools, conductors=conductor_names(request.team.id)
+    )
     if form.is_bound and form.is_valid():
         made = try_change(
             form,
@@ -69,7 +80,7 @@ def ab_page(request: TeamRequest, ab_test_id: UUID) -> HttpResponseBase:
         "differences": difference_rows(report),
         "runs": runs_of(test)[:RUNS_SHOWN],
         "most": RUNS_SHOWN,
-        "why_not": why_not_promotable(test),
+        "why_not": why_not_promotable(test) or why_not_demotable(test),
     }
     return console_page(request, "console/ab_test.html", context, tab=TAB)
 

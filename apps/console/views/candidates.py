@@ -14,7 +14,7 @@ from apps.console.layout import change_and_tell, console_page, require
 from apps.evaluation.models import CandidateTest
 from apps.evaluation.promotion import promotion_of
 from apps.pools.errors import PoolUnusable
-from apps.pools.selectors import pool_list, pool_snapshot
+from apps.pools.selectors import conductor_list, pool_list, pool_snapshot
 from apps.pools.types import PoolSnapshot
 from apps.web.team_access import TeamRequest
 
@@ -28,6 +28,11 @@ def usable_pools(team_id: UUID) -> dict[str, PoolSnapshot]:
         with suppress(PoolUnusable):
             found[pool.name] = pool_snapshot(team_id, pool.name)
     return found
+
+
+def conductor_names(team_id: UUID) -> list[str]:
+    """Return the names of the team's conductors."""
+    return [conductor.name for conductor in conductor_list(team_id)]
 
 
 def candidate_change(

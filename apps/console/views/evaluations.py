@@ -21,7 +21,11 @@ from apps.accounts.models import Permission
 from apps.console.evaluations.ab_rows import ab_row
 from apps.console.evaluations.evaluation_rows import evaluation_rows, measured_choices
 from apps.console.evaluations.shadow_rows import shadow_row
-from apps.console.evaluations.usual_choices import sample_comparison, usual_pool
+from apps.console.evaluations.usual_choices import (
+    sample_comparison,
+    usual_pool,
+    version_choices,
+)
 from apps.console.forms.evaluations import CalibrationForm, EvaluationForm, SuiteForm
 from apps.console.layout import (
     change_and_tell,
@@ -180,6 +184,7 @@ def evaluation_new(request: TeamRequest) -> HttpResponseBase:
         workers=workers,
         conductors=[conductor.name for conductor in conductor_list(team_id)],
         measured=measured_choices(team_id),
+        pool_versions=version_choices(pools[snapshot.name]),
     )
     return _order_page(
         request,

@@ -24,10 +24,16 @@ from apps.console.layout import (
     require,
     try_change,
 )
-from apps.console.views.candidates import TAB, candidate_change, usable_pools
+from apps.console.views.candidates import (
+    TAB,
+    candidate_change,
+    conductor_names,
+    usable_pools,
+)
 from apps.evaluation.promotion import (
     candidate_demote,
     candidate_promote,
+    why_not_demotable,
     why_not_promotable,
 )
 from apps.evaluation.shadow.report import shadow_report
@@ -52,6 +58,7 @@ def shadow_new(request: TeamRequest) -> HttpResponseBase:
     form = ShadowTestForm(
         posted(request),
         pools=pools,
+        conductors=conductor_names(team_id),
         members=[
             (each.user_id, each.user.get_full_name()) for each in member_list(team_id)
         ],
@@ -92,7 +99,7 @@ def shadow_page(request: TeamRequest, test_id: UUID) -> HttpResponseBase:
         **report_context(row, report),
         "pairs": pair_rows(test, PAIRS_SHOWN),
         "most": PAIRS_SHOWN,
-        "why_not": why_not_promotable(test),
+        "why_not": why_not_promotable(test) or why_not_demotable(test),
     }
     return console_page(request, "console/shadow_test.html", context, tab=TAB)
 

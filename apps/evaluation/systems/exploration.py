@@ -13,7 +13,6 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from apps.evaluation.systems.base import (
-    CARRIER_TIER,
     Arrangement,
     BaseSystem,
     PageChoice,
@@ -80,7 +79,7 @@ class ExplorationSystem(BaseSystem):
         names = [worker.name for worker in task.workers]
         workers = tuple(chance.choice(names) for _ in template)
         return Arrangement(
-            CARRIER_TIER,
+            task.carrier,
             GivenPlanPlanner(template_plan(template, workers).steps),
             rounds=(RoundShape(len(template), workers),),
         )

@@ -13,7 +13,6 @@ from pydantic import Field
 
 from apps.engine.ports import Pool, PoolWorker
 from apps.evaluation.systems.base import (
-    CARRIER_TIER,
     Arrangement,
     BaseSystem,
     PoolNames,
@@ -108,7 +107,7 @@ class LightPlannerSystem(BaseSystem):
         steps = chance.choice(plans).steps if self.near_best else plans[0].steps
         names = tuple(step.worker for step in steps)
         return Arrangement(
-            CARRIER_TIER,
+            task.carrier,
             GivenPlanPlanner(steps),
             rounds=(RoundShape(len(steps), names),),
         )

@@ -37,10 +37,16 @@ from apps.pools.services.planner_versions import (
     planner_version_measured,
     planner_version_use,
 )
-from apps.pools.services.pools import pool_create, pool_delete, pool_update
+from apps.pools.services.pools import (
+    pool_check,
+    pool_create,
+    pool_delete,
+    pool_update,
+)
 from apps.pools.services.price_list import price_list_refresh
-from apps.pools.services.profiles import profiles_replace
+from apps.pools.services.profiles import profiles_mark, profiles_replace
 from apps.pools.services.server_status import conductor_look
+from apps.pools.services.setups import setup_put
 from apps.pools.services.workers import worker_create, worker_delete, worker_update
 
 __all__ = [
@@ -60,6 +66,7 @@ __all__ = [
     "planner_version_add",
     "planner_version_measured",
     "planner_version_use",
+    "pool_check",
     "pool_create",
     "pool_delete",
     "pool_import",
@@ -67,8 +74,10 @@ __all__ = [
     "pool_update",
     "prefill_refused",
     "price_list_refresh",
+    "profiles_mark",
     "profiles_replace",
     "save_with_credential",
+    "setup_put",
     "worker_create",
     "worker_delete",
     "worker_onboard",

@@ -21,7 +21,7 @@ from apps.pools.models import (
     WorkerKind,
 )
 from apps.pools.pool_file_import import places_put
-from apps.pools.pool_transaction import differences, pool_change
+from apps.pools.pool_transaction import PoolChange, differences, pool_change
 from apps.pools.selectors import access_pool
 from apps.pools.serializers import pool_values
 from apps.pools.service_inputs import PoolInput
@@ -60,20 +60,44 @@ def pool_update(
     A tier given as null goes. Raises: InvalidFields, NotFound, VersionConflict if the
     pool is not at `expected_version` any more.
     """
-    team_id = pool.team_id
-    with pool_change(team_id, actor) as change:
-        row = access_pool(team_id, pool.id)
-        _check_version(row, expected_version)
-        before = pool_values(row)
-        given = values_read(PoolInput, _merged(before, values))
-        limits = _tier_limits(given)
-        _check(team_id, given, limits, own=row)
-        _put(row, given, limits, is_default=given.is_default)
-        row = access_pool(team_id, pool.id)
-        changed = differences(before, pool_values(row))
-        if changed:
-            change.record("pool.updated", row, **changed)
-    return access_pool(team_id, pool.id)
+    with pool_change(pool.team_id, actor) as change:
+        pool_put(change, pool, values, expected_version)
+    return access_pool(pool.team_id, pool.id)
+
+
+def pool_put(
+    change: PoolChange,
+    pool: Pool,
+    values: Mapping[str, Any],
+    expected_version: int | None,
+) -> None:
+    """Change the given values of a pool as a part of a change.
+
+    Raises: as `pool_update`.
+    """
+    row = access_pool(pool.team_id, pool.id)
+    _check_version(row, expected_version)
+    before = pool_values(row)
+    given, limits = _checked(row, before, values)
+    _put(row, given, limits, is_default=given.is_default)
+    row = access_pool(pool.team_id, pool.id)
+    changed = differences(before, pool_values(row))
+    if changed:
+        change.record("pool.updated", row, **changed)
+
+
+def pool_check(pool: Pool, values: Mapping[str, Any]) -> None:
+    """Say whether a pool can be given these values. Raises: InvalidFields."""
+    _checked(pool, pool_values(pool), values)
+
+
+def _checked(
+    row: Pool, present: Mapping[str, Any], values: Mapping[str, Any]
+) -> tuple[PoolInput, Limits]:
+    given = values_read(PoolInput, _merged(present, values))
+    limits = _tier_limits(given)
+    _check(row.team_id, given, limits, own=row)
+    return given, limits
 
 
 def pool_delete(

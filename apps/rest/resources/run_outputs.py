@@ -38,6 +38,10 @@ class RunOutput(Output):
     state = serializers.ChoiceField(choices=RunState.choices)
     source = serializers.ChoiceField(choices=Source.choices)  # type: ignore[assignment]
     model = serializers.CharField()
+    tier = serializers.CharField(
+        help_text="`mini`, `ultra` or `direct`: what `model` asks for."
+    )
+    family = serializers.CharField(help_text="Of tasks. Empty: none was named.")
     pool_name = serializers.CharField()
     pool_version = serializers.IntegerField()
     title = serializers.CharField(help_text="How the prompt begins.")

@@ -96,6 +96,17 @@ def parse_model(model: str) -> ModelName:
     raise unknown_model(model)
 
 
+def tier_named(model: str) -> str:
+    """Return the tier that a model name asks for: mini, ultra or direct.
+
+    Empty: the name has no known form.
+    """
+    try:
+        return parse_model(model).tier
+    except NotFound:
+        return ""
+
+
 def is_direct(model: str) -> bool:
     """Say whether a model name asks one worker directly, which takes its own scope."""
     return _parse_direct(model) is not None

@@ -10,8 +10,8 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0005_key_data_class'),
-        ('evaluation', '0009_outcomes_by_team'),
-        ('pools', '0018_versions_with_cost_weights'),
+        ('evaluation', '0012_outcomes_by_team'),
+        ('pools', '0020_versions_with_cost_weights'),
         ('training', '0001_training_settings'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -15,7 +15,7 @@ from apps.evaluation.models import Evaluation, EvaluationOutcome
 from apps.evaluation.requesters import requester_principal
 from apps.evaluation.selectors import evaluation_list
 from apps.evaluation.services import evaluation_cancel, evaluation_start
-from apps.evaluation.systems.base import CARRIER_TIER
+from apps.evaluation.systems.base import carrier_tier
 from apps.planners.light.logged_runs import LoggedRun
 from apps.pools.models import TierPlanner
 from apps.pools.selectors import access_pool, planner_version, pool_snapshot
@@ -221,14 +221,14 @@ class TrainingDriver:
         pool = access_pool(self._team.id, self._training.pool_id)
         version = self._version
         present = pool.planner_version
-        carrier = self._snapshot.tiers.get(CARRIER_TIER)
+        tiers = self._snapshot.tiers
         systems = gate_systems(
             self._plan,
             version=version,
             present=None if present is None else present.number,
             best=self._training.best_worker,
             workers=self._workers,
-            max_steps=carrier.max_steps if carrier else 0,
+            max_steps=tiers[carrier_tier(tiers)].max_steps,
         )
         tasks = self._plan.held_out_tasks
         yield from self._evaluate("gate", systems, "held_out", tasks)

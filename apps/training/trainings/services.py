@@ -18,7 +18,7 @@ from apps.core.errors import Conflict, InvalidInput
 from apps.core.input_parts import values_read
 from apps.evaluation.models import SuiteVersion
 from apps.evaluation.services import require_sandbox
-from apps.evaluation.systems.base import CARRIER_TIER
+from apps.evaluation.systems.base import carrier_tier
 from apps.pools.models import Pool
 from apps.pools.selectors import pool_snapshot
 from apps.training.trainings.models import Training, TrainingOutcome
@@ -100,11 +100,11 @@ def _require_possible(
     pool: Pool, suite_version: SuiteVersion, plan: TrainingPlan
 ) -> None:
     snapshot = pool_snapshot(pool.team_id, pool.name)
-    carrier = snapshot.tiers.get(CARRIER_TIER)
-    if carrier is None or carrier.max_steps < FEWEST_STEPS:
+    carrier = carrier_tier(snapshot.tiers)
+    if snapshot.tiers[carrier].max_steps < FEWEST_STEPS:
         raise InvalidInput(
             f"pool {pool.name!r}: plans are explored within the limits of tier "
-            f"{CARRIER_TIER!r}, which needs at least {FEWEST_STEPS} steps",
+            f"{carrier!r}, which needs at least {FEWEST_STEPS} steps",
             param="pool",
         )
     missing = [name for name in plan.tiers if name not in snapshot.tiers]

@@ -1,15 +1,14 @@
-"""Tries rules on recorded runs: which of them they would have denied or changed.
+"""Tries rules on recorded runs: which of them they would have stopped or changed.
 
-Reads only. Roles, tags and prices are those of the present; hours are those of the run.
-Rules in shadow mode count as if they were enforced.
+Reads only, a few runs at a time. Roles, tags and prices are those of the present; hours
+are those of the run. Rules in shadow mode count as if they were enforced.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from apps.accounts.selectors import roles_of
 from apps.core.errors import ConductorError
@@ -29,16 +28,19 @@ from apps.governance.policies.run_facts import (
     with_redacted,
 )
 from apps.governance.sensitive_data.classification import Classification, classify
+from apps.governance.trials.models import TriedOutcome
 from apps.pools.selectors import pool_snapshot
 from apps.runs.models import Run
 from apps.runs.planning.cost_estimates import plan_price
 from apps.runs.planning.model_resolver import ResolvedModel, parse_model, resolve
 from apps.runs.selectors import newest_runs_recorded, order_of
 
-TRIED_RUNS, MAX_TRIED_RUNS = 200, 500
-"""How many runs rules are tried on, and at most."""
-DENIED, HELD, CHANGED = "denied", "held", "changed"
-ALLOWED, UNKNOWN = "allowed", "unknown"
+MAX_REASONS = 20
+"""Rules that are kept as reasons for one run; a policy may have 100."""
+MAX_REASON_LENGTH = 300
+ERASED, MODEL_GONE = "its prompt is erased", "its model is not there any more"
+Reasons = list[tuple[str, str]]
+"""Names of rules, and what they say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,44 +48,28 @@ class TriedRun:
     """What rules would have done to one run."""
 
     run_id: uuid.UUID
-    title: str
-    created_at: datetime
-    outcome: str
-    """denied, held for an approval, changed, allowed, or unknown if its prompt or its
-    pool is gone."""
-    reason: str
-    """Empty for a run that is allowed."""
+    outcome: TriedOutcome | None
+    """None: they would have let it pass as it did."""
+    reasons: Reasons
+    """Empty for a run that passes. The name is empty if no rule is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyTrial:
-    """What rules would have done to the newest runs of a team."""
+def runs_tried(
+    team_id: uuid.UUID,
+    document: PolicyDocument,
+    *,
+    limit: int,
+    before: uuid.UUID | None,
+) -> Iterator[list[TriedRun]]:
+    """Try rules on the newest `limit` runs of a team; yield a few runs at a time.
 
-    runs: tuple[TriedRun, ...]
-
-    def count(self, outcome: str) -> int:
-        """Return how many runs have an outcome."""
-        return sum(run.outcome == outcome for run in self.runs)
-
-    @property
-    def affected(self) -> list[TriedRun]:
-        """Return the runs that would not have passed as they did."""
-        return [run for run in self.runs if run.outcome != ALLOWED]
-
-
-def policy_trial(
-    team_id: uuid.UUID, document: PolicyDocument, *, limit: int
-) -> PolicyTrial:
-    """Try rules on the newest `limit` runs of a team."""
+    `before`: only runs that are older than the run with this id.
+    """
     enforced = _enforced(document)
     roles = roles_of(team_id)
     resolver = _Resolver(team_id)
-    return PolicyTrial(
-        tuple(
-            _tried(run, events, enforced, roles, resolver)
-            for run, events in newest_runs_recorded(team_id, limit)
-        )
-    )
+    for some in newest_runs_recorded(team_id, limit, before=before):
+        yield [_tried(run, events, enforced, roles, resolver) for run, events in some]
 
 
 def _enforced(document: PolicyDocument) -> PolicyDocument:
@@ -123,8 +109,8 @@ def _tried(
     created = next((e for e in events if isinstance(e, ev.RunCreated)), None)
     resolved = resolver.resolve(run.model)
     if created is None or not created.prompt or resolved is None:
-        why = "its model is not there any more" if resolved is None else "it is erased"
-        return TriedRun(run.id, run.title, run.created_at, UNKNOWN, why)
+        why = MODEL_GONE if resolved is None else ERASED
+        return TriedRun(run.id, TriedOutcome.UNKNOWN, [("", why)])
     is_by_key = run.api_key_id is not None or run.user_id is None
     facts = RunFacts(
         role=API_KEY_ROLE if is_by_key else roles.get(run.user_id or run.id, ""),
@@ -137,8 +123,8 @@ def _tried(
         classification=_classified(run, created, document),
         kinds=document.kinds,
     )
-    outcome, reason = _outcome(run, events, document, facts, resolved, created.prompt)
-    return TriedRun(run.id, run.title, run.created_at, outcome, reason)
+    outcome, reasons = _outcome(run, events, document, facts, resolved, created.prompt)
+    return TriedRun(run.id, outcome, reasons)
 
 
 def _classified(
@@ -158,23 +144,30 @@ def _outcome(
     facts: RunFacts,
     resolved: ResolvedModel,
     prompt: str,
-) -> tuple[str, str]:
+) -> tuple[TriedOutcome | None, Reasons]:
     """Return what the rules would have done, at the first plan that they stop."""
     plans = [e for e in events if isinstance(e, ev.PlanAccepted)]
-    held = changed = ""
+    held: Reasons = []
+    changed: Reasons = []
     for plan in (None, *plans):
         planned = None if plan is None else _facts_of(plan, resolved, prompt)
         found = evaluate(document, facts, planned, run.created_at)
-        reason = "; ".join(found.reasons)
+        reasons = _reasons(found)
         if found.is_denied or found.refused_workers >= set(facts.worker_tags):
-            return DENIED, reason
+            return TriedOutcome.DENIED, reasons
         if plan is not None and found.approvals_needed:
-            held = held or reason
+            held = held or reasons
         if _changes(found, facts, plans, run):
-            changed = changed or reason
+            changed = changed or reasons
     if held:
-        return HELD, held
-    return (CHANGED, changed) if changed else (ALLOWED, "")
+        return TriedOutcome.HELD, held
+    return (TriedOutcome.CHANGED, changed) if changed else (None, [])
+
+
+def _reasons(found: PolicyOutcome) -> Reasons:
+    # A rule that allows comes last and is no reason, so it has no partner.
+    pairs = zip(found.rules, found.reasons, strict=False)
+    return [(rule, why[:MAX_REASON_LENGTH]) for rule, why in pairs][:MAX_REASONS]
 
 
 def _facts_of(

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0005_key_data_class'),
-        ('pools', '0016_worker_outcomes'),
+        ('pools', '0018_profiles_with_simulated_mark'),
     ]
 
     operations = [

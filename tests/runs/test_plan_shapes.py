@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.insights.shapes import shape_of
+from apps.runs.selectors import shape_of
 
 PARALLEL = [[], [], [0, 1]]
 

@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0005_key_data_class'),
-        ('evaluation', '0008_step_grades'),
+        ('evaluation', '0011_step_grades'),
         ('pools', '0016_worker_outcomes'),
         ('runs', '0014_arms_of_ab_tests'),
     ]

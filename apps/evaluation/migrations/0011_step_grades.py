@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0005_key_data_class'),
-        ('evaluation', '0007_production_outcomes'),
+        ('evaluation', '0010_simulated_marks_of_profiles'),
         ('runs', '0014_arms_of_ab_tests'),
     ]
 

@@ -27,7 +27,7 @@ def complete_all(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("pools", "0017_light_planners")]
+    dependencies = [("pools", "0019_light_planners")]
 
     # Backwards nothing is to be undone: readers of before ignore what they don't know.
     operations = [migrations.RunPython(complete_all, migrations.RunPython.noop)]
