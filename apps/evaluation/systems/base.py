@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import random
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Annotated, Any, ClassVar, Self
 from uuid import UUID
 
@@ -56,13 +56,13 @@ class TaskContext:
     place: int = 0
     """Of the task among those of its evaluation, from 0."""
 
-    def random(self, purpose: str) -> random.Random:
+    def random(self, purpose: str) -> Random:
         """Return a source of chance that is the same for the same task and seed."""
         return self.shared_random(f"{purpose} {self.key}")
 
-    def shared_random(self, purpose: str) -> random.Random:
+    def shared_random(self, purpose: str) -> Random:
         """Return a source of chance that is the same for all tasks with the seed."""
-        return random.Random(f"{self.seed} {purpose}")  # nosec B311
+        return Random(f"{self.seed} {purpose}")  # nosec B311
 
 
 @dataclass(frozen=True, slots=True)
