@@ -14,6 +14,7 @@ from deploy.ledger_entry_shapes import (
     deleted,
     flag,
     mapping,
+    or_null,
     text,
 )
 
@@ -123,6 +124,28 @@ EVALUATION_ACTIONS: Mapping[str, Action] = {
     "ab_test.demoted": demoted("ab_test"),
     "training.settings_updated": Action(
         "A team changed whether planners learn from its requests.", "training", CHANGE
+    ),
+    "training.started": Action(
+        "Somebody started the training of a pool's light planner.",
+        "training",
+        {
+            "pool": NAME,
+            "suite": NAME,
+            "suite_version": count("Number of the suite's version."),
+            "settings": mapping("Runs, tasks, margin, tiers and limits."),
+        },
+    ),
+    "training.cancelled": Action("Somebody cancelled a training.", "training", {}),
+    "training.ended": Action(
+        "A training ended.",
+        "training",
+        {
+            "pool": NAME,
+            "outcome": text("used, better, not_better, cancelled, budget or failed."),
+            "error": text("Why it failed; or empty."),
+            "planner_version": or_null(count("The version that it fitted last.")),
+        },
+        outcomes=("success", "failure"),
     ),
     "training.data_exported": Action(
         "Somebody took the learning data of a pool as a file.",

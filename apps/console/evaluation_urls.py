@@ -79,4 +79,29 @@ urlpatterns = [
         )
         for form in ("json", "md", "csv")
     ),
+    path(
+        "learning/pools/<uuid:pool_id>/train/",
+        _page("trainings.training_new"),
+        name="training_new",
+    ),
+    path(
+        "learning/trainings/<uuid:training_id>/",
+        _page("trainings.training_page"),
+        name="training",
+    ),
+    path(
+        "learning/trainings/<uuid:training_id>/cancel/",
+        _page("trainings.training_cancel_action"),
+        name="training_cancel",
+    ),
+    path(
+        "learning/pools/<uuid:pool_id>/versions/<int:number>/",
+        _page("trainings.planner_version_page"),
+        name="planner_version",
+    ),
+    path(
+        "learning/pools/<uuid:pool_id>/retire/",
+        _page("trainings.planner_retire_action"),
+        name="planner_retire",
+    ),
 ]

@@ -121,6 +121,8 @@ class ApprovalRequested:
     reasoning: Body
     data_class: str = ""
     """Of the prompt. Empty: no rule depends on it."""
+    explanation: Body = ""
+    """As of `Plan`."""
 
     def __post_init__(self) -> None:
         """Keep the plan's shape if its content was erased: each text reads as empty."""
@@ -213,6 +215,8 @@ class PlanAccepted:
     """Steps the answer cannot depend on; they are not run."""
     subtasks: Bodies
     reasoning: Body
+    explanation: Body = ""
+    """As of `Plan`."""
 
     def __post_init__(self) -> None:
         """Keep the plan's shape if its content was erased: each text reads as empty."""

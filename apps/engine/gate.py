@@ -160,6 +160,7 @@ async def request_approval(
         tuple(step.subtask for step in plan.steps),
         plan.reasoning,
         decision.data_class,
+        plan.explanation,
     )
     await run.journal.commit(request)
     run.state.approval = request

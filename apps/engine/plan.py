@@ -34,6 +34,8 @@ class Plan:
     steps: tuple[PlannedStep, ...]
     reasoning: str = ""
     """The conductor's own words before the plan; shown, never executed."""
+    explanation: str = ""
+    """JSON of a planner that can say what else it could have done, and why not."""
 
     def needed(self) -> frozenset[int]:
         """Return the steps the answer can depend on: the last and its ancestors."""
@@ -45,7 +47,7 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """Return the SHA-256 of the steps in hexadecimal, the reasoning left out."""
+        """Return the SHA-256 of the steps in hexadecimal, all reasons left out."""
         steps = [[s.worker, list(s.access), s.subtask] for s in self.steps]
         text = json.dumps(steps, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()

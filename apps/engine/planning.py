@@ -177,6 +177,7 @@ def _accept(run: RunContext, number: int, plan: Plan, planner: str) -> Round:
             skipped=skipped,
             subtasks=tuple(s.subtask for s in plan.steps),
             reasoning=plan.reasoning,
+            explanation=plan.explanation,
         ),
         *(StepSkipped(number, index, UNNEEDED) for index in skipped),
         *(_reused(number, answer) for answer in reused),

@@ -138,7 +138,8 @@ class ReplayedRun:
 def plan_on_record(event: ev.PlanAccepted | ev.ApprovalRequested) -> Plan:
     """Return the plan that an event holds."""
     parts = zip(event.subtasks, event.workers, event.access, strict=True)
-    return Plan(tuple(PlannedStep(*part) for part in parts), event.reasoning)
+    steps = tuple(PlannedStep(*part) for part in parts)
+    return Plan(steps, event.reasoning, event.explanation)
 
 
 class _Reader:

@@ -21,7 +21,7 @@ from apps.evaluation.systems.base import (
 )
 from apps.evaluation.systems.kinds import System
 from apps.evaluation.systems.single_worker import WorkerSystem
-from apps.pools.selectors import pool_snapshot, worker_description
+from apps.pools.selectors import light_model, pool_snapshot, worker_description
 from apps.pools.types import PoolSnapshot
 from apps.runs.planning.cost_estimates import price_range
 from apps.runs.planning.model_resolver import (
@@ -71,6 +71,7 @@ def prompt_context(
         most,
         seed,
         partial(earlier_evaluation, snapshot.team_id),
+        light_model=partial(light_model, snapshot.team_id, snapshot.id),
     )
 
 

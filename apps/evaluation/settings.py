@@ -70,8 +70,8 @@ class EvaluationSettings(InputPart):
 
     @model_validator(mode="after")
     def _explores_training_tasks(self) -> Self:
-        kinds = {system.kind for system in self.systems}
-        if "exploration" in kinds and self.split != "training":
+        explores = any(system.is_exploration for system in self.systems)
+        if explores and self.split != "training":
             raise PydanticCustomError(
                 "exploration",
                 "an exploration runs training tasks: planners learn from it",

@@ -37,6 +37,8 @@ PLANNERS = {
     "approver": "Edited by an approver",
     "fallback": "Fallback plan",
     "given_plan": "Made before the run",
+    "light": "Light planner",
+    "light_cascade": "Light planner or conductor",
     "language_model": "Language model",
     "single_worker": "One worker, without a plan",
     "tool_continuation": "Without a new plan",

@@ -14,11 +14,13 @@ from apps.pools.credentials import credential_try
 from apps.pools.models import (
     Conductor,
     Credential,
+    PlannerVersion,
     Pool,
     PoolVersion,
     PriceList,
     Worker,
 )
+from apps.pools.planner_models import light_model
 from apps.pools.planning import conductor_planner, worker_description
 from apps.pools.planning_notices import planning_notices
 from apps.pools.presets import PRESETS, policy_tags, provider_tag
@@ -64,9 +66,12 @@ __all__ = [
     "credentials_try",
     "endpoint_of",
     "last_test",
+    "light_model",
     "list_price",
     "list_price_values",
     "peek_snapshot",
+    "planner_version",
+    "planner_versions",
     "planning_notices",
     "policy_tags",
     "pool_list",
@@ -100,6 +105,24 @@ def pool_list(team_id: uuid.UUID) -> QuerySet[Pool]:
 def credential_list(team_id: uuid.UUID) -> QuerySet[Credential]:
     """Return a team's credentials by name; their secrets stay sealed."""
     return Credential.objects.for_team(team_id).order_by("name", "host")
+
+
+def planner_version(pool: Pool, number: int) -> PlannerVersion:
+    """Return a version of a pool's light planner. Raises: NotFound."""
+    kept = PlannerVersion.objects.for_team(pool.team_id).filter(pool=pool)
+    found = kept.filter(number=number).first()
+    if found is None:
+        raise NotFound(
+            f"pool {pool.name!r} has no version {number} of its light planner"
+        )
+    return found
+
+
+def planner_versions(pool: Pool) -> list[PlannerVersion]:
+    """Return the versions of a pool's light planner, the newest first."""
+    return list(
+        PlannerVersion.objects.for_team(pool.team_id).filter(pool=pool).defer("sealed")
+    )
 
 
 def worker_list(team_id: uuid.UUID) -> QuerySet[Worker]:

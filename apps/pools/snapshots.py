@@ -30,6 +30,7 @@ from apps.pools.models import (
     Worker,
     WorkerKind,
 )
+from apps.pools.planner_models import planner_snapshot
 from apps.pools.serializers import price_in_force
 from apps.pools.types import (
     ConductorSnapshot,
@@ -107,6 +108,7 @@ def _read_snapshot(team_id: uuid.UUID, name: str | None) -> PoolSnapshot:
         else conductor_snapshot(pool.conductor),
         tiers=MappingProxyType({tier.name: _tier(tier) for tier in pool.tiers.all()}),
         retries_refusals=pool.retries_refusals,
+        planner=planner_snapshot(pool.planner_version),
     )
     same_version = Pool.objects.for_team(team_id).filter(
         id=pool.id, version=pool.version
@@ -119,7 +121,7 @@ def _read_snapshot(team_id: uuid.UUID, name: str | None) -> PoolSnapshot:
 
 def _find(team_id: uuid.UUID, name: str | None) -> Pool:
     pools = Pool.objects.for_team(team_id).select_related(
-        "fallback", "conductor__credential"
+        "fallback", "conductor__credential", "planner_version"
     )
     if name is None:
         pool = pools.filter(is_default=True).first()

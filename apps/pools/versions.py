@@ -13,7 +13,14 @@ from typing import Any
 
 from django.db.models import Exists, F, OuterRef
 
-from apps.pools.models import Conductor, Credential, Pool, PoolVersion, Worker
+from apps.pools.models import (
+    Conductor,
+    Credential,
+    PlannerVersion,
+    Pool,
+    PoolVersion,
+    Worker,
+)
 from apps.pools.serializers import pool_values, recorded_values
 from apps.pools.types import Change
 from apps.pools.worker_figures.profiles import present_profiles, profile_card
@@ -31,6 +38,7 @@ def pool_document(pool: Pool) -> Document:
         "fallback": pool.fallback.name,
         "retries_refusals": values["retries_refusals"],
         "conductor": None if pool.conductor is None else _model(pool.conductor),
+        **_light_planner(pool.planner_version),
         "workers": [
             {
                 **_model(place.worker),
@@ -102,7 +110,7 @@ def _complete_pools(team_id: uuid.UUID) -> Any:
     """Return a team's pools with all that their documents need."""
     return (
         Pool.objects.for_team(team_id)
-        .select_related("fallback", "conductor__credential")
+        .select_related("fallback", "conductor__credential", "planner_version")
         .prefetch_related(
             "tiers",
             "conductor__prices",
@@ -128,6 +136,13 @@ def _model(model: Worker | Conductor) -> Document:
     del values["credential_id"]
     credential = _credential(model.credential)
     return {"id": str(model.id), **values, "credential": credential}
+
+
+def _light_planner(version: PlannerVersion | None) -> Document:
+    """Return which version of its light planner a pool uses, if it has one."""
+    if version is None:
+        return {}
+    return {"light_planner": {"version": version.number, "digest": version.digest}}
 
 
 def _measured(worker: Worker) -> Document:

@@ -9,6 +9,7 @@ from django.db import models
 
 from apps.accounts.models import Team
 from apps.core.scoping import TeamQuerySet
+from apps.training.trainings.models import Training as Training
 
 
 class TrainingSettings(models.Model):

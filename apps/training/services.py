@@ -16,6 +16,10 @@ from apps.pools.selectors import pool_snapshot
 from apps.training.export.archive import archive_parts
 from apps.training.learning_data.graded_runs import has_consent
 from apps.training.models import TrainingSettings
+from apps.training.trainings.services import training_cancel as training_cancel
+from apps.training.trainings.services import training_start as training_start
+from apps.training.trainings.use import planner_retire as planner_retire
+from apps.training.trainings.use import planner_use as planner_use
 
 FILE_TYPE = "application/zip"
 """Of exports."""

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.models import Permission
 from apps.accounts.selectors import role_allows
+from apps.console.evaluations.training_rows import pool_planners
 from apps.console.forms.learning import LearningForm
 from apps.console.layout import console_page, posted, require, try_change
 from apps.training.models import TrainingSettings
@@ -39,10 +40,14 @@ def learning_page(request: TeamRequest) -> HttpResponseBase:
         return redirect("console:learning")
     if not role_allows(request.membership.role, Permission.MANAGE_POLICY):
         form.fields["learns_from_requests"].disabled = True
+    counts, planners = (
+        learning_counts(request.team.id),
+        pool_planners(request.team.id),
+    )
     context = {
         "form": form,
         "settings": settings,
-        "pools": learning_counts(request.team.id),
+        "pools": [(each, planners[each.pool]) for each in counts],
         "fewest": FEWEST_RUNS,
     }
     return console_page(request, "console/learning.html", context, tab=TAB)

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 from uuid import UUID
 
 from pydantic import AfterValidator, StringConstraints
@@ -17,6 +17,9 @@ from apps.engine.ports import CallParams, PoolWorker
 from apps.evaluation.systems.earlier import EarlierEvaluation
 from apps.planners.fixed import FixedPlanner
 from apps.runs.types import UNRESTRICTED, RunRestrictions
+
+if TYPE_CHECKING:
+    from apps.planners.light.model import LightModel
 
 ModelName = Annotated[
     str,
@@ -37,6 +40,11 @@ def short_id(evaluation_id: UUID) -> str:
     return str(evaluation_id)[-SHORT_ID:]
 
 
+def no_light_model(number: int) -> LightModel:
+    """Stand for a pool without a light planner. Raises: ValueError."""
+    raise ValueError(f"the pool has no version {number} of its light planner")
+
+
 @dataclass(frozen=True, slots=True)
 class TaskContext:
     """What a system may know of a task when it arranges its run; not its answer."""
@@ -55,6 +63,8 @@ class TaskContext:
     """Returns an earlier evaluation by its id."""
     place: int = 0
     """Of the task among those of its evaluation, from 0."""
+    light_model: Callable[[int], LightModel] = no_light_model
+    """Returns what a version of the pool's light planner knows, by its number."""
 
     def random(self, purpose: str) -> Random:
         """Return a source of chance that is the same for the same task and seed."""
@@ -133,8 +143,6 @@ class BaseSystem(InputPart):
     page_choices: ClassVar[tuple[PageChoice, ...]] = ()
     is_direct: ClassVar[bool] = False
     """True: it calls workers without a plan, which takes a right of its own."""
-    grades_every_step: ClassVar[bool] = False
-    """True: the code of every step of its plans is tested."""
 
     @classmethod
     @abstractmethod
@@ -155,6 +163,16 @@ class BaseSystem(InputPart):
     def steps(self) -> int:
         """Return the steps that its plans have, at least; 0: it needs no tier."""
         return 0
+
+    @property
+    def is_exploration(self) -> bool:
+        """Say whether planners learn from its plans, so that it is no comparison."""
+        return False
+
+    @property
+    def grades_every_step(self) -> bool:
+        """Say whether the code of every step of its plans is tested."""
+        return self.is_exploration
 
     @property
     def identity(self) -> str:

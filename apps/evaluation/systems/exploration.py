@@ -42,8 +42,6 @@ class ExplorationSystem(BaseSystem):
             ("{plans}",),
         ),
     )
-    grades_every_step: ClassVar[bool] = True
-
     kind: Literal["exploration"]
     plan: Annotated[int, Field(ge=1, le=MAX_PLANS)] = 1
     """Number of the plan among those of a task."""
@@ -64,6 +62,11 @@ class ExplorationSystem(BaseSystem):
     def label(self) -> str:
         """Return the system's name in reports."""
         return "exploration" + (f" (plan {self.plan})" if self.plan > 1 else "")
+
+    @property
+    def is_exploration(self) -> bool:
+        """Say whether planners learn from its plans, so that it is no comparison."""
+        return True
 
     @property
     def steps(self) -> int:

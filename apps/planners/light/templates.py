@@ -57,11 +57,14 @@ TEMPLATES = (
 
 
 def template_plan(
-    template: Template, workers: Sequence[str], reasoning: str = ""
+    template: Template,
+    workers: Sequence[str],
+    reasoning: str = "",
+    explanation: str = "",
 ) -> Plan:
     """Return the plan of a template with one worker for each of its steps."""
     steps = (
         PlannedStep(SUBTASKS[step.role], worker, step.access)
         for step, worker in zip(template, workers, strict=True)
     )
-    return Plan(tuple(steps), reasoning)
+    return Plan(tuple(steps), reasoning, explanation)

@@ -31,6 +31,12 @@ from apps.pools.services.onboarding import (
     save_with_credential,
     worker_onboard,
 )
+from apps.pools.services.planner_versions import (
+    PlannerFit,
+    planner_version_add,
+    planner_version_measured,
+    planner_version_use,
+)
 from apps.pools.services.pools import pool_create, pool_delete, pool_update
 from apps.pools.services.price_list import price_list_refresh
 from apps.pools.services.profiles import profiles_replace
@@ -39,6 +45,7 @@ from apps.pools.services.workers import worker_create, worker_delete, worker_upd
 
 __all__ = [
     "NewCredential",
+    "PlannerFit",
     "conductor_create",
     "conductor_delete",
     "conductor_look",
@@ -50,6 +57,9 @@ __all__ = [
     "credential_update",
     "model_calls_have_room",
     "models_fetch",
+    "planner_version_add",
+    "planner_version_measured",
+    "planner_version_use",
     "pool_create",
     "pool_delete",
     "pool_import",

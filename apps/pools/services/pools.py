@@ -28,6 +28,7 @@ from apps.pools.service_inputs import PoolInput
 from apps.pools.validation import UNKNOWN, Faults, merged, name_fault
 
 Limits = dict[TierName, dict[str, Any]]
+NO_LIGHT_PLANNER = "the pool has no light planner; train one, and use a version of it"
 
 
 def pool_create(*, team: Team, values: Mapping[str, Any], actor: Actor) -> Pool:
@@ -153,10 +154,13 @@ def _check(
     if not limits:
         faults.add("tiers", "a pool needs at least one tier")
     for name, row in limits.items():
-        if row["planner"] == TierPlanner.CONDUCTOR and wanted is None:
+        planner = TierPlanner(row["planner"])
+        if planner.has_conductor and wanted is None:
             faults.add(
                 f"tiers.{name}.planner", "the pool has no conductor to plan with"
             )
+        if planner.is_light and (own is None or own.planner_version_id is None):
+            faults.add(f"tiers.{name}.planner", NO_LIGHT_PLANNER)
         if row["max_calls"] < row["max_steps"]:
             faults.add(f"tiers.{name}.max_calls", "must be at least max_steps")
     faults.raise_any()

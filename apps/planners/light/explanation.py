@@ -1,0 +1,86 @@
+"""Why the light planner chose a plan, as plain values that a page can show. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from apps.planners.light.search import Candidate
+
+CHEAPER = 0.5
+"""A cheaper plan is shown if it costs at most this share of the chosen one."""
+MAX_ALONE = 12
+DIGITS = 4
+
+
+Explanation = dict[str, Any]
+"""JSON values; see `explained`."""
+
+
+def explained(
+    ranked: Sequence[Candidate],
+    alone: Sequence[Candidate],
+    names: Sequence[str],
+    *,
+    version: int,
+    kind: int,
+    kind_words: str,
+    cost_weight: float,
+) -> Explanation:
+    """Return why the first of `ranked` was chosen.
+
+    `chosen`, `runner_up` and `cheaper` are plans with their expected `success` (0 to 1)
+    and `cost_micros`; the last two are None if there is none. `alone` has one such plan
+    for each worker. `kind` is the kind of the prompt, with words that mark it.
+    """
+    chosen = ranked[0]
+    others = [*ranked[1:], *alone]
+    cheap = [
+        each for each in others if each.cost_micros <= CHEAPER * chosen.cost_micros
+    ]
+    cheaper = max(cheap, key=lambda each: each.success, default=None)
+    return {
+        "version": version,
+        "kind": kind,
+        "kind_words": kind_words,
+        "cost_weight": cost_weight,
+        "chosen": _plan(chosen, names),
+        "runner_up": _plan(ranked[1], names) if len(ranked) > 1 else None,
+        "cheaper": None if cheaper is None else _plan(cheaper, names),
+        "alone": [_plan(each, names) for each in alone[:MAX_ALONE]],
+    }
+
+
+def _plan(candidate: Candidate, names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "steps": [
+            {"role": step.role.value, "worker": names[place]}
+            for step, place in zip(candidate.template, candidate.workers, strict=True)
+        ],
+        "success": round(candidate.success, DIGITS),
+        "cost_micros": round(candidate.cost_micros),
+    }
+
+
+def in_words(explanation: Explanation) -> str:
+    """Return an explanation as a few plain sentences."""
+    chosen, cheaper = explanation["chosen"], explanation["cheaper"]
+    runner_up = explanation["runner_up"]
+    said = [f"{_described(chosen)} is expected to be right {_chance(chosen)}."]
+    if runner_up:
+        said.append(f"Next best: {_described(runner_up)}, {_chance(runner_up)}.")
+    if cheaper:
+        said.append(
+            f"The best plan at half the cost or less: {_described(cheaper)}, "
+            f"{_chance(cheaper)}."
+        )
+    return " ".join(said)
+
+
+def _described(plan: dict[str, Any]) -> str:
+    return " → ".join(f"{step['worker']} ({step['role']})" for step in plan["steps"])
+
+
+def _chance(plan: dict[str, Any]) -> str:
+    dollars = plan["cost_micros"] / 1_000_000
+    return f"{plan['success']:.0%} of the time, for ${dollars:.6f}"

@@ -1,0 +1,204 @@
+"""The light planner's model: everything that was learned, as plain arrays. Pure numpy.
+
+Stored as NumPy's archive format (`.npz`, read without pickle), the names in it as JSON.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from apps.planners.light.kinds import Kinds
+from apps.planners.light.profiles import Profiles
+from apps.planners.light.situation_counts import SituationCounts, posterior
+from apps.planners.light.situations import Act
+from apps.planners.light.step_model import (
+    SituationRows,
+    StepModel,
+    joined,
+    situation_rows,
+)
+from apps.planners.light.text_features import Floats
+from apps.planners.light.token_costs import TokenModel
+
+FORMAT = 1
+MAX_BYTES = 64 << 20
+
+
+class UnreadableModel(ValueError):
+    """The bytes hold no model of this format."""
+
+
+class SuccessTables(NamedTuple):
+    """Success of single steps among some workers, for one kind of prompt."""
+
+    solve: Floats
+    """By worker."""
+    guided: Floats
+    """By planner and worker."""
+    check: Floats
+    """By whether a plan is in sight, whether the draft is right, drafter and worker."""
+    combine_two: Floats
+    """By right drafts (0 to 2) and worker."""
+    combine_three: Floats
+    """By right drafts (0 to 3) and worker."""
+
+    def among(self, workers: Sequence[int]) -> SuccessTables:
+        """Return the tables for some of the workers, in that order."""
+        ids = list(workers)
+        pairs = np.ix_(ids, ids)
+        check = self.check[:, :, ids][:, :, :, ids]
+        return SuccessTables(
+            self.solve[ids],
+            self.guided[pairs],
+            check,
+            self.combine_two[:, ids],
+            self.combine_three[:, ids],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LightModel:
+    """What a fit found out about the workers of one team."""
+
+    workers: tuple[str, ...]
+    """Names; all arrays count workers in this order."""
+    kinds: Kinds
+    profiles: Profiles
+    step_model: StepModel
+    counts: SituationCounts
+    tokens: TokenModel
+    nearness: Floats
+    """By kind: how like its centre nearly all prompts were that it was made of."""
+
+    @cached_property
+    def table(self) -> Floats:
+        """Return success as (role, worker, kind)."""
+        return self.profiles.table()
+
+    @cached_property
+    def _tables(self) -> dict[int, SuccessTables]:
+        return {}
+
+    def tables(self, kind: int) -> SuccessTables:
+        """Return success of single steps among all workers; computed once a kind."""
+        if kind not in self._tables:
+            self._tables[kind] = self._made_tables(kind)
+        return self._tables[kind]
+
+    def _made_tables(self, kind: int) -> SuccessTables:
+        n, counts = len(self.workers), self.counts
+        success = self.step_model.success(self.table, _all_situations(n, kind))
+        sizes = [n, n * n, 4 * n * n, 3 * n]
+        solve, guided, check, two, three = np.split(success, np.cumsum(sizes))
+        return SuccessTables(
+            posterior(counts.solve[..., kind], solve),
+            posterior(counts.guided[..., kind], guided.reshape(n, n)),
+            posterior(counts.check[..., kind], check.reshape(2, 2, n, n)),
+            posterior(counts.combine[:, 2, :3, :, kind], two.reshape(3, n)),
+            posterior(counts.combine[:, 3, :, :, kind], three.reshape(4, n)),
+        )
+
+    def likeness(self, prompt: str) -> float:
+        """Return how like its kind a prompt is; 1: as like as nearly all of them."""
+        kind, found = self.kinds.nearest(prompt)
+        return found / max(float(self.nearness[kind]), 1e-9)
+
+    def answers_seen(self, kind: int, workers: Sequence[int]) -> float:
+        """Return the answers seen of whichever of some workers gave the fewest."""
+        by_worker = self.profiles.seen[:, list(workers), kind].sum(axis=0)
+        return float(by_worker.min())
+
+    def to_bytes(self) -> bytes:
+        """Return the model in its stored form."""
+        head = {
+            "format": FORMAT,
+            "workers": self.workers,
+            "examples": self.kinds.examples,
+            "intercept": self.step_model.intercept,
+        }
+        arrays = {
+            "head": np.frombuffer(json.dumps(head).encode(), np.uint8),
+            "centres": self.kinds.centres.astype(np.float32),
+            "seen": self.profiles.seen,
+            "right": self.profiles.right,
+            "weights": self.step_model.weights,
+            "outputs": self.tokens.outputs,
+            "overhead": self.tokens.overhead,
+            "nearness": self.nearness,
+            **self.counts.arrays(),
+        }
+        written = io.BytesIO()
+        np.savez_compressed(written, allow_pickle=False, **arrays)
+        return written.getvalue()
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> LightModel:
+        """Read a model. Raises: UnreadableModel."""
+        try:
+            with np.load(io.BytesIO(stored), allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            head: Mapping[str, Any] = json.loads(arrays["head"].tobytes())
+            if head["format"] != FORMAT:
+                raise UnreadableModel(f"format: expected {FORMAT}")
+            return _model(head, arrays)
+        except (KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile) as exc:
+            raise UnreadableModel(f"not a light planner's model: {exc}") from exc
+
+
+def _model(head: Mapping[str, Any], arrays: Mapping[str, Floats]) -> LightModel:
+    centres = np.asarray(arrays["centres"], np.float64)
+    counts = {name: arrays[name] for name in ("solve", "guided", "check", "combine")}
+    return LightModel(
+        tuple(map(str, head["workers"])),
+        Kinds(centres, tuple(map(str, head["examples"]))),
+        Profiles(arrays["seen"], arrays["right"]),
+        StepModel(arrays["weights"], float(head["intercept"])),
+        SituationCounts(**counts),
+        TokenModel(arrays["outputs"], arrays["overhead"]),
+        arrays["nearness"],
+    )
+
+
+def _all_situations(n: int, kind: int) -> SituationRows:
+    """Return every situation of a template, in the order of `SuccessTables`."""
+    each = np.arange(n)
+    first, second = (axis.ravel() for axis in np.meshgrid(each, each, indexing="ij"))
+    parts = [
+        situation_rows(n, Act.SOLVE, kind, worker=each),
+        situation_rows(n * n, Act.SOLVE, kind, worker=second, planner=first),
+    ]
+    for planned in (0, 1):
+        for right in (0, 1):
+            parts.append(
+                situation_rows(
+                    n * n,
+                    Act.CHECK,
+                    kind,
+                    worker=second,
+                    right=np.full(n * n, right),
+                    wrong=np.full(n * n, 1 - right),
+                    drafter=first,
+                    is_draft_planned=np.full(n * n, planned),
+                )
+            )
+    for drafts in (2, 3):
+        for right in range(drafts + 1):
+            parts.append(
+                situation_rows(
+                    n,
+                    Act.COMBINE,
+                    kind,
+                    worker=each,
+                    right=np.full(n, right),
+                    wrong=np.full(n, drafts - right),
+                )
+            )
+    return joined(parts)

@@ -1,0 +1,181 @@
+"""Every plan of the templates over some workers, with its success and its cost.
+
+Success is summed over right and wrong answers of each step. Pure numpy.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from apps.planners.light.model import SuccessTables
+from apps.planners.light.step_model import Ints
+from apps.planners.light.templates import (
+    CHECKED,
+    ONE,
+    PLANNED,
+    PLANNED_CHECKED,
+    TEMPLATES,
+    THREE_COMBINED,
+    TWO_COMBINED,
+    Template,
+)
+from apps.planners.light.text_features import Floats
+from apps.planners.light.token_costs import Prices, TokenModel, template_costs
+
+MAX_WORKERS = 12
+"""Workers that plans are made of: candidates grow with their fourth power."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One plan that could be made."""
+
+    template: Template
+    workers: tuple[int, ...]
+    """Places among the workers that were searched."""
+    success: float
+    """Expected: 0 to 1."""
+    cost_micros: float
+    """Expected."""
+    value: float
+    """Success less what the cost is worth."""
+
+
+class Abilities(NamedTuple):
+    """Which workers may do what, by place."""
+
+    any_step: npt.NDArray[np.bool_]
+    last_step: npt.NDArray[np.bool_]
+
+
+@lru_cache(maxsize=64)
+def choices(template: Template, n: int) -> Ints:
+    """Return all ways to give `n` workers to the steps of a template, one a row.
+
+    Independent answers that are combined come in one order only.
+    """
+    everyone = range(n)
+    drafts = {TWO_COMBINED: 2, THREE_COMBINED: 3}.get(template)
+    if drafts is None:
+        rows = list(itertools.product(everyone, repeat=len(template)))
+    else:
+        sets = choices_of_drafters(n, drafts)
+        rows = [(*chosen, last) for chosen in sets.tolist() for last in everyone]
+    return np.array(rows, np.int64).reshape(-1, len(template))
+
+
+def template_success(template: Template, tables: SuccessTables) -> Floats:
+    """Return the success of the plans of `choices`, in that order."""
+    solve, guided, check = tables.solve, tables.guided, tables.check
+    if template == ONE:
+        return solve
+    if template == PLANNED:
+        return guided.ravel()
+    if template == CHECKED:
+        first = solve[:, None]
+        return (first * check[0, 1] + (1 - first) * check[0, 0]).ravel()
+    if template == PLANNED_CHECKED:
+        first = guided[:, :, None]
+        return (first * check[1, 1] + (1 - first) * check[1, 0]).ravel()
+    if template == TWO_COMBINED:
+        return (_right_drafts(solve, 2) @ tables.combine_two).ravel()
+    return (_right_drafts(solve, 3) @ tables.combine_three).ravel()
+
+
+def _right_drafts(solve: Floats, drafts: int) -> Floats:
+    """Return how likely 0, 1, … right drafts are: a row for each set of drafters.
+
+    A worker that drafts twice repeats itself: both are right, or neither is.
+    """
+    sets = choices_of_drafters(len(solve), drafts)
+    found = np.zeros((len(sets), drafts + 1))
+    for pattern in itertools.product((0, 1), repeat=drafts):
+        likely = np.ones(len(sets))
+        for column, is_right in enumerate(pattern):
+            share = solve[sets[:, column]]
+            own = share if is_right else 1 - share
+            if column:
+                repeats = sets[:, column] == sets[:, column - 1]
+                own = np.where(repeats, float(is_right == pattern[column - 1]), own)
+            likely = likely * own
+        found[:, sum(pattern)] += likely
+    return found
+
+
+@lru_cache(maxsize=64)
+def choices_of_drafters(n: int, drafts: int) -> Ints:
+    """Return all sets of drafters among `n` workers, each in ascending order."""
+    sets = itertools.combinations_with_replacement(range(n), drafts)
+    return np.array(list(sets), np.int64).reshape(-1, drafts)
+
+
+def best_candidates(
+    tables: SuccessTables,
+    costs: tuple[TokenModel, Prices],
+    abilities: Abilities,
+    *,
+    prompt_tokens: int,
+    max_steps: int,
+    cost_weight: float,
+    count: int,
+) -> list[Candidate]:
+    """Return the `count` best plans, the best one first; none if no worker may answer.
+
+    `cost_weight` is the success that one answer of the dearest worker has to be worth.
+    """
+    tokens, prices = costs
+    n = len(tables.solve)
+    dearest = float(
+        template_costs(ONE, choices(ONE, n), tokens, prices, prompt_tokens).max()
+    )
+    found: list[Candidate] = []
+    for template in TEMPLATES:
+        if len(template) > max_steps:
+            continue
+        chosen = choices(template, n)
+        success = template_success(template, tables)
+        cost = template_costs(template, chosen, tokens, prices, prompt_tokens)
+        value = success - cost_weight * cost / dearest if dearest else success.copy()
+        value[~_is_possible(chosen, abilities)] = -np.inf
+        best = np.argsort(-value, kind="stable")[:count]
+        found += [
+            Candidate(
+                template,
+                tuple(map(int, chosen[row])),
+                float(success[row]),
+                float(cost[row]),
+                float(value[row]),
+            )
+            for row in best
+            if np.isfinite(value[row])
+        ]
+    return sorted(found, key=lambda each: (-each.value, len(each.workers)))[:count]
+
+
+def _is_possible(chosen: Ints, abilities: Abilities) -> npt.NDArray[np.bool_]:
+    last = abilities.last_step[chosen[:, -1]]
+    return np.asarray(last & abilities.any_step[chosen[:, :-1]].all(axis=1))
+
+
+def most_useful(tables: SuccessTables, ids: Sequence[int]) -> list[int]:
+    """Return at most `MAX_WORKERS` of `ids`: those that are best in some step."""
+    if len(ids) <= MAX_WORKERS:
+        return list(ids)
+    some = tables.among(ids)
+    roles = (
+        some.solve,
+        some.guided.max(axis=0),
+        some.guided.max(axis=1),
+        some.check[0, 0].mean(axis=0),
+    )
+    ranks = [np.argsort(np.argsort(-role, kind="stable")) for role in roles]
+    order = np.argsort(np.min(ranks, axis=0), kind="stable")
+    kept = {ids[place] for place in order[:MAX_WORKERS]}
+    return [each for each in ids if each in kept]

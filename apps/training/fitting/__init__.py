@@ -1,0 +1,1 @@
+"""Fits light planners with scikit-learn, in processes that serve no pages."""
