@@ -20,7 +20,7 @@ from apps.simulator.benchmark.tasks import BenchTask, drawn_task
 from apps.simulator.benchmark.workers import BenchWorker
 
 FAMILIES = tuple(TaskFamily)
-ROLES = {role: briefing.StepRole(role.value) for role in StepRole}
+ROLES = {role: briefing.BriefingRole(role.value) for role in StepRole}
 OUTPUT = {
     StepRole.PLAN: 80,
     StepRole.SOLVE: 120,

@@ -106,6 +106,9 @@ ALSO_OPEN = {
     "apps.insights.anomalies",  # days that stand out, which pages show
     "apps.insights.csv_files",
     "apps.insights.rollup",  # a regular job
+    "apps.training.trainings.jobs",  # taken by the process
+    "apps.training.trainings.models",
+    "apps.training.trainings.settings",
     "apps.runs.planning.cost_estimates",  # what a plan may cost
     "apps.runs.execution.executor",  # opened and closed by the process
     "apps.runs.forks",  # what changes in a repeated plan

@@ -8,7 +8,7 @@ from apps.web.deferred_views import Page, deferred_page
 
 
 def _page(name: str) -> Page:
-    return deferred_page(f"apps.console.views.{name}")
+    return deferred_page(f"apps.console.views.evaluation.{name}")
 
 
 urlpatterns = [

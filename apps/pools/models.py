@@ -20,7 +20,7 @@ from apps.pools.base_urls import origin
 from apps.pools.default_params import MAX_BUDGET_TOKENS as MAX_BUDGET_TOKENS
 from apps.pools.default_params import DefaultParams
 from apps.pools.default_params import ReasoningEffort as ReasoningEffort
-from apps.pools.planner_versions import PlannerVersion as PlannerVersion
+from apps.pools.light_planners.models import PlannerVersion as PlannerVersion
 from apps.pools.prices.fetched_list import PriceList as PriceList
 from apps.pools.worker_figures.outcomes import OutcomeSource as OutcomeSource
 from apps.pools.worker_figures.outcomes import WorkerOutcome as WorkerOutcome

@@ -13,6 +13,7 @@ from apps.core.errors import NotFound
 from apps.pools.credentials import credential_try
 from apps.pools.history.setups import setup_now, version_setup
 from apps.pools.history.versions import pool_version_changes
+from apps.pools.light_planners.loading import light_model
 from apps.pools.models import (
     Conductor,
     Credential,
@@ -22,7 +23,6 @@ from apps.pools.models import (
     PriceList,
     Worker,
 )
-from apps.pools.planner_models import light_model
 from apps.pools.planning import conductor_planner, worker_description
 from apps.pools.planning_notices import planning_notices
 from apps.pools.presets import PRESETS, policy_tags, provider_tag

@@ -22,6 +22,7 @@ from apps.pools.attributes import ConductorAttributes, WorkerAttributes
 from apps.pools.credentials import credential_open
 from apps.pools.errors import PoolUnusable
 from apps.pools.history.past_rows import PastPool, past_pool
+from apps.pools.light_planners.loading import planner_snapshot
 from apps.pools.models import (
     Conductor,
     Pool,
@@ -30,7 +31,6 @@ from apps.pools.models import (
     Worker,
     WorkerKind,
 )
-from apps.pools.planner_models import planner_snapshot
 from apps.pools.serializers import price_in_force
 from apps.pools.types import (
     ConductorSnapshot,

@@ -14,6 +14,7 @@ from apps.evaluation.services import evaluation_estimate
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.systems.base import PoolNames, TaskContext
 from apps.evaluation.systems.exploration import ExplorationSystem
+from apps.planners.fixed import GivenPlanPlanner
 from apps.planners.light.logged_runs import role_of_subtask
 from apps.planners.light.templates import TEMPLATES
 from apps.pools.selectors import snapshots_forget
@@ -37,7 +38,7 @@ def plan(place: int, seed: int = 0, number: int = 1):
     )
     system = ExplorationSystem(kind="exploration", plan=number)
     planner = system.arrange(task).planner
-    assert planner is not None
+    assert isinstance(planner, GivenPlanPlanner)
     return planner.steps
 
 

@@ -28,7 +28,7 @@ from apps.simulator.benchmark.expectations import (
 from apps.simulator.benchmark.forms import TaskFamily
 from apps.simulator.benchmark.suite import suite_rows
 from apps.simulator.benchmark.workers import BENCH_BY_NAME, ROSTERS, BenchWorker
-from apps.simulator.briefing import StepRole
+from apps.simulator.briefing import BriefingRole
 from tests.conftest import Site
 from tests.evaluation.samples import pool_of_file
 from tests.factories import ACTOR
@@ -40,10 +40,10 @@ POOL = ROSTERS["strong"]
 STRONG, CHEAP = POOL[-1].name, "bench-language"
 SAMPLES = 2
 SUBTASKS = {
-    StepRole.PLAN: "Outline how to answer the question, without the answer itself.",
-    StepRole.SOLVE: "Answer the question completely.",
-    StepRole.CHECK: "Examine the answers so far for mistakes and correct them.",
-    StepRole.COMBINE: "Combine the answers so far into the best one.",
+    BriefingRole.PLAN: "Outline how to answer the question, without the answer itself.",
+    BriefingRole.SOLVE: "Answer the question completely.",
+    BriefingRole.CHECK: "Examine the answers so far for mistakes and correct them.",
+    BriefingRole.COMBINE: "Combine the answers so far into the best one.",
 }
 Share = Callable[[EvaluationResult], float]
 """The probability that a result is right."""

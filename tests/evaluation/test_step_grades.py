@@ -23,7 +23,7 @@ def step(subtask: str, *access: int) -> dict[str, Any]:
     return {"worker": "scripted", "subtask": subtask, "access": access}
 
 
-def plan(*steps: dict) -> dict[str, Any]:
+def plan(*steps: dict[str, Any]) -> dict[str, Any]:
     return {"kind": "given_plans", "name": "Mine", "others": steps}
 
 

@@ -21,6 +21,8 @@ from apps.evaluation.systems.short_names import (
 from apps.pools.types import PoolSnapshot
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
+EXPLORATION = "exploration"
+"""The system that runs training tasks, so that planners learn from them."""
 COST_HELP = "No run begins that could exceed it. Every worker needs a price then."
 
 
@@ -212,8 +214,12 @@ class EvaluationForm(ConsoleForm):
         _offer_or_none(self, "pool_version", pool_versions)
 
     def clean(self) -> dict[str, Any]:
-        """Refuse systems that lack a field which they need."""
+        """Refuse systems that lack a field which they need, or run other tasks."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
+        if self._explores and len(self._chosen()) > 1:
+            self.add_error(
+                "systems", "An exploration runs other tasks: choose it alone."
+            )
         for choice in self._chosen():
             for name in choice.needs:
                 if name not in self.errors and given.get(name) in (None, ""):
@@ -224,17 +230,19 @@ class EvaluationForm(ConsoleForm):
         chosen = self.cleaned_data.get("systems", ())
         return [choice for choice in PAGE_CHOICES if choice.value in chosen]
 
+    @property
+    def _explores(self) -> bool:
+        return any(choice.value == EXPLORATION for choice in self._chosen())
+
     def values(self, snapshot: PoolSnapshot) -> dict[str, Any]:
         """Return the settings for the chosen pool."""
         given = self.cleaned_data
         cost = given["max_cost"]
         names = [n for choice in self._chosen() for n in choice.short_names(given)]
-        systems = systems_named(names, snapshot)
-        explores = any(system["kind"] == "exploration" for system in systems)
         found = {
             "pool": given["pool"],
-            "systems": systems,
-            "split": "training" if explores else None,
+            "systems": systems_named(names, snapshot),
+            "split": "training" if self._explores else None,
             "max_tasks": given["max_tasks"],
             "max_cost_micros": cost and int(cost * MICROS),
             "parallel_runs": given["parallel_runs"],

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import random
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 from uuid import UUID
 
@@ -89,13 +89,13 @@ class TaskContext:
     light_model: Callable[[int], LightModel] = no_light_model
     """Returns what a version of the pool's light planner knows, by its number."""
 
-    def random(self, purpose: str) -> random.Random:
+    def random(self, purpose: str) -> Random:
         """Return a source of chance that is the same for the same task and seed."""
         return self.shared_random(f"{purpose} {self.key}")
 
-    def shared_random(self, purpose: str) -> random.Random:
+    def shared_random(self, purpose: str) -> Random:
         """Return a source of chance that is the same for all tasks with the seed."""
-        return random.Random(f"{self.seed} {purpose}")  # nosec B311
+        return Random(f"{self.seed} {purpose}")  # nosec B311
 
 
 @dataclass(frozen=True, slots=True)

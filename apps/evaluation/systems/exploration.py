@@ -37,7 +37,7 @@ class ExplorationSystem(BaseSystem):
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
         PageChoice(
             "exploration",
-            "Exploration: plans to learn from; all systems run the training tasks then",
+            "Exploration, alone: plans to learn from, on the training tasks",
             ("{plans}",),
         ),
     )

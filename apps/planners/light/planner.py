@@ -17,7 +17,7 @@ from apps.planners.light.explanation import Explanation, explained, in_words
 from apps.planners.light.model import LightModel
 from apps.planners.light.search import (
     Abilities,
-    Candidate,
+    PlanCandidate,
     best_candidates,
     most_useful,
 )
@@ -43,8 +43,8 @@ class Ranking:
     kind: int
     workers: tuple[str, ...]
     """Names, by place."""
-    candidates: tuple[Candidate, ...]
-    alone: tuple[Candidate, ...]
+    candidates: tuple[PlanCandidate, ...]
+    alone: tuple[PlanCandidate, ...]
     """Each worker on its own, the best one first."""
 
 
@@ -126,7 +126,7 @@ class LightPlanner:
         )
         abilities = _abilities(request, workers)
 
-        def best(max_steps: int, number: int) -> tuple[Candidate, ...]:
+        def best(max_steps: int, number: int) -> tuple[PlanCandidate, ...]:
             return tuple(
                 best_candidates(
                     tables,

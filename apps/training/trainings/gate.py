@@ -20,7 +20,7 @@ PER_FAMILY = "best worker per family, as measured"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TaskOutcome:
     """What one system did with one task."""
 
     is_right: bool
@@ -28,7 +28,7 @@ class Outcome:
     tokens: int
 
 
-Outcomes = Mapping[int, Outcome]
+TaskOutcomes = Mapping[int, TaskOutcome]
 """By task."""
 
 
@@ -45,7 +45,7 @@ def gate_report(
     labels = [system.label for system in settings.systems]
     by_system, families = _outcomes(evaluation)
     new = by_system.get(0, {})
-    others: dict[str, Outcomes] = {
+    others: dict[str, TaskOutcomes] = {
         labels[place]: by_system.get(place, {}) for place in range(1, len(labels))
     }
     alone = {name: others.get(name, {}) for name in settings.single_workers.values()}
@@ -68,17 +68,17 @@ def gate_report(
 
 def _outcomes(
     evaluation: Evaluation,
-) -> tuple[dict[int, dict[int, Outcome]], dict[int, str]]:
+) -> tuple[dict[int, dict[int, TaskOutcome]], dict[int, str]]:
     """Return outcomes by system and task, and the families of the tasks.
 
     A task whose run failed, by no fault of the plan, counts as wrong: it has no answer.
     """
-    by_system: dict[int, dict[int, Outcome]] = defaultdict(dict)
+    by_system: dict[int, dict[int, TaskOutcome]] = defaultdict(dict)
     families = {}
     rows: Sequence[EvaluationResult] = results_of(evaluation).select_related("task")
     for row in rows:
         families[row.task_id] = row.task.family
-        by_system[row.system][row.task_id] = Outcome(
+        by_system[row.system][row.task_id] = TaskOutcome(
             row.state == ResultState.RIGHT, row.cost_micros, row.tokens
         )
     return by_system, families
@@ -87,8 +87,8 @@ def _outcomes(
 def _routed(
     families: Mapping[int, str],
     best_by_family: Mapping[str, str],
-    alone: Mapping[str, Outcomes],
-) -> Outcomes:
+    alone: Mapping[str, TaskOutcomes],
+) -> TaskOutcomes:
     """Return what the best worker of each family did alone; none if one is missing."""
     found = {}
     for task, family in families.items():
@@ -99,7 +99,7 @@ def _routed(
     return found
 
 
-def _compared(name: str, new: Outcomes, other: Outcomes) -> dict[str, Any]:
+def _compared(name: str, new: TaskOutcomes, other: TaskOutcomes) -> dict[str, Any]:
     both = new.keys() & other.keys()
     pairs = [(new[task].is_right, other[task].is_right) for task in both]
     difference = paired_difference(
@@ -118,13 +118,13 @@ def _compared(name: str, new: Outcomes, other: Outcomes) -> dict[str, Any]:
     }
 
 
-def _success(outcomes: Outcomes) -> float:
+def _success(outcomes: TaskOutcomes) -> float:
     right = sum(each.is_right for each in outcomes.values())
     found = share(right, len(outcomes))
     return 0.0 if found is None else round(found.value, 4)
 
 
-def _means(outcomes: Outcomes) -> dict[str, int]:
+def _means(outcomes: TaskOutcomes) -> dict[str, int]:
     count = max(1, len(outcomes))
     return {
         "cost_micros": round(sum(e.cost_micros for e in outcomes.values()) / count),

@@ -71,7 +71,9 @@ class LearningSettingsOutput(Output):
 class LearningCountOutput(Output):
     """Graded runs of one source and family."""
 
-    source = serializers.CharField(help_text="verifier, reviewer or feedback.")
+    source = serializers.CharField(  # type: ignore[assignment]
+        help_text="verifier, reviewer or feedback."
+    )
     family = serializers.CharField(help_text="Empty: the runs are of no evaluation.")
     runs = serializers.IntegerField()
     graded_steps = serializers.IntegerField(help_text="Last steps included.")

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from apps.accounts.models import Team
 from apps.audit.types import Actor
 from apps.core.errors import ConductorError
-from apps.training.services import learning_export
+from apps.training.services import LearningExport, learning_export
 
 ACTOR = Actor("service", "learning_export", "manage.py learning_export")
 
@@ -36,10 +36,20 @@ class Command(BaseCommand):
         try:
             export = learning_export(team=team, pool=options["pool"], actor=ACTOR)
             path: Path = options["to"] or Path(export.name)
-            with path.open("xb") as file:
-                file.writelines(export.parts)
+            _write(export, path)
         except ConductorError as exc:
             raise CommandError(exc.message) from exc
         except FileExistsError as exc:
             raise CommandError(f"{exc.filename} is there already") from exc
         self.stdout.write(f"{path}: {path.stat().st_size:,} bytes")
+
+
+def _write(export: LearningExport, path: Path) -> None:
+    """Write a file that its owner alone may read; no part of one that fails stays."""
+    path.touch(mode=0o600, exist_ok=False)
+    try:
+        with path.open("wb") as file:
+            file.writelines(export.parts)
+    except BaseException:
+        path.unlink()
+        raise

@@ -24,7 +24,7 @@ from apps.console.layout import (
     require,
     try_change,
 )
-from apps.console.views.candidates import (
+from apps.console.views.evaluation.candidates import (
     TAB,
     candidate_change,
     conductor_names,

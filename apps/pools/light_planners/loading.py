@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from apps.core.keyring import unseal
 from apps.pools.errors import PoolUnusable
-from apps.pools.planner_versions import PlannerVersion
+from apps.pools.light_planners.models import PlannerVersion
 from apps.pools.types import PlannerSnapshot
 
 if TYPE_CHECKING:

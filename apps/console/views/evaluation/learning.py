@@ -12,6 +12,7 @@ from apps.accounts.selectors import role_allows
 from apps.console.evaluations.training_rows import pool_planners
 from apps.console.forms.learning import LearningForm
 from apps.console.layout import console_page, posted, require, try_change
+from apps.training.models import TrainingSettings
 from apps.training.selectors import FEWEST_RUNS, learning_counts, training_settings
 from apps.training.services import (
     FILE_TYPE,
@@ -34,12 +35,7 @@ def learning_page(request: TeamRequest) -> HttpResponseBase:
     settings = training_settings(request.team.id)
     initial = {"learns_from_requests": settings.learns_from_requests}
     form = LearningForm(posted(request), initial=initial)
-    if form.is_valid() and try_change(
-        form,
-        lambda: training_settings_replace(
-            team=request.team, values=form.cleaned_data, actor=request.actor
-        ),
-    ):
+    if form.is_valid() and _save(request, form):
         messages.success(request, "The choice is saved.")
         return redirect("console:learning")
     if not role_allows(request.membership.role, Permission.MANAGE_POLICY):
@@ -55,6 +51,15 @@ def learning_page(request: TeamRequest) -> HttpResponseBase:
         "fewest": FEWEST_RUNS,
     }
     return console_page(request, "console/learning.html", context, tab=TAB)
+
+
+def _save(request: TeamRequest, form: LearningForm) -> TrainingSettings | None:
+    return try_change(
+        form,
+        lambda: training_settings_replace(
+            team=request.team, values=form.cleaned_data, actor=request.actor
+        ),
+    )
 
 
 @require_POST

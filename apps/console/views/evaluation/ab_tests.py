@@ -18,7 +18,7 @@ from apps.accounts.models import Permission
 from apps.console.evaluations.ab_rows import ab_row, arm_rows, difference_rows
 from apps.console.forms.ab_tests import ABTestForm
 from apps.console.layout import console_page, posted, require, try_change
-from apps.console.views.candidates import (
+from apps.console.views.evaluation.candidates import (
     TAB,
     candidate_change,
     conductor_names,
