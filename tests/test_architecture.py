@@ -93,6 +93,8 @@ ALSO_OPEN = {
     "apps.evaluation.shadow.selectors",
     "apps.evaluation.shadow.services",
     "apps.evaluation.shadow.settings",
+    "apps.evaluation.requesters",  # who a job acts for
+    "apps.evaluation.systems.base",  # the tier of fixed plans
     "apps.evaluation.reports.statistics",  # intervals, which pages draw
     "apps.evaluation.suites.benchmarks",  # which there are, for forms
     "apps.evaluation.suites.files",  # tasks as people and programs send them
