@@ -50,7 +50,7 @@ class Kinds:
 
     @cached_property
     def _lengths(self) -> Floats:
-        return np.maximum(np.linalg.norm(self.centres, axis=1), 1e-9)
+        return np.asarray(np.maximum(np.linalg.norm(self.centres, axis=1), 1e-9))
 
     def kind_of(self, prompt: str) -> int:
         """Return the kind of a prompt, from 0: that of the nearest centre."""

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from apps.planners.light.kinds import Kinds
 from apps.planners.light.profiles import Profiles
@@ -114,7 +115,7 @@ class LightModel:
             "examples": self.kinds.examples,
             "intercept": self.step_model.intercept,
         }
-        arrays = {
+        arrays: dict[str, npt.NDArray[Any]] = {
             "head": np.frombuffer(json.dumps(head).encode(), np.uint8),
             "centres": self.kinds.centres.astype(np.float32),
             "kinds": self.kinds.kinds,

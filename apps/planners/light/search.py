@@ -81,10 +81,10 @@ def template_success(template: Template, tables: SuccessTables) -> Floats:
         return guided.ravel()
     if template == CHECKED:
         first = solve[:, None]
-        return (first * check[0, 1] + (1 - first) * check[0, 0]).ravel()
+        return np.asarray(first * check[0, 1] + (1 - first) * check[0, 0]).ravel()
     if template == PLANNED_CHECKED:
         first = guided[:, :, None]
-        return (first * check[1, 1] + (1 - first) * check[1, 0]).ravel()
+        return np.asarray(first * check[1, 1] + (1 - first) * check[1, 0]).ravel()
     if template == TWO_COMBINED:
         return (_right_drafts(solve, 2) @ tables.combine_two).ravel()
     return (_right_drafts(solve, 3) @ tables.combine_three).ravel()
