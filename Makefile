@@ -19,6 +19,7 @@ help:
 	@echo "make test-open-webui  Open WebUI itself, with the site behind it (installs it: 2 GB)"
 	@echo "make check   format, lint, types, import contracts, migrations"
 	@echo "make bench   measure, and write bench/RESULTS.md"
+	@echo "make bench-learning  what the light planner learns, on the simulated benchmark"
 	@echo "make bench-load  many at once, long lists, workers; make bench-soak: an hour"
 
 $(VENV)/.installed: requirements.txt
@@ -26,8 +27,9 @@ $(VENV)/.installed: requirements.txt
 	$(PIP) -r requirements.txt
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed requirements/dev.txt
+$(VENV)/.installed-dev: $(VENV)/.installed requirements/dev.txt requirements/learning.txt
 	$(PIP) -r requirements/dev.txt
+	$(PIP) -r requirements/learning.txt
 	@touch $@
 
 demo: $(VENV)/.installed
@@ -111,6 +113,8 @@ lock: ## needs uv
 		--no-header --no-annotate requirements/dev.in -o requirements/dev.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate requirements/gpu-serve.in -o requirements/gpu-serve.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-header --no-annotate requirements/learning.in -o requirements/learning.txt
 	for client in $(CONFORMANCE)/clients/*.in; do \
 		uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 			--no-header --no-annotate $$client -o $${client%.in}.txt; done
@@ -122,6 +126,11 @@ bench: $(VENV)/.installed-dev ## about five minutes on 2 cores
 	$(BIN)/python -m bench.streams
 	$(BIN)/python -m bench.policy
 	$(BIN)/python -m bench.evaluation
+	$(BIN)/python -m bench.report
+
+.PHONY: bench-learning
+bench-learning: $(VENV)/.installed-dev ## about three minutes on 2 idle cores
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m bench.learning
 	$(BIN)/python -m bench.report
 
 .PHONY: bench-load bench-soak

@@ -6,7 +6,10 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from apps.engine.ports import PlanRequest, Pool, PoolWorker, Task
+from apps.engine.usage import Price
 from apps.planners.light.logged_runs import LoggedRun, LoggedStep, StepRole
+from apps.planners.light.planner import LightPlanner
 from apps.planners.light.templates import TEMPLATES, Template
 from apps.simulator import briefing
 from apps.simulator.benchmark.behavior import DRAFTS, BenchOutcome, outcomes
@@ -14,6 +17,7 @@ from apps.simulator.benchmark.expectations import (
     BenchPlan,
     BenchStep,
     expected_score,
+    sub_pool,
 )
 from apps.simulator.benchmark.forms import TaskFamily
 from apps.simulator.benchmark.tasks import BenchTask, drawn_task
@@ -30,6 +34,9 @@ OUTPUT = {
 """Output tokens of a step, as in the benchmark's figures."""
 INPUT, INPUT_A_RESPONSE = 60, 50
 MILLION = 1_000_000
+MAX_STEPS = 5
+NEAR_BEST = 8
+"""Plans that the second round draws from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +101,41 @@ def explored(
     chance = random.Random(f"exploration {seed}")  # nosec B311
     for index, task in enumerate(tasks(count, seed)):
         template = TEMPLATES[index % len(TEMPLATES)]
-        workers = [chance.choice(roster) for _ in template]
-        yield executed(chance, task, template, workers)
+        yield executed(chance, task, template, _drawn(chance, template, roster))
+
+
+def _drawn(
+    chance: random.Random, template: Template, roster: Sequence[BenchWorker]
+) -> list[BenchWorker]:
+    """Return a worker for each step; answers to combine are of different ones."""
+    if template[-1].role is StepRole.COMBINE:
+        return [*chance.sample(roster, len(template) - 1), chance.choice(roster)]
+    return [chance.choice(roster) for _ in template]
+
+
+def request(question: str, workers: Sequence[BenchWorker]) -> PlanRequest:
+    """Return what a planner gets to know of a question and a pool."""
+    pool = tuple(
+        PoolWorker(w.name, Price(w.input_micros, w.output_micros)) for w in workers
+    )
+    return PlanRequest(Task(question), Pool(pool, workers[0].name), MAX_STEPS)
+
+
+def near_best(
+    count: int, seed: int, roster: Sequence[BenchWorker], planner: LightPlanner
+) -> Iterator[LoggedRun]:
+    """Yield runs of one of the planner's best plans each, on random parts of a roster.
+
+    They check what the planner believes.
+    """
+    chance = random.Random(f"near best {seed}")  # nosec B311
+    for index, task in enumerate(tasks(count, seed)):
+        pool = sub_pool(roster, seed, index)
+        ranking = planner.ranking(request(task.question, pool), NEAR_BEST)
+        chosen = chance.choice(ranking.candidates)
+        by_name = {worker.name: worker for worker in roster}
+        workers = [by_name[ranking.workers[place]] for place in chosen.workers]
+        yield executed(chance, task, chosen.template, workers)
 
 
 def scored(plan: BenchPlan, family: str) -> Score:

@@ -6,6 +6,7 @@ from typing import Any
 
 from bench.figures import kept
 from bench.markdown import section, target
+from bench.report_learning import learning
 from bench.report_load import background, fairness, load, soak
 from bench.servers import PEERS, ROOT
 
@@ -14,7 +15,8 @@ OURS = "Conductor"
 HEAD = """\
 # Benchmarks
 
-Written by `make bench`, `make bench-peers` and `make bench-load`. All servers of one
+Written by `make bench`, `make bench-peers`, `make bench-load` and
+`make bench-learning`. All servers of one
 table ran at once on the same machine and were measured in turn; every figure is the
 median of its rounds.
 Absolute times depend on the machine as much as on the software: compare figures only
@@ -42,6 +44,7 @@ def main() -> None:
         _ledger_exports(),
         _policy(),
         _evaluation(),
+        learning(),
         load(),
         background(),
         fairness(),

@@ -141,6 +141,7 @@ ALSO_OPEN = {
     "apps.web.run_addresses",  # filters of the list of runs in links
     "apps.web.waiting",  # views that wait for a provider
 }
+LOCKS = ("requirements.txt", "requirements/dev.txt", "requirements/learning.txt")
 MAX_FILE, MAX_FUNCTION = 500, 60
 MAX_FOLDER = 26
 """Modules of a folder beside its subfolders; `apps/engine` is one idea in 32."""
@@ -231,12 +232,29 @@ def test_pure_packages_are_no_django_apps():
 
 def test_requirements_are_locked_with_hashes():
     clients = (ROOT / "tests/gateway/conformance/clients").glob("*.txt")
-    own = (ROOT / lock for lock in ("requirements.txt", "requirements/dev.txt"))
+    own = (ROOT / lock for lock in LOCKS)
     for lock in (*own, *clients):
         text = lock.read_text("utf-8")
         pins = [line for line in text.splitlines() if line and line[0].isalnum()]
         assert pins
         assert all("==" in pin and pin.endswith("\\") for pin in pins)
+
+
+def test_only_the_fit_of_light_planners_needs_scikit_learn():
+    importing = {
+        relative(path.parent)
+        for path in SOURCES
+        for node in ast.walk(tree(path))
+        for name in (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else []
+        )
+        if name.split(".")[0] in {"sklearn", "scipy"}
+    }
+    assert importing == {"apps/training/fitting"}
 
 
 def test_every_required_package_is_used():

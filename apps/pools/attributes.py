@@ -40,7 +40,7 @@ MAX_TAGS = 20
 
 TIER_LIMITS: dict[TierName, dict[str, int]] = {
     TierName.MINI: {
-        "cost_weight_percent": 2,
+        "cost_weight_percent": 4,
         "max_steps": 1,
         "max_rounds": 1,
         "max_parallel": 1,
@@ -48,7 +48,7 @@ TIER_LIMITS: dict[TierName, dict[str, int]] = {
         "wall_time_s": 300,
     },
     TierName.ULTRA: {
-        "cost_weight_percent": 2,
+        "cost_weight_percent": 4,
         "max_steps": 5,
         "max_rounds": 1,
         "max_parallel": 4,
@@ -204,7 +204,7 @@ class TierDocument(InputPart):
         le=100,
         description="For the light planner: the success, in points of a hundred, that "
         "one answer of the dearest worker has to be worth. 0: cost does not matter. "
-        "Default: 2.",
+        "Default: 4.",
     )
     max_steps: int | None = Field(default=None, ge=1, le=50)
     max_rounds: int | None = Field(default=None, ge=1, le=10)

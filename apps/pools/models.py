@@ -446,7 +446,7 @@ class Tier(models.Model):
     planner = models.CharField(
         max_length=16, choices=TierPlanner.choices, default=TierPlanner.CONDUCTOR
     )
-    cost_weight_percent = models.PositiveSmallIntegerField(default=2)
+    cost_weight_percent = models.PositiveSmallIntegerField(default=4)
     """Success, in points of a hundred, that one answer of the dearest worker has to be
     worth to the light planner. 0: cost does not matter."""
     max_steps = models.PositiveSmallIntegerField()

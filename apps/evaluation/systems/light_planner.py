@@ -22,7 +22,7 @@ from apps.evaluation.systems.base import (
 )
 from apps.planners.fixed import GivenPlanPlanner
 
-USUAL_WEIGHT = 2
+USUAL_WEIGHT = 4
 FEWEST_WORKERS = 4
 """Of the part of a pool that an exploration draws, if the pool has so many."""
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from apps.planners.light.kinds import Kinds
 from apps.planners.light.profiles import Profiles
@@ -76,7 +77,7 @@ class LightModel:
     counts: SituationCounts
     tokens: TokenModel
     nearness: Floats
-    """By kind: how like its centre nearly all prompts were that it was made of."""
+    """By kind: how like their centres nearly all prompts were that it was made of."""
 
     @cached_property
     def table(self) -> Floats:
@@ -124,9 +125,10 @@ class LightModel:
             "examples": self.kinds.examples,
             "intercept": self.step_model.intercept,
         }
-        arrays = {
+        arrays: dict[str, npt.NDArray[Any]] = {
             "head": np.frombuffer(json.dumps(head).encode(), np.uint8),
             "centres": self.kinds.centres.astype(np.float32),
+            "kinds": self.kinds.kinds,
             "seen": self.profiles.seen,
             "right": self.profiles.right,
             "weights": self.step_model.weights,
@@ -149,7 +151,14 @@ class LightModel:
             if head["format"] != FORMAT:
                 raise UnreadableModel(f"format: expected {FORMAT}")
             return _model(head, arrays)
-        except (KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile) as exc:
+        except (
+            EOFError,
+            KeyError,
+            TypeError,
+            ValueError,
+            OSError,
+            zipfile.BadZipFile,
+        ) as exc:
             raise UnreadableModel(f"not a light planner's model: {exc}") from exc
 
 
@@ -158,7 +167,11 @@ def _model(head: Mapping[str, Any], arrays: Mapping[str, Floats]) -> LightModel:
     counts = {name: arrays[name] for name in ("solve", "guided", "check", "combine")}
     return LightModel(
         tuple(map(str, head["workers"])),
-        Kinds(centres, tuple(map(str, head["examples"]))),
+        Kinds(
+            centres,
+            np.asarray(arrays["kinds"], np.int64),
+            tuple(map(str, head["examples"])),
+        ),
         Profiles(arrays["seen"], arrays["right"]),
         StepModel(arrays["weights"], float(head["intercept"])),
         SituationCounts(**counts),

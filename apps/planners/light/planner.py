@@ -25,7 +25,7 @@ from apps.planners.light.templates import template_plan
 from apps.planners.light.text_features import Floats
 from apps.planners.light.token_costs import Prices, prompt_tokens
 
-COST_WEIGHT = 0.02
+COST_WEIGHT = 0.04
 """Success that one answer of the dearest worker has to be worth, unless set."""
 FAMILIAR = 0.5
 """Prompts that are less than so like their kind, as a share of what nearly all of those

@@ -59,15 +59,16 @@ class Abilities(NamedTuple):
 def choices(template: Template, n: int) -> Ints:
     """Return all ways to give `n` workers to the steps of a template, one a row.
 
-    Independent answers that are combined come in one order only.
+    Answers that are combined are those of different workers, since a worker repeats
+    its mistakes; they come in one order only.
     """
     everyone = range(n)
     drafts = {TWO_COMBINED: 2, THREE_COMBINED: 3}.get(template)
     if drafts is None:
         rows = list(itertools.product(everyone, repeat=len(template)))
     else:
-        sets = choices_of_drafters(n, drafts)
-        rows = [(*chosen, last) for chosen in sets.tolist() for last in everyone]
+        sets = itertools.combinations(everyone, drafts)
+        rows = [(*chosen, last) for chosen in sets for last in everyone]
     return np.array(rows, np.int64).reshape(-1, len(template))
 
 
@@ -80,40 +81,26 @@ def template_success(template: Template, tables: SuccessTables) -> Floats:
         return guided.ravel()
     if template == CHECKED:
         first = solve[:, None]
-        return (first * check[0, 1] + (1 - first) * check[0, 0]).ravel()
+        return np.asarray(first * check[0, 1] + (1 - first) * check[0, 0]).ravel()
     if template == PLANNED_CHECKED:
         first = guided[:, :, None]
-        return (first * check[1, 1] + (1 - first) * check[1, 0]).ravel()
+        return np.asarray(first * check[1, 1] + (1 - first) * check[1, 0]).ravel()
     if template == TWO_COMBINED:
         return (_right_drafts(solve, 2) @ tables.combine_two).ravel()
     return (_right_drafts(solve, 3) @ tables.combine_three).ravel()
 
 
 def _right_drafts(solve: Floats, drafts: int) -> Floats:
-    """Return how likely 0, 1, … right drafts are: a row for each set of drafters.
-
-    A worker that drafts twice repeats itself: both are right, or neither is.
-    """
-    sets = choices_of_drafters(len(solve), drafts)
-    found = np.zeros((len(sets), drafts + 1))
-    for pattern in itertools.product((0, 1), repeat=drafts):
-        likely = np.ones(len(sets))
-        for column, is_right in enumerate(pattern):
-            share = solve[sets[:, column]]
-            own = share if is_right else 1 - share
-            if column:
-                repeats = sets[:, column] == sets[:, column - 1]
-                own = np.where(repeats, float(is_right == pattern[column - 1]), own)
-            likely = likely * own
-        found[:, sum(pattern)] += likely
+    """Return how likely 0, 1, … right drafts are: a row for each set of drafters."""
+    sets = itertools.combinations(range(len(solve)), drafts)
+    shares = solve[np.array(list(sets), np.int64).reshape(-1, drafts)]
+    found = np.zeros((len(shares), drafts + 1))
+    found[:, 0] = 1
+    for column in range(drafts):
+        right = shares[:, [column]]
+        found[:, 1:] = found[:, 1:] * (1 - right) + found[:, :-1] * right
+        found[:, :1] *= 1 - right
     return found
-
-
-@lru_cache(maxsize=64)
-def choices_of_drafters(n: int, drafts: int) -> Ints:
-    """Return all sets of drafters among `n` workers, each in ascending order."""
-    sets = itertools.combinations_with_replacement(range(n), drafts)
-    return np.array(list(sets), np.int64).reshape(-1, drafts)
 
 
 def best_candidates(

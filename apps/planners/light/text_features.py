@@ -33,8 +33,11 @@ class TextFeatures(NamedTuple):
 
 
 def text_features(text: str) -> TextFeatures:
-    """Return the vector of a text; of an empty one, all is 0."""
-    codes = np.frombuffer(_normal(text).encode("utf-32-le"), np.uint32)
+    """Return the vector of a text; of one without words, all is 0."""
+    normal = _normal(text)
+    if not normal.strip():
+        return TextFeatures(np.empty(0, np.intp), np.empty(0))
+    codes = np.frombuffer(normal.encode("utf-32-le", "surrogatepass"), np.uint32)
     hashed = [_hashes(codes, length) for length in LENGTHS]
     counts = np.bincount(np.concatenate(hashed), minlength=WIDTH)
     places = np.flatnonzero(counts)

@@ -74,7 +74,7 @@ def template_costs(
     which `tokens` and `prices` have a place. `prompt` is in tokens.
     """
     total = np.zeros(len(chosen))
-    outputs = []
+    outputs: list[Floats] = []
     for column, step in enumerate(template):
         role, worker = ROLES.index(step.role), chosen[:, column]
         read = sum((outputs[earlier] for earlier in step.access), np.zeros(len(chosen)))

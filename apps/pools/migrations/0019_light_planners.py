@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='tier',
             name='cost_weight_percent',
-            field=models.PositiveSmallIntegerField(default=2),
+            field=models.PositiveSmallIntegerField(default=4),
         ),
         migrations.AlterField(
             model_name='tier',

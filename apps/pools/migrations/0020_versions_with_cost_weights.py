@@ -7,7 +7,7 @@ versions would tell of changes nobody made.
 from django.db import migrations
 
 BATCH = 200
-USUAL = {"cost_weight_percent": 2}
+USUAL = {"cost_weight_percent": 4}
 
 
 def complete_all(apps, schema_editor):

@@ -58,7 +58,7 @@ ETAG = OpenApiParameter(
 )
 TIER: dict[str, Any] = {
     "planner": "conductor",
-    "cost_weight_percent": 2,
+    "cost_weight_percent": 4,
     "max_steps": 5,
     "max_rounds": 1,
     "max_parallel": 4,
@@ -102,7 +102,7 @@ class TierInput(Input):
         required=False,
         help_text="For the light planner: the success, in points of a hundred, that "
         "one answer of the dearest worker has to be worth. 0: cost does not matter. "
-        "Default: 2.",
+        "Default: 4.",
     )
     max_steps = Whole(min_value=1, max_value=50, required=False)
     max_rounds = Whole(min_value=1, max_value=10, required=False)

@@ -47,10 +47,10 @@ def fitted_with_curve(
 
 
 def _point(fitted: FittedLight, runs: Sequence[LoggedRun]) -> dict[str, Any]:
-    losses = [loss for loss in fitted.log_loss.values() if np.isfinite(loss)]
+    loss = fitted.log_loss
     return {
         "runs": fitted.runs,
-        "log_loss": round(min(losses), 4) if losses else None,
+        "log_loss": round(loss, 4) if np.isfinite(loss) else None,
         "expected": round(_expected(fitted, runs), 4),
     }
 

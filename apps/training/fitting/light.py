@@ -5,13 +5,10 @@ Needs scikit-learn (`requirements/learning.txt`); no web process imports this mo
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 
 from apps.planners.light.kinds import Kinds
@@ -26,16 +23,18 @@ from apps.planners.light.step_model import (
     StepModel,
     step_features,
 )
-from apps.planners.light.text_features import WIDTH, Floats, text_features
+from apps.planners.light.text_features import Floats
 from apps.planners.light.token_costs import fit_token_model
+from apps.training.fitting.kinds import (
+    assigned_centres,
+    example_words,
+    found_centres,
+    merged_centres,
+    nearness_of,
+    prompt_vectors,
+)
 
-MAX_CLUSTERED = 3_000
-"""Prompts that kinds are found from."""
-LEAST_A_KIND = 25
-"""Prompts for each kind, at least, on the average."""
 FOLDS = 5
-NEARLY_ALL = 0.05
-"""Share of prompts that may be less like their centre than `LightModel.nearness`."""
 
 
 class TooFewRuns(ValueError):
@@ -46,8 +45,10 @@ class TooFewRuns(ValueError):
 class FitSettings:
     """How a light planner is fitted."""
 
-    kinds: tuple[int, ...] = (6, 12, 24)
-    """Numbers of kinds that are tried; the one with the lowest log loss is kept."""
+    centres: int = 24
+    """Centres of prompts, at most, before those are merged whose workers do alike."""
+    merge_strength: float = 2.0
+    """Answers that the prior of a worker's success is worth when centres are merged."""
     regularization: float = 1.0
     """Inverse strength, as scikit-learn's `C`."""
     max_iterations: int = 300
@@ -61,8 +62,8 @@ class FittedLight:
     model: LightModel
     runs: int
     graded_steps: int
-    log_loss: dict[int, float]
-    """Of held-out answers, by number of kinds. In nats."""
+    log_loss: float
+    """Mean of held-out answers, in nats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,29 +93,28 @@ def fit_light(
             "right and wrong answers are both needed; there are "
             f"{len(logged.found)} graded answers of one sort"
         )
-    vectors = _vectors([run.prompt for run in runs])
-    tried = {}
-    for number in settings.kinds if len(settings.kinds) > 1 else ():
-        kinds = _kinds(vectors, number, settings.seed)
-        rows, order = _rows(logged, _assigned(kinds, vectors), len(workers), len(kinds))
-        tried[number] = _held_out_loss(rows, order, logged, settings)
-    best = min(tried, key=tried.__getitem__) if tried else settings.kinds[0]
-    kinds = _kinds(vectors, best, settings.seed)
-    assigned = _assigned(kinds, vectors)
+    prompts = [run.prompt for run in runs]
+    vectors = prompt_vectors(prompts)
+    weights = np.array([run.weight for run in runs])
+    centres = found_centres(vectors, weights, settings.centres, settings.seed)
+    nearest = assigned_centres(centres, vectors)
+    alone, _ = _counted(logged, nearest, len(workers), len(centres))
+    of_centre = merged_centres(alone, settings.merge_strength)
+    kinds = Kinds(centres, of_centre)
+    assigned = of_centre[nearest]
     rows, order = _rows(logged, assigned, len(workers), len(kinds))
-    step_model = _fitted(rows, logged.is_right[order], logged.weight[order], settings)
     profiles, counts = _counted(logged, assigned, len(workers), len(kinds))
-    examples = _examples([run.prompt for run in runs], assigned, len(kinds))
     model = LightModel(
         tuple(workers),
-        replace(kinds, examples=examples),
+        Kinds(centres, of_centre, example_words(prompts, assigned, len(kinds))),
         profiles,
-        step_model,
+        _fitted(rows, logged.is_right[order], logged.weight[order], settings),
         counts,
         fit_token_model(runs, workers),
-        _nearness(kinds, vectors, assigned),
+        nearness_of(kinds, vectors, nearest),
     )
-    return FittedLight(model, len(runs), len(logged.found), tried)
+    loss = _held_out_loss(rows, order, logged, settings)
+    return FittedLight(model, len(runs), len(logged.found), loss)
 
 
 def _logged(runs: Sequence[LoggedRun], workers: Sequence[str], seed: int) -> _Logged:
@@ -135,71 +135,6 @@ def _logged(runs: Sequence[LoggedRun], workers: Sequence[str], seed: int) -> _Lo
         np.array([runs[place].weight for place in places]),
         folds[by_run],
         np.array([int(each.is_right) for each in found]),
-    )
-
-
-# --- kinds ----------------------------------------------------------------------------
-
-
-def _vectors(prompts: Sequence[str]) -> csr_matrix:
-    """Return the prompts as rows of a sparse matrix."""
-    found = [text_features(prompt) for prompt in prompts]
-    starts = np.cumsum([0, *(len(each.places) for each in found)])
-    return csr_matrix(
-        (
-            np.concatenate([each.values for each in found]),
-            np.concatenate([each.places for each in found]),
-            starts,
-        ),
-        shape=(len(prompts), WIDTH),
-    )
-
-
-def _kinds(vectors: csr_matrix, number: int, seed: int) -> Kinds:
-    most = max(1, min(number, vectors.shape[0] // LEAST_A_KIND))
-    found = KMeans(most, n_init=2, random_state=seed).fit(vectors[:MAX_CLUSTERED])
-    return Kinds(np.asarray(found.cluster_centers_, np.float64))
-
-
-def _assigned(kinds: Kinds, vectors: csr_matrix) -> Ints:
-    near = vectors @ kinds.centres.T - 0.5 * (kinds.centres**2).sum(axis=1)
-    return np.asarray(near.argmax(axis=1))
-
-
-def _nearness(kinds: Kinds, vectors: csr_matrix, assigned: Ints) -> Floats:
-    """Return by kind what nearly all its prompts are at least like its centre."""
-    lengths = np.maximum(np.linalg.norm(kinds.centres, axis=1), 1e-9)
-    near = vectors @ (kinds.centres / lengths[:, None]).T
-    cosines = near[np.arange(len(assigned)), assigned]
-    return np.array(
-        [
-            np.quantile(cosines[assigned == kind], NEARLY_ALL)
-            if (assigned == kind).any()
-            else 1.0
-            for kind in range(len(kinds))
-        ]
-    )
-
-
-def _examples(prompts: Sequence[str], assigned: Ints, kinds: int) -> tuple[str, ...]:
-    """Return for each kind the words that mark it most, compared with all kinds."""
-    words = [Counter[str]() for _ in range(kinds)]
-    for prompt, kind in zip(prompts, assigned, strict=True):
-        words[kind].update({w for w in prompt.lower().split() if w.isalpha()})
-    total = sum(words, Counter[str]())
-    sizes = np.bincount(assigned, minlength=kinds)
-    return tuple(
-        " ".join(
-            word
-            for word, _ in sorted(
-                counted.items(),
-                key=lambda each: (
-                    -(each[1] / max(1, sizes[kind]) - total[each[0]] / len(prompts)),
-                    each[0],
-                ),
-            )[:3]
-        )
-        for kind, counted in enumerate(words)
     )
 
 

@@ -32,7 +32,7 @@ class TrainingPlan(InputPart):
     """Tasks of the comparison, drawn equally from each family."""
     parallel_runs: Annotated[int, Field(ge=1, le=64)] = 16
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    cost_weight_percent: Annotated[int, Field(ge=0, le=100)] = 2
+    cost_weight_percent: Annotated[int, Field(ge=0, le=100)] = 4
     """As of a tier."""
     margin_percent: Annotated[int, Field(ge=0, le=50)] = 2
     """Success, in points of a hundred, by which it must beat the best of the others."""

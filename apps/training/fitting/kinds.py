@@ -1,0 +1,127 @@
+"""Finds kinds of prompts: texts that are alike, then those whose workers do alike.
+
+Needs scikit-learn.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.special import betaln
+from sklearn.cluster import KMeans
+
+from apps.planners.light.kinds import Ints, Kinds
+from apps.planners.light.profiles import Profiles
+from apps.planners.light.text_features import WIDTH, Floats, text_features
+
+MAX_CLUSTERED = 3_000
+"""Prompts that centres are found from."""
+LEAST_A_CENTRE = 25
+"""Weight of prompts for each centre, at least, on the average."""
+NEARLY_ALL = 0.05
+"""Share of prompts that may be less like their centre than `LightModel.nearness`."""
+WORDS = 3
+"""That mark a kind."""
+
+
+def prompt_vectors(prompts: Sequence[str]) -> csr_matrix:
+    """Return the prompts as rows of a sparse matrix."""
+    found = [text_features(prompt) for prompt in prompts]
+    starts = np.cumsum([0, *(len(each.places) for each in found)])
+    return csr_matrix(
+        (
+            np.concatenate([each.values for each in found]),
+            np.concatenate([each.places for each in found]),
+            starts,
+        ),
+        shape=(len(prompts), WIDTH),
+    )
+
+
+def found_centres(vectors: csr_matrix, weights: Floats, most: int, seed: int) -> Floats:
+    """Return the centres that prompts gather around; fewer for few prompts.
+
+    `weights` is how much each prompt counts, so that many prompts of one source can
+    move a centre no further than their weights allow.
+    """
+    number = max(1, min(most, int(weights.sum()) // LEAST_A_CENTRE))
+    found = KMeans(number, n_init=2, random_state=seed).fit(
+        vectors[:MAX_CLUSTERED], sample_weight=weights[:MAX_CLUSTERED]
+    )
+    return np.asarray(found.cluster_centers_, np.float64)
+
+
+def assigned_centres(centres: Floats, vectors: csr_matrix) -> Ints:
+    """Return the nearest centre of each prompt."""
+    near = vectors @ centres.T - 0.5 * (centres**2).sum(axis=1)
+    return np.asarray(near.argmax(axis=1))
+
+
+def merged_centres(profiles: Profiles, strength: float) -> Ints:
+    """Return the kind of each centre, from the profiles of workers by centre.
+
+    The two groups of centres that best explain their answers as one are merged, until
+    no two do better together than apart. What is compared is the probability of the
+    answers, summed over what a cell's success may be (beta-binomial), with a prior
+    around the worker's mean that is worth `strength` answers.
+    Source: Heller and Ghahramani, "Bayesian hierarchical clustering" (ICML 2005), with
+    a greedy search instead of the tree's sum.
+    """
+    number = profiles.seen.shape[2]
+    seen = profiles.seen.reshape(-1, number).T.copy()  # (centre, role and worker)
+    right = profiles.right.reshape(-1, number).T.copy()
+    share = np.clip((right.sum(0) + 1) / (seen.sum(0) + 2), 0.02, 0.98)
+    prior = (strength * share, strength * (1 - share))
+
+    def evidence(seen: Floats, right: Floats) -> Floats:
+        after = betaln(right + prior[0], seen - right + prior[1])
+        return np.asarray((after - betaln(*prior)).sum(axis=-1))
+
+    alone = evidence(seen, right)
+    gains = np.full((number, number), -np.inf)
+    for one in range(number - 1):
+        rest = slice(one + 1, None)
+        together = evidence(seen[one] + seen[rest], right[one] + right[rest])
+        gains[one, rest] = together - alone[one] - alone[rest]
+    group = np.arange(number)
+    while gains.max() > 0:
+        kept, gone = np.unravel_index(int(gains.argmax()), gains.shape)
+        seen[kept] += seen[gone]
+        right[kept] += right[gone]
+        alone[kept] = evidence(seen[kept], right[kept])
+        group[group == gone] = kept
+        gains[gone, :] = gains[:, gone] = -np.inf
+        others = np.setdiff1d(group, [kept])
+        together = evidence(seen[kept] + seen[others], right[kept] + right[others])
+        pairs = (np.minimum(kept, others), np.maximum(kept, others))
+        gains[pairs] = together - alone[kept] - alone[others]
+    return np.asarray(np.unique(group, return_inverse=True)[1], np.int64)
+
+
+def nearness_of(kinds: Kinds, vectors: csr_matrix, nearest: Ints) -> Floats:
+    """Return by kind what nearly all its prompts are at least like their centres."""
+    lengths = np.maximum(np.linalg.norm(kinds.centres, axis=1), 1e-9)
+    near = vectors @ (kinds.centres / lengths[:, None]).T
+    cosines = near[np.arange(len(nearest)), nearest]
+    of_kind = [cosines[kinds.kinds[nearest] == kind] for kind in range(len(kinds))]
+    return np.array([np.quantile(c, NEARLY_ALL) if len(c) else 1.0 for c in of_kind])
+
+
+def example_words(prompts: Sequence[str], kinds: Ints, number: int) -> tuple[str, ...]:
+    """Return for each kind the words that mark it most, compared with all kinds."""
+    words = [Counter[str]() for _ in range(number)]
+    for prompt, kind in zip(prompts, kinds, strict=True):
+        words[kind].update({w for w in prompt.lower().split() if w.isalpha()})
+    total = sum(words, Counter[str]())
+    sizes = np.maximum(np.bincount(kinds, minlength=number), 1)
+
+    def marks(kind: int, word: str) -> float:
+        return float(words[kind][word] / sizes[kind] - total[word] / len(prompts))
+
+    return tuple(
+        " ".join(sorted(of, key=lambda word: (-marks(kind, word), word))[:WORDS])
+        for kind, of in enumerate(words)
+    )
