@@ -29,6 +29,7 @@ LOADED = {
         ".ab.types",
         ".apps",
         ".candidate_tests",
+        ".job_sharing",
         ".jobs",
         ".models",
         ".opinions",
