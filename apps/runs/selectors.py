@@ -17,7 +17,7 @@ from apps.engine.ports import CallParams
 from apps.pools.models import Worker
 from apps.pools.selectors import pool_snapshot, worker_health
 from apps.pools.types import WorkerHealth
-from apps.runs.coordination.leases import has_worker_process, is_leader
+from apps.runs.coordination.leases import has_process, is_leader
 from apps.runs.coordination.suspensions import suspension_list, suspension_of
 from apps.runs.execution.executor import is_resting
 from apps.runs.models import PlanApproval, Run, RunState, Step
@@ -50,7 +50,7 @@ __all__ = [
     "end_facts_recorded",
     "event_of",
     "events_in",
-    "has_worker_process",
+    "has_process",
     "is_leader",
     "newest_runs_recorded",
     "order_of",

@@ -84,9 +84,9 @@ def is_leader(lease_id: uuid.UUID) -> bool:
     return by_age.values_list("id", flat=True).first() == lease_id
 
 
-def has_worker_process() -> bool:
-    """Say whether a worker process holds a lease."""
-    rows = Process.objects.filter(kind=ProcessKind.WORKER, expires_at__gt=Now())
+def has_process(kind: ProcessKind) -> bool:
+    """Say whether a process of a kind holds a lease."""
+    rows = Process.objects.filter(kind=kind, expires_at__gt=Now())
     return bool(rows.exists())
 
 
