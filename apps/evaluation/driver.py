@@ -8,7 +8,7 @@ pays for none of them twice.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
@@ -197,7 +197,7 @@ class EvaluationDriver:
             for result_id, run_id in waited_for.items()
         ]
 
-    def _results_with_tasks(self, ids: Sequence[int]) -> Sequence[EvaluationResult]:
+    def _results_with_tasks(self, ids: Sequence[int]) -> Iterable[EvaluationResult]:
         if not ids:
             return ()
         rows = self._results().filter(id__in=ids)
