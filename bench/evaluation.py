@@ -2,7 +2,8 @@
 
 The report is of 160,000 made-up results (20,000 tasks, 8 systems, 320,000 steps) on
 SQLite, in a process of its own. Direct calls, one at a time, are made alone and while
-the same process drives an evaluation with 32 runs in flight, whose model takes 2 s.
+the same process drives an evaluation with 32 runs in flight, whose model takes 2 s: in
+turn, so each round has an evaluation of its own, which ends by itself.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from bench.databases import EMBEDDED, child_figures, database
-from bench.figures import keep, medians, say
+from bench.figures import alternate, keep, say
 from bench.servers import (
     ROOT,
     Server,
@@ -36,6 +37,9 @@ BATCH = 5_000
 ROUNDS = 5
 SECONDS = 4.0
 IN_FLIGHT = 32
+IN_TURN_TASKS = 320
+"""Of one round's evaluation: it goes on for 20 s at least."""
+END_S = 120.0
 STEADY_S = 4.0
 """After the first progress of an evaluation, until all its runs are in flight."""
 SLOW_POOL = """\
@@ -77,7 +81,9 @@ def _calls() -> dict[str, Any]:
         pool, tasks = path / "slow.yaml", path / "tasks.jsonl"
         pool.write_text(SLOW_POOL.format(url=base_url(model_server)))
         tasks.write_text(
-            "".join(json.dumps({**TASK, "id": str(n)}) + "\n" for n in range(TASKS))
+            "".join(
+                json.dumps({**TASK, "id": str(n)}) + "\n" for n in range(IN_TURN_TASKS)
+            )
         )
         manage(env, "pool_import", str(pool), "--team", "bench")
         manage(env, "suite_import", str(tasks), "--team", "bench", "--name", "bench")
@@ -90,21 +96,21 @@ def _calls() -> dict[str, Any]:
                 {"instant": "worker/instant"},
             )
             _round(server)  # warms up
-            alone = [_round(server) for _ in range(ROUNDS)]
-            with _evaluation(env):
-                beside = [_round(server) for _ in range(ROUNDS)]
-    return {"alone": medians(alone), "beside": medians(beside)}
+
+            def measure(name: str) -> Any:
+                with _evaluation(env) if name == "beside" else nullcontext():
+                    return _round(server)
+
+            return alternate(("alone", "beside"), measure, ROUNDS)
 
 
 def _round(server: Server) -> Any:
-    seen = load(server, "instant", in_flight=1, seconds=SECONDS)
-    say(f"  median {seen['median_ms']:.2f} ms, p99 {seen['p99_ms']:.2f} ms")
-    return seen
+    return load(server, "instant", in_flight=1, seconds=SECONDS)
 
 
 @contextmanager
 def _evaluation(env: dict[str, str]) -> Iterator[None]:
-    """Let the site drive an evaluation; it ends with the site."""
+    """Let the site drive an evaluation, and wait for its end."""
     command = [sys.executable, "manage.py", "evaluate", "bench", "--team", "bench"]
     options = ["--pool", "slow", "--system", "workers", "--yes"]
     with subprocess.Popen(
@@ -126,6 +132,9 @@ def _evaluation(env: dict[str, str]) -> Iterator[None]:
                 raise RuntimeError(f"it ended before it was measured: {said}")
             time.sleep(STEADY_S)
             yield
+            if waiting.poll() is not None:
+                raise RuntimeError("it ended while it was measured")
+            waiting.communicate(timeout=END_S)
         finally:
             waiting.kill()
 

@@ -15,7 +15,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connectio
 from apps.audit.exports.jobs import exports_expire
 from apps.batches.services import files_expire
 from apps.budgets.crossings import budget_crossings_record
-from apps.evaluation.ab.services import ab_tests_end
+from apps.evaluation.ab.jobs import ab_tests_end
 from apps.evaluation.production.counting import outcomes_count
 from apps.governance.services import retention_erase, reviews_feed
 from apps.insights.rollup import InsightsWatch

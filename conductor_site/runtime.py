@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 from apps.audit.browsing.full_checks import full_check_take, full_checks_order_due
 from apps.audit.checkpoints.thread import CheckpointThread
@@ -47,8 +48,8 @@ async def open_runtime(
         sums = MaintenanceThread(executor, SUM_JOBS, every_s=SUM_EVERY_S)
         checks = JobThread("full-checks", full_check_take, full_checks_order_due)
         exports = JobThread("ledger-exports", export_take)
-        evaluations = JobThread("evaluations", evaluation_take)
-        shadows = JobThread("shadow-tests", shadow_take)
+        evaluations = JobThread("evaluations", partial(evaluation_take, kind))
+        shadows = JobThread("shadow-tests", partial(shadow_take, kind))
         trainings = JobThread("trainings", training_take)
         trials = JobThread("policy-trials", policy_trial_take, policy_trials_end_lost)
         webhooks = DeliveryThread()

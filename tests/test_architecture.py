@@ -78,6 +78,7 @@ ALSO_OPEN = {
     "apps.evaluation.reports.report_markdown",
     "apps.evaluation.reports.result_filters",  # a read with filters of its own
     "apps.evaluation.settings",
+    "apps.evaluation.ab.jobs",  # a regular job of the site
     "apps.evaluation.ab.models",  # words for outcomes
     "apps.evaluation.ab.report",  # a read with a report of its own
     "apps.evaluation.ab.selectors",

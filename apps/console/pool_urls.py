@@ -1,31 +1,50 @@
-"""Addresses of the pages about pools, workers, conductors and credentials."""
+"""Addresses of the pages about pools, workers, conductors and credentials.
+
+Those of pools and workers show what was measured, and are imported when asked for.
+"""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from apps.console.views import conductors, credentials, pools, workers
+from apps.console.views import conductors, credentials
+from apps.web.deferred_views import Page, deferred_page
+
+
+def _page(name: str) -> Page:
+    return deferred_page(f"apps.console.views.{name}")
+
 
 urlpatterns = [
-    path("pools/", pools.pool_list_page, name="pool_list"),
-    path("pools/new/", pools.pool_new, name="pool_new"),
-    path("pools/start/", pools.pool_start_view, name="pool_start"),
-    path("pools/<uuid:pool_id>/", pools.pool_page, name="pool"),
-    path("pools/<uuid:pool_id>/history/", pools.pool_history, name="pool_history"),
-    path("pools/<uuid:pool_id>/delete/", pools.pool_remove, name="pool_delete"),
-    path("workers/", workers.worker_list_page, name="worker_list"),
-    path("workers/new/", workers.worker_new, name="worker_new"),
-    path("workers/<uuid:worker_id>/", workers.worker_page, name="worker"),
+    path("pools/", _page("pools.pool_list_page"), name="pool_list"),
+    path("pools/new/", _page("pools.pool_new"), name="pool_new"),
+    path("pools/start/", _page("pools.pool_start_view"), name="pool_start"),
+    path("pools/<uuid:pool_id>/", _page("pools.pool_page"), name="pool"),
     path(
-        "workers/<uuid:worker_id>/test/", workers.worker_test_view, name="worker_test"
+        "pools/<uuid:pool_id>/history/",
+        _page("pools.pool_history"),
+        name="pool_history",
+    ),
+    path(
+        "pools/<uuid:pool_id>/delete/", _page("pools.pool_remove"), name="pool_delete"
+    ),
+    path("workers/", _page("workers.worker_list_page"), name="worker_list"),
+    path("workers/new/", _page("workers.worker_new"), name="worker_new"),
+    path("workers/<uuid:worker_id>/", _page("workers.worker_page"), name="worker"),
+    path(
+        "workers/<uuid:worker_id>/test/",
+        _page("workers.worker_test_view"),
+        name="worker_test",
     ),
     path(
         "workers/<uuid:worker_id>/list-price/",
-        workers.worker_price_adopt,
+        _page("workers.worker_price_adopt"),
         name="worker_list_price",
     ),
     path(
-        "workers/<uuid:worker_id>/delete/", workers.worker_remove, name="worker_delete"
+        "workers/<uuid:worker_id>/delete/",
+        _page("workers.worker_remove"),
+        name="worker_delete",
     ),
     path("conductors/", conductors.conductor_list_page, name="conductor_list"),
     path("conductors/new/", conductors.conductor_new, name="conductor_new"),

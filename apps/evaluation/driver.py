@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 from uuid import UUID
 
 from apps.accounts.principal import Principal
@@ -67,11 +68,22 @@ from apps.runs.types import RunOrder
 PREPARED_AT_ONCE = 1_000
 """Results written with one statement."""
 PAUSE_S = 0.05
-"""How long a step waits that found nothing to do."""
+"""How long a step waits at its end. Runs that end meanwhile are graded together: the
+requests of a serving process wait for each look at the database."""
 BACK_OFF_S = 2.0
 """How long no run begins after the site was full, unless it says another time."""
 STOPPED = "its evaluation has ended"
 PRICE_MISSING = "a worker has no price, so the cost limit cannot be kept"
+
+
+class Unfinished(NamedTuple):
+    """A result in progress: no more of it than each look at the database needs."""
+
+    result_id: int
+    run_id: UUID
+    """The run that it waits for: its own, or the one that judges it."""
+    run_state: str | None
+    """None: the run is not on record."""
 
 
 class EvaluationEnded(Exception):
@@ -115,16 +127,15 @@ class EvaluationDriver:
         except InvalidInput as exc:
             raise EvaluationEnded(EvaluationOutcome.FAILED, exc.message) from exc
         while True:
-            running = self._settle()
+            unfinished = self._settle()
             if Evaluation.objects.for_team(self._team_id).filter(
                 id=self._evaluation.id, is_cancelled=True
             ):
                 raise EvaluationEnded(EvaluationOutcome.CANCELLED)
-            begun = self._begin(running)
-            if not running and not begun and not self._has_waiting():
+            begun = self._begin(unfinished)
+            if not unfinished and not begun and not self._has_waiting():
                 return
-            if not begun:
-                time.sleep(PAUSE_S)
+            time.sleep(PAUSE_S)
             yield
 
     def _prepare(self) -> Generator[None]:
@@ -162,28 +173,43 @@ class EvaluationDriver:
     def _has_waiting(self) -> bool:
         return bool(self._results(ResultState.WAITING).exists())
 
-    def _settle(self) -> list[EvaluationResult]:
+    def _settle(self) -> list[Unfinished]:
         """Grade what has ended; return what goes on, or has to begin (again)."""
-        waited_for = list(
-            self._results(*IN_PROGRESS).select_related("task").order_by("place")
-        )
-        states = self._states(waited_for)
-        running = []
-        for result in waited_for:
-            state = states.get(result.current_run_id, RunState.RUNNING)
-            if state != RunState.RUNNING and not code_grades.is_running(result.id):
-                before, was = cost_of(result), result.state
-                self._note(result)
-                if result.state != was:  # else nothing has been stored
-                    self._spending.change(before, result)
-            if result.state in IN_PROGRESS:
-                running.append(result)
+        unfinished = {each.result_id: each for each in self._unfinished()}
+        ended = [each.result_id for each in unfinished.values() if _is_to_note(each)]
+        for result in self._results_with_tasks(ended):
+            before, was = cost_of(result), result.state
+            self._note(result)
+            if result.state == was:
+                continue  # its code is being graded, and nothing has been stored
+            self._spending.change(before, result)
+            del unfinished[result.id]
+            if result.state == ResultState.GRADING:
+                judged = Unfinished(result.id, result.current_run_id, None)
+                unfinished[result.id] = judged
             else:
                 self._count(result)
-        return running
+        return list(unfinished.values())
 
-    def _states(self, results: Iterable[EvaluationResult]) -> dict[UUID, str]:
-        return run_states(self._team_id, [each.current_run_id for each in results])
+    def _unfinished(self) -> list[Unfinished]:
+        rows = self._results(*IN_PROGRESS).order_by("place")
+        waited_for = {
+            result_id: grading_run_id or run_id
+            for result_id, run_id, grading_run_id in rows.values_list(
+                "id", "run_id", "grading_run_id"
+            )
+        }
+        states = run_states(self._team_id, waited_for.values())
+        return [
+            Unfinished(result_id, run_id, states.get(run_id))
+            for result_id, run_id in waited_for.items()
+        ]
+
+    def _results_with_tasks(self, ids: Sequence[int]) -> Iterable[EvaluationResult]:
+        if not ids:
+            return ()
+        rows = self._results().filter(id__in=ids)
+        return rows.select_related("task").order_by("place")
 
     def _note(self, result: EvaluationResult) -> None:
         task = task_read(result.task)
@@ -200,15 +226,17 @@ class EvaluationDriver:
         snapshot = pool_snapshot(self._team_id, self._settings.pool)
         return highest_grading_cost(self._settings, task, snapshot)
 
-    def _begin(self, running: Sequence[EvaluationResult]) -> int:
+    def _begin(self, unfinished: Sequence[Unfinished]) -> int:
         """Begin runs as far as there is room; return how many have begun."""
-        known = self._states(running)
-        lost = [each for each in running if each.current_run_id not in known]
-        free = self._settings.parallel_runs - len(running)
         if time.monotonic() < self._not_before:
             return 0
+        lost = [each.result_id for each in unfinished if each.run_state is None]
+        free = self._settings.parallel_runs - len(unfinished)
         waiting = self._results(ResultState.WAITING).select_related("task")
-        wanted = [*lost, *waiting.order_by("place")[: max(free, 0)]]
+        wanted = [
+            *self._results_with_tasks(lost),
+            *waiting.order_by("place")[: max(free, 0)],
+        ]
         if not wanted:
             return 0
         principal = self._principal()
@@ -403,15 +431,22 @@ class EvaluationDriver:
     def _stop(self) -> None:
         """Cancel the runs in progress, and note what they cost."""
         requested = Actor(**self._evaluation.requested_by)
-        running = self._settle()
-        known = self._states(running)
+        known = {each.run_id for each in self._settle() if each.run_state is not None}
         for run_id in known:
             run_cancel(
                 run_id=run_id, team_id=self._team_id, actor=requested, reason=STOPPED
             )
+        unfinished = self._settle()
+        for each in unfinished:
+            code_grades.stop(each.result_id)
         # Those whose run has not begun: nothing is set aside for them any more.
-        for result in self._settle():
-            code_grades.stop(result.id)
-            if result.current_run_id not in known:
-                self._put_back(result)
+        lost = [each.result_id for each in unfinished if each.run_id not in known]
+        for result in self._results_with_tasks(lost):
+            self._put_back(result)
         self._settle()
+
+
+def _is_to_note(each: Unfinished) -> bool:
+    """Say whether a run has ended, and its answer is not being graded in a thread."""
+    ended = each.run_state not in (None, RunState.RUNNING)
+    return ended and not code_grades.is_running(each.result_id)

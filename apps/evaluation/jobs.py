@@ -16,16 +16,21 @@ from django.utils import timezone
 from apps.audit.jobs import BROKE_OFF, Heartbeat, job_claim, jobs_to_take
 from apps.audit.models import JobState
 from apps.core.errors import ConductorError
+from apps.evaluation.job_sharing import jobs_for
 from apps.evaluation.models import Evaluation, EvaluationOutcome
+from apps.runs.models import ProcessKind
 
 logger = logging.getLogger(__name__)
 TURN_S = 10.0
 """So long one evaluation is driven while others wait, or have lost their process."""
 
 
-def evaluation_take() -> Generator[None] | None:
-    """Return the steps of the evaluation that has waited longest; None: none waits."""
-    evaluation = job_claim(Evaluation.objects.across_teams())
+def evaluation_take(kind: ProcessKind) -> Generator[None] | None:
+    """Return the steps of the evaluation that has waited longest; None: none waits.
+
+    `kind`: of this process.
+    """
+    evaluation = job_claim(jobs_for(kind, Evaluation.objects.across_teams()))
     return None if evaluation is None else evaluation_steps(evaluation)
 
 

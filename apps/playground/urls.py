@@ -1,4 +1,4 @@
-"""Addresses of the user's pages."""
+"""Addresses of the user's pages. Those of reviews are imported when asked for."""
 
 from django.urls import path
 
@@ -7,9 +7,14 @@ from apps.playground import (
     feedback_view,
     fork_views,
     part_views,
-    review_views,
     views,
 )
+from apps.web.deferred_views import Page, deferred_page
+
+
+def _review(name: str) -> Page:
+    return deferred_page(f"apps.playground.review_views.{name}")
+
 
 app_name = "playground"
 urlpatterns = [
@@ -43,30 +48,30 @@ urlpatterns = [
         approval_views.approval_decide,
         name="approval_decide",
     ),
-    path("review/", review_views.review_list, name="review_list"),
-    path("review/tasks/", review_views.review_tasks, name="review_tasks"),
-    path("review/<uuid:review_id>/", review_views.review_page, name="review"),
+    path("review/", _review("review_list"), name="review_list"),
+    path("review/tasks/", _review("review_tasks"), name="review_tasks"),
+    path("review/<uuid:review_id>/", _review("review_page"), name="review"),
     path(
         "review/<uuid:review_id>/reservation/",
-        review_views.review_reservation,
+        _review("review_reservation"),
         name="review_reservation",
     ),
     path(
         "review/<uuid:review_id>/verdict/",
-        review_views.review_verdict,
+        _review("review_verdict"),
         name="review_verdict",
     ),
     path(
         "review/<uuid:review_id>/again/",
-        review_views.review_again,
+        _review("review_again"),
         name="review_again",
     ),
     path(
         "review/<uuid:review_id>/comments/",
-        review_views.review_remark,
+        _review("review_remark"),
         name="review_remark",
     ),
-    path("runs/<uuid:run_id>/review/", review_views.run_review, name="run_review"),
+    path("runs/<uuid:run_id>/review/", _review("run_review"), name="run_review"),
     path(
         "runs/<uuid:run_id>/feedback/",
         feedback_view.run_feedback,

@@ -10,7 +10,6 @@ from apps.rest.resources import (
     conductors,
     credentials,
     feedback,
-    insights,
     invitations,
     keys,
     me,
@@ -42,8 +41,8 @@ app_name = "rest"
 
 
 def _deferred(name: str) -> DeferredOperations:
-    """Return operations on evaluations, which are imported when asked for."""
-    return DeferredOperations(f"apps.rest.resources.evaluation.{name}")
+    """Return operations that are imported when asked for."""
+    return DeferredOperations(f"apps.rest.resources.{name}")
 
 
 urlpatterns: list[URLPattern] = [
@@ -206,98 +205,114 @@ urlpatterns: list[URLPattern] = [
         reviews.ReviewComments.as_view(),
         name="review_comments",
     ),
-    path("suites/", _deferred("evaluations.Suites"), name="suites"),
+    path("suites/", _deferred("evaluation.evaluations.Suites"), name="suites"),
     path(
         "suites/reviewed/",
-        _deferred("reviewed_suites.ReviewedSuites"),
+        _deferred("evaluation.reviewed_suites.ReviewedSuites"),
         name="suites_reviewed",
     ),
-    path("suites/<uuid:suite_id>/", _deferred("suites.OneSuite"), name="suite"),
+    path(
+        "suites/<uuid:suite_id>/", _deferred("evaluation.suites.OneSuite"), name="suite"
+    ),
     path(
         "suites/<uuid:suite_id>/tasks/",
-        _deferred("suites.SuiteTasks"),
+        _deferred("evaluation.suites.SuiteTasks"),
         name="suite_tasks",
     ),
-    path("evaluations/", _deferred("evaluations.Evaluations"), name="evaluations"),
+    path(
+        "evaluations/",
+        _deferred("evaluation.evaluations.Evaluations"),
+        name="evaluations",
+    ),
     path(
         "evaluations/estimate/",
-        _deferred("evaluations.EvaluationEstimateView"),
+        _deferred("evaluation.evaluations.EvaluationEstimateView"),
         name="evaluation_estimate",
     ),
     path(
         "evaluations/<uuid:evaluation_id>/",
-        _deferred("evaluations.OneEvaluation"),
+        _deferred("evaluation.evaluations.OneEvaluation"),
         name="evaluation",
     ),
     path(
         "evaluations/<uuid:evaluation_id>/cancel/",
-        _deferred("evaluations.EvaluationCancel"),
+        _deferred("evaluation.evaluations.EvaluationCancel"),
         name="evaluation_cancel",
     ),
     path(
         "evaluations/<uuid:evaluation_id>/report/",
-        _deferred("evaluation_reports.EvaluationReport"),
+        _deferred("evaluation.evaluation_reports.EvaluationReport"),
         name="evaluation_report",
     ),
     path(
         "evaluations/<uuid:evaluation_id>/results/",
-        _deferred("evaluation_reports.EvaluationResults"),
+        _deferred("evaluation.evaluation_reports.EvaluationResults"),
         name="evaluation_results",
     ),
     path(
         "evaluations/<uuid:evaluation_id>/inspect/<int:place>/",
-        _deferred("evaluation_reports.EvaluationInspect"),
+        _deferred("evaluation.evaluation_reports.EvaluationInspect"),
         name="evaluation_inspect",
     ),
     path(
         "evaluations/<uuid:evaluation_id>/comparison/",
-        _deferred("evaluation_reports.EvaluationComparison"),
+        _deferred("evaluation.evaluation_reports.EvaluationComparison"),
         name="evaluation_comparison",
     ),
     path(
         "learning/settings/",
-        _deferred("learning.LearningSettingsView"),
+        _deferred("evaluation.learning.LearningSettingsView"),
         name="learning_settings",
     ),
-    path("learning/data/", _deferred("learning.LearningData"), name="learning_data"),
+    path(
+        "learning/data/",
+        _deferred("evaluation.learning.LearningData"),
+        name="learning_data",
+    ),
     path(
         "learning/export/",
-        _deferred("learning.LearningExportView"),
+        _deferred("evaluation.learning.LearningExportView"),
         name="learning_export",
     ),
-    path("ab-tests/", _deferred("ab_tests.ABTests"), name="ab_tests"),
+    path("ab-tests/", _deferred("evaluation.ab_tests.ABTests"), name="ab_tests"),
     path(
-        "ab-tests/<uuid:ab_test_id>/", _deferred("ab_tests.OneABTest"), name="ab_test"
+        "ab-tests/<uuid:ab_test_id>/",
+        _deferred("evaluation.ab_tests.OneABTest"),
+        name="ab_test",
     ),
     path(
         "ab-tests/<uuid:ab_test_id>/stop/",
-        _deferred("ab_tests.ABTestStop"),
+        _deferred("evaluation.ab_tests.ABTestStop"),
         name="ab_test_stop",
     ),
     path(
         "ab-tests/<uuid:ab_test_id>/promotion/",
-        _deferred("ab_tests.ABTestPromotion"),
+        _deferred("evaluation.ab_tests.ABTestPromotion"),
         name="ab_test_promotion",
     ),
-    path("shadow-tests/", _deferred("shadow_tests.ShadowTests"), name="shadow_tests"),
+    path(
+        "shadow-tests/",
+        _deferred("evaluation.shadow_tests.ShadowTests"),
+        name="shadow_tests",
+    ),
     path(
         "shadow-tests/<uuid:test_id>/",
-        _deferred("shadow_tests.OneShadowTest"),
+        _deferred("evaluation.shadow_tests.OneShadowTest"),
         name="shadow_test",
     ),
     path(
         "shadow-tests/<uuid:test_id>/runs/",
-        _deferred("shadow_tests.ShadowTestRuns"),
+        _deferred("evaluation.shadow_tests.ShadowTestRuns"),
         name="shadow_test_runs",
     ),
     path(
         "shadow-tests/<uuid:test_id>/stop/",
-        _deferred("shadow_tests.ShadowTestStop"),
+        _deferred("evaluation.shadow_tests.ShadowTestStop"),
         name="shadow_test_stop",
     ),
     path(
         "shadow-tests/<uuid:test_id>/promotion/",
-        _deferred("shadow_tests.ShadowTestPromotion"),
+        _deferred("evaluation.shadow_tests.ShadowTestPromotion"),
         name="shadow_test_promotion",
     ),
     path("webhooks/", webhooks.Webhooks.as_view(), name="webhooks"),
@@ -332,15 +347,15 @@ urlpatterns: list[URLPattern] = [
     ),
     path(
         "insights/queries/",
-        insights.InsightQueries.as_view(),
+        _deferred("insights.InsightQueries"),
         name="insights_queries",
     ),
     path(
         "insights/failures/",
-        insights.InsightFailures.as_view(),
+        _deferred("insights.InsightFailures"),
         name="insights_failures",
     ),
-    path("insights/plans/", insights.InsightPlans.as_view(), name="insights_plans"),
+    path("insights/plans/", _deferred("insights.InsightPlans"), name="insights_plans"),
     path("usage/", usage.UsageView.as_view(), name="usage"),
     path("runs/", runs.Runs.as_view(), name="runs"),
     path("runs/estimate/", runs.RunEstimate.as_view(), name="run_estimate"),

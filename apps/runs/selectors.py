@@ -17,7 +17,7 @@ from apps.engine.ports import CallParams
 from apps.pools.models import Worker
 from apps.pools.selectors import pool_snapshot, worker_health
 from apps.pools.types import WorkerHealth
-from apps.runs.coordination.leases import is_leader
+from apps.runs.coordination.leases import has_process, is_leader
 from apps.runs.coordination.suspensions import (
     suspension_list,
     suspension_of,
@@ -57,6 +57,7 @@ __all__ = [
     "event_of",
     "events_in",
     "family_names",
+    "has_process",
     "is_leader",
     "newest_runs_recorded",
     "order_of",

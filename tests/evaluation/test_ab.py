@@ -16,10 +16,11 @@ from apps.audit.rows import RowReport
 from apps.core.errors import Conflict, InvalidFields, InvalidInput, NotAllowed, NotFound
 from apps.engine.events import RunCreated
 from apps.evaluation.ab.arms import active_tests, is_in_b
+from apps.evaluation.ab.jobs import ab_tests_end
 from apps.evaluation.ab.models import ABTest
 from apps.evaluation.ab.report import ab_report
 from apps.evaluation.ab.selectors import access_ab_test
-from apps.evaluation.ab.services import ab_promote, ab_start, ab_stop, ab_tests_end
+from apps.evaluation.ab.services import ab_promote, ab_start, ab_stop
 from apps.evaluation.promotion import candidate_demote
 from apps.governance.services import feedback_give, policy_replace
 from apps.pools.models import Worker

@@ -21,7 +21,7 @@ from apps.evaluation.reports.report import report_make
 from apps.evaluation.selectors import access_evaluation, evaluation_list, results_of
 from apps.evaluation.services import evaluation_cancel, evaluation_start, suite_delete
 from apps.governance.services import policy_replace
-from apps.runs.models import Run, RunState
+from apps.runs.models import ProcessKind, Run, RunState
 from apps.simulator.app import create_app
 from tests.conftest import Site, add_worker, membership
 from tests.evaluation.samples import documents, entries_of, make_evaluation, suite
@@ -154,7 +154,7 @@ def test_a_worker_that_fails_is_no_wrong_answer(site):
 def test_a_process_that_stops_gives_it_back(site):
     evaluation = start(site)
     rows = evaluation_list(evaluation.team_id).filter(id=evaluation.id)
-    if (steps := evaluation_take()) is not None:
+    if (steps := evaluation_take(ProcessKind.WEB)) is not None:
         with closing(steps):
             next(steps)
         assert rows.get().state in (JobState.WAITING, JobState.RUNNING)

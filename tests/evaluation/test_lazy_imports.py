@@ -7,21 +7,43 @@ import sys
 
 import pytest
 
-from apps.console import ab_urls, evaluation_urls, insight_urls, shadow_urls
+from apps.console import (
+    ab_urls,
+    evaluation_urls,
+    insight_urls,
+    pool_urls,
+    shadow_urls,
+)
+from apps.playground import urls as playground_urls
 from apps.rest import urls as rest_urls
 
-DEFERRED = {
-    "apps.evaluation.driver",
-    "apps.evaluation.code_grading",
-    "apps.evaluation.grading",
-    "apps.evaluation.reports.comparison",
-    "apps.evaluation.reports.inspect_log",
-    "apps.evaluation.reports.report",
-    "apps.evaluation.sandbox.launcher",
-    "apps.evaluation.ab.report",
+EVALUATION = "apps.evaluation"
+LOADED = {
+    f"{EVALUATION}{module}"
+    for module in (
+        "",
+        ".ab",
+        ".ab.arms",
+        ".ab.jobs",
+        ".ab.models",
+        ".ab.types",
+        ".apps",
+        ".candidate_tests",
+        ".job_sharing",
+        ".jobs",
+        ".models",
+        ".opinions",
+        ".production",
+        ".production.counting",
+        ".production.models",
+        ".selectors",
+        ".shadow",
+        ".shadow.jobs",
+        ".shadow.models",
+    )
 }
-"""What drives, grades and reports. Kinds of systems are there from the start: an A/B
-test decides on the path of each request."""
+"""Models, what is asked of each request, and what looks whether there is work. None of
+it knows the kinds of systems and verifiers, or a sandbox."""
 START = """
 import sys
 import conductor_site.asgi, conductor_site.urls
@@ -38,8 +60,8 @@ def test_a_web_process_starts_without_what_evaluates():
         [sys.executable, "-c", START], capture_output=True, text=True, check=True
     )
     loaded = set(started.stdout.splitlines()[-1].split())
-    assert "apps.evaluation.models" in loaded
-    assert not loaded & DEFERRED
+    assert f"{EVALUATION}.models" in loaded
+    assert loaded <= LOADED
 
 
 @pytest.mark.parametrize(
@@ -49,6 +71,8 @@ def test_a_web_process_starts_without_what_evaluates():
         *shadow_urls.urlpatterns,
         *ab_urls.urlpatterns,
         *insight_urls.urlpatterns,
+        *pool_urls.urlpatterns,
+        *playground_urls.urlpatterns,
     ],
     ids=lambda pattern: pattern.name,
 )
@@ -60,4 +84,4 @@ def test_every_page_is_there(pattern):
 def test_every_operation_is_there():
     views = [getattr(each.callback, "cls", None) for each in rest_urls.urlpatterns]
     names = {getattr(view, "__name__", "") for view in views}
-    assert {"Evaluations", "SuiteTasks", "ShadowTests"} <= names
+    assert {"Evaluations", "SuiteTasks", "ShadowTests", "InsightPlans"} <= names

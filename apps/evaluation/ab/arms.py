@@ -2,53 +2,34 @@
 
 On the event loop. The tests of the whole site are read together, at most once in
 `CACHE_SECONDS`, so a request costs no query, and a team without a test one look-up.
+What knows the kinds of systems is imported with the first test, in a thread.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import UUID
 
 from channels.db import database_sync_to_async
 from django.db import transaction
 from django.utils import timezone
 
-from apps.core.data_classes import DataClassName, is_at_least
-from apps.core.errors import ConductorError
+from apps.core.data_classes import is_at_least
 from apps.core.ids import is_sampled
 from apps.core.single_flight import SingleFlight
 from apps.core.ttl_cache import TtlCache
 from apps.evaluation.ab.models import ABTest
-from apps.evaluation.ab.selectors import is_full
-from apps.evaluation.ab.settings import ABSettings
-from apps.evaluation.costs import model_of, pool_of_system, prompt_context
-from apps.evaluation.runnable import require_candidate
-from apps.governance.policies.run_facts import SHORT_PROMPT, patterns_of, stated_classes
-from apps.governance.selectors import policies_in_force
+from apps.evaluation.ab.types import ActiveTest
+from apps.governance.policies.run_facts import SHORT_PROMPT, stated_classes
 from apps.governance.sensitive_data.classification import classify
-from apps.governance.sensitive_data.own_patterns import OwnPattern
 from apps.runs.models import Source
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import UNRESTRICTED, RunArm, RunOrder
 
 Place = tuple[UUID, str, str]
 """Team, pool and tier."""
-
-
-@dataclass(frozen=True, slots=True)
-class ActiveTest:
-    """An A/B test that is under way, as runs need it."""
-
-    id: UUID
-    percent: int
-    highest_data_class: DataClassName | None
-    patterns: tuple[OwnPattern, ...]
-    """What the policies add to the kinds of sensitive data; empty without a highest
-    data class."""
-    candidate: RunArm
-    """The arm of the runs that the candidate answers."""
 
 
 ActiveTests = Mapping[Place, ActiveTest]
@@ -111,39 +92,9 @@ async def _read(_: None) -> ActiveTests:
 
 
 def _as_active(test: ABTest) -> ActiveTest | None:
-    settings = ABSettings.model_validate(test.settings)
-    if is_full(test):
-        return None
-    try:
-        require_candidate(test.team_id, settings)
-        candidate = _candidate_arm(test, settings)
-    except ConductorError:
-        return None  # `ab_tests_end` ends it, and says why
-    is_open = settings.highest_data_class is None
-    policies = () if is_open else policies_in_force(test.team_id)
-    return ActiveTest(
-        test.id,
-        settings.percent,
-        settings.highest_data_class,
-        patterns_of(policies),
-        candidate,
-    )
+    from apps.evaluation.ab.active_tests import active_test_of
 
-
-def _candidate_arm(test: ABTest, settings: ABSettings) -> RunArm:
-    snapshot = pool_of_system(
-        settings.candidate, test.team_id, settings.pool_of_candidate
-    )
-    arranged = settings.candidate.arrange(prompt_context("", str(test.id), snapshot))
-    return RunArm(
-        test.id,
-        "b",
-        model_of(arranged, snapshot),
-        arranged.planner,
-        arranged.conductor,
-        arranged.max_rounds,
-        arranged.pool_version,
-    )
+    return active_test_of(test)
 
 
 def _is_narrowed(order: RunOrder) -> bool:

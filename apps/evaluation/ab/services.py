@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -79,17 +79,16 @@ def ab_promote(*, test: ABTest, principal: Principal) -> None:
         ab_stop(test=test, actor=principal.actor)
 
 
-def ab_tests_end() -> Iterator[int]:
-    """End the tests of all teams that are over; yield how many after each step."""
-    for test in ABTest.objects.across_teams().filter(outcome=""):
-        outcome, why = _due(test)
-        if outcome is None:
-            continue
-        with transaction.atomic():
-            ended = _end(test, outcome, why)
-            if ended:
-                _record_end(test)
-        yield int(ended)
+def ab_end_due(test: ABTest) -> bool:
+    """End a test if it is over; False: it goes on, or has ended already."""
+    outcome, why = _due(test)
+    if outcome is None:
+        return False
+    with transaction.atomic():
+        if not _end(test, outcome, why):
+            return False
+        _record_end(test)
+    return True
 
 
 def _due(test: ABTest) -> tuple[ABOutcome | None, str]:

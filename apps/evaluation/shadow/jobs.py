@@ -16,7 +16,9 @@ from django.utils import timezone
 from apps.audit.jobs import BROKE_OFF, Heartbeat, job_claim
 from apps.audit.models import JobState
 from apps.core.errors import ConductorError
+from apps.evaluation.job_sharing import jobs_for
 from apps.evaluation.shadow.models import ShadowOutcome, ShadowTest
+from apps.runs.models import ProcessKind
 
 logger = logging.getLogger(__name__)
 TURN_S = 10.0
@@ -25,9 +27,12 @@ IDLE = timedelta(seconds=1)
 """So long a test rests after its turn."""
 
 
-def shadow_take() -> Generator[None] | None:
-    """Return the steps of the test that has rested longest; None: none is due."""
-    rows = ShadowTest.objects.across_teams()
+def shadow_take(kind: ProcessKind) -> Generator[None] | None:
+    """Return the steps of the test that has rested longest; None: none is due.
+
+    `kind`: of this process.
+    """
+    rows = jobs_for(kind, ShadowTest.objects.across_teams())
     test = job_claim(rows.filter(beat_at__lte=timezone.now() - IDLE))
     return None if test is None else shadow_steps(test)
 

@@ -84,6 +84,12 @@ def is_leader(lease_id: uuid.UUID) -> bool:
     return by_age.values_list("id", flat=True).first() == lease_id
 
 
+def has_process(kind: ProcessKind) -> bool:
+    """Say whether a process of a kind holds a lease."""
+    rows = Process.objects.filter(kind=kind, expires_at__gt=Now())
+    return bool(rows.exists())
+
+
 def process_close(lease_id: uuid.UUID) -> None:
     """Release a lease on shutdown; its runs lose their owner, without a crash count."""
     with transaction.atomic():
