@@ -1,10 +1,11 @@
 """Pages of insights of a large team: how many queries, and how long.
 
-The team, and its runs, are those of `bench.lists`: 1,000,000 runs on PostgreSQL; one
-run in ten has a fault, all have facts. Days and most of the day in progress have been
+The team is that of `bench.lists`, with 1,000,000 runs on both databases; one run in ten
+has a fault, half name a family, one in a thousand calls one worker. Lists of runs that
+the pages link to are measured as well. Days and most of the day in progress have been
 summed, as a process of the site does each minute.
-`--runs N` for another size, `--only PostgreSQL` for one database (then nothing is
-kept).
+`--runs N` for another size (then nothing is kept), `--only PostgreSQL` for one database
+(then the figures of the other one stay).
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from bench.databases import child_figures, database
-from bench.figures import keep, say
+from bench.databases import PRODUCTION, child_figures, database
+from bench.figures import keep, kept, say
 from bench.lists import KEYS, MEMBERS, RUNS, TIMES, ask_in_process
 from bench.servers import folder
 
+LINKED = "state=ended&source=callers&period=month"
 ADDRESSES = {
     "queries": "/insights/",
     "queries, 90 days": "/insights/?days=90",
@@ -29,6 +31,7 @@ ADDRESSES = {
     "queries by worker": "/insights/?group=worker",
     "queries by member": "/insights/?group=member",
     "queries by member, 90 days": "/insights/?group=member&days=90",
+    "queries by family": "/insights/?group=family",
     "queries by key, with tests": "/insights/?group=key&tests=on",
     "failures": "/insights/failures/",
     "failures, 90 days": "/insights/failures/?days=90",
@@ -37,6 +40,12 @@ ADDRESSES = {
     "REST queries by member": "/api/v1/insights/queries/?group=member",
     "REST failures": "/api/v1/insights/failures/",
     "REST plans": "/api/v1/insights/plans/",
+    "runs of a tier": f"/runs/?tier=direct&{LINKED}",
+    "runs of a planner": f"/runs/?planner=language_model&{LINKED}",
+    "runs of a family": f"/runs/?family=invoices&{LINKED}",
+    "runs of a worker": f"/runs/?worker=worker-1&{LINKED}",
+    "runs with a fault": f"/runs/?fault=step:rate_limited:a&{LINKED}",
+    "runs of a plan": f"/runs/?shape=0123456789abcdef&{LINKED}",
 }
 FINDINGS = (
     '[{"stage": "step", "fault": "rate_limited", "worker": "a", "cost": 40, '
@@ -47,16 +56,16 @@ FINDINGS = (
 def main() -> None:
     """Measure on each database, and keep the figures."""
     args = _arguments()
-    figures: dict[str, Any] = {}
+    figures: dict[str, Any] = (kept("insights") or {}).get("databases", {})
+    runs = args.runs or RUNS[PRODUCTION]
     for name in [args.only] if args.only else RUNS:
-        runs = args.runs or RUNS[name]
         with folder() as path, database(name, path) as env:
             say(f"insights on {name}: seeding {runs:,} runs")
             env |= {"CONDUCTOR_VAR_DIR": str(path), "LOG_LEVEL": "ERROR"}
             figures[name] = child_figures(
                 env, "bench.insights", "--seeded", "--runs", str(runs)
             )
-    if not (args.only or args.runs):
+    if not args.runs:
         keep("insights", {"databases": figures, "rounds": TIMES})
 
 
@@ -103,7 +112,10 @@ def _note_facts() -> None:
     json_type = "::jsonb" if connection.vendor == "postgresql" else ""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE runs_run SET first_token_ms = 300 + cost_micros, asked_tokens = 40,"
+            "UPDATE runs_run SET tier = CASE WHEN cost_micros %% 1000 = 7 THEN 'direct'"
+            " ELSE 'ultra' END, family = CASE cost_micros %% 4 WHEN 0 THEN 'invoices'"
+            " WHEN 1 THEN 'letters' ELSE '' END, shape = '0123456789abcdef',"
+            " first_token_ms = 300 + cost_micros, asked_tokens = 40,"
             " answer_tokens = 60, planner = 'language_model',"
             " latency_ms = 800 + 3 * cost_micros, findings = CASE"
             f" WHEN cost_micros %% 10 = 0 THEN %s{json_type} ELSE %s{json_type} END"

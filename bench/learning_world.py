@@ -24,7 +24,7 @@ from apps.simulator.benchmark.tasks import BenchTask, drawn_task
 from apps.simulator.benchmark.workers import BenchWorker
 
 FAMILIES = tuple(TaskFamily)
-ROLES = {role: briefing.StepRole(role.value) for role in StepRole}
+ROLES = {role: briefing.BriefingRole(role.value) for role in StepRole}
 OUTPUT = {
     StepRole.PLAN: 80,
     StepRole.SOLVE: 120,
@@ -77,12 +77,14 @@ def executed(
 ) -> LoggedRun:
     """Return the run of a plan, its answers drawn."""
     done: list[BenchOutcome] = []
+    asked: dict[object, BenchOutcome] = {}
     steps = []
     for step, worker in zip(template, workers, strict=True):
         seen = [done[earlier] for earlier in step.access]
         drawn = outcomes(worker, task.family, ROLES[step.role], seen)
         shares, possible = zip(*drawn, strict=True)
-        outcome = chance.choices(possible, shares)[0]
+        # Equal requests get equal responses.
+        outcome = asked.setdefault((worker, step), chance.choices(possible, shares)[0])
         done.append(outcome)
         grade = float(outcome is BenchOutcome.RIGHT) if outcome in DRAFTS else None
         tokens = _tokens(step.role, len(seen))

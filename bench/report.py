@@ -251,22 +251,30 @@ def _insights() -> str:
     return section("Insights", about, rows, targets, found)
 
 
+PAGE_TIMES = {"median_ms": "median", "p95_ms": "95th percentile", "cpu_ms": "CPU"}
+"""What was measured of pages of the ledger; older figures lack the last."""
+
+
 def _ledger_pages() -> str:
     found = kept("ledger_pages")
     if found is None:
         return ""
-    rows = [["", "", "queries", "median", "95th percentile"]]
+    first = next(iter(found["databases"]["SQLite"].values()))
+    columns = [title for key, title in PAGE_TIMES.items() if key in first]
+    rows = [["", "", "queries", *columns]]
     targets = []
     for database, measured in found["databases"].items():
         for name, seen in measured.items():
-            times = f"{seen['median_ms']:.0f} ms", f"{seen['p95_ms']:.0f} ms"
+            figures = (seen[key] for key in PAGE_TIMES if key in seen)
+            times = [f"{each:.0f} ms" for each in figures]
             rows.append([database, name, f"{seen['queries']}", *times])
         slowest = max(seen["median_ms"] for seen in measured.values())
         what = f"{database}, {found['entries']:,} entries: slowest median, ms"
         targets.append(target(what, slowest, 200, at_most=True))
     about = (
         "A ledger of the number of entries stated below, one in fifty not of a run. "
-        "Views are called in process; times include templates and queries. "
+        "Views are called in process; times include templates and queries. CPU, if it "
+        "was measured, is that of this process, SQLite's work included. "
     )
     return section("Ledger pages", about, rows, targets, found)
 
@@ -286,7 +294,30 @@ def _ledger_exports() -> str:
         "Whole ledgers with all texts, SQLite, each export in a process of its own: "
         "the most memory it took, less what it had at the beginning. "
     )
-    return section("Ledger exports", about, rows, targets, found)
+    exports = section("Ledger exports", about, rows, targets, found)
+    return "\n".join(filter(None, (exports, _large_runs(found))))
+
+
+def _large_runs(found: dict[str, Any]) -> str:
+    rows = [["", "entries", "texts", "took", "CPU", "file", "memory added"]]
+    for seen in found.get("large_runs", ()):
+        sizes = [f"{seen[key]:.0f} MiB" for key in ("file_mib", "memory_added_mib")]
+        rows.append(
+            [
+                f"{seen['run_rounds']} rounds of 64 steps",
+                f"{seen['entries']:.0f}",
+                f"{seen['texts_mib']:.0f} MiB",
+                f"{seen['took_s']:.1f} s",
+                f"{seen['cpu_s']:.1f} s",
+                *sizes,
+            ]
+        )
+    about = (
+        "The record of one run with proofs, as a request makes it, SQLite: texts of "
+        "10 kB, each step is sent three of them and calls a tool. Records with more "
+        "than 32 MiB of texts are left to the background. Each the median of three. "
+    )
+    return section("Record of a large run", about, rows, [], found) if rows[1:] else ""
 
 
 POLICY_COLUMNS = {

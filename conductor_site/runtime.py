@@ -13,8 +13,10 @@ from apps.audit.jobs import JobThread
 from apps.audit.writer_process import open_writer
 from apps.evaluation.jobs import evaluation_take
 from apps.evaluation.shadow.jobs import shadow_take
+from apps.governance.trials.jobs import policy_trial_take, policy_trials_end_lost
 from apps.runs.execution.executor import Executor, open_executor
 from apps.runs.models import ProcessKind
+from apps.training.trainings.jobs import training_take
 from apps.webhooks.delivery_thread import DeliveryThread
 from conductor_site.maintenance import (
     FREQUENT_JOBS,
@@ -47,6 +49,8 @@ async def open_runtime(
         exports = JobThread("ledger-exports", export_take)
         evaluations = JobThread("evaluations", evaluation_take)
         shadows = JobThread("shadow-tests", shadow_take)
+        trainings = JobThread("trainings", training_take)
+        trials = JobThread("policy-trials", policy_trial_take, policy_trials_end_lost)
         webhooks = DeliveryThread()
         stack.push_async_callback(asyncio.to_thread, checkpoints.close)
         stack.push_async_callback(asyncio.to_thread, maintenance.close)
@@ -56,6 +60,8 @@ async def open_runtime(
         stack.push_async_callback(asyncio.to_thread, exports.close)
         stack.push_async_callback(asyncio.to_thread, evaluations.close)
         stack.push_async_callback(asyncio.to_thread, shadows.close)
+        stack.push_async_callback(asyncio.to_thread, trainings.close)
+        stack.push_async_callback(asyncio.to_thread, trials.close)
         stack.push_async_callback(asyncio.to_thread, webhooks.close)
         stack.push_async_callback(end_runs, executor)
         yield executor

@@ -117,6 +117,7 @@ INSTALLED_APPS = [
     "apps.batches",
     "apps.evaluation",
     "apps.insights",
+    "apps.training",
     "apps.gateway",
     "apps.web",
     "apps.rest",
@@ -338,7 +339,10 @@ RUN_GATES = "apps.governance.policies.gate.PolicyGates"
 """Makes the gate of each run, which checks it against the policies."""
 RUN_ARMS = "apps.evaluation.ab.arms.ABArms"
 """Says which run is on which side of an A/B test."""
-LEDGER_ROW_CHECKS = ["apps.runs.records.row_checks.rows_check"]
+LEDGER_ROW_CHECKS = [
+    "apps.runs.records.row_checks.rows_check",
+    "apps.insights.checks.rows_check",
+]
 """Checks of rows that are derived from the ledger, beside those of the ledger."""
 BACKGROUND_RUNS = read_choice(
     "BACKGROUND_RUNS", ("workers", "here") if REDIS_URL else ("here", "workers")
@@ -438,6 +442,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ReviewState": "apps.governance.models.ReviewState",
         "RunState": "apps.runs.models.RunState",
+        "RunSource": "apps.runs.models.Source",
         "WebhookKind": "apps.webhooks.models.WebhookKind",
         "HealthState": "apps.rest.resources.workers.HEALTH_STATES",
     },

@@ -1,6 +1,7 @@
 """Starts the demo: database, simulated models and the site, until Ctrl-C.
 
 Run by `make demo`. Everything lives in `var/`; nothing listens beyond this machine.
+`PORT` and `SIMULATOR_PORT` name the ports; 0 stands for any free one.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ RUN_S = 120.0
 
 def main() -> int:
     """Prepare, start both processes, wait; end both when one ends."""
-    port = int(os.environ.get("PORT", "8000"))
+    port = int(os.environ.get("PORT", "8000")) or _any_free_port()
     if not _is_free(port):
         print(f"Port {port} is taken. Choose another one: make demo PORT=8001")
         return 1
@@ -154,8 +155,13 @@ def _is_free(port: int) -> bool:
 
 
 def _free_port(wanted: int, *, taken: int) -> int:
-    if wanted != taken and _is_free(wanted):
+    """Return the wanted port, or any other one if that is 0, taken or in use."""
+    if wanted and wanted != taken and _is_free(wanted):
         return wanted
+    return _any_free_port()
+
+
+def _any_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,10 +1,11 @@
-"""Actions on suites and evaluations, and what their entries hold."""
+"""Actions on suites, evaluations and learning data, and what their entries hold."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from deploy.ledger_entry_shapes import (
+    CHANGE,
     NAME,
     SHA256,
     VERSION,
@@ -13,6 +14,7 @@ from deploy.ledger_entry_shapes import (
     deleted,
     flag,
     mapping,
+    or_null,
     text,
 )
 
@@ -120,4 +122,37 @@ EVALUATION_ACTIONS: Mapping[str, Action] = {
     ),
     "ab_test.promoted": promoted("ab_test"),
     "ab_test.demoted": demoted("ab_test"),
+    "training.settings_updated": Action(
+        "A team changed whether planners learn from its requests.", "training", CHANGE
+    ),
+    "training.started": Action(
+        "Somebody started the training of a pool's light planner.",
+        "training",
+        {
+            "pool": NAME,
+            "suite": NAME,
+            "suite_version": count("Number of the suite's version."),
+            "settings": mapping("Runs, tasks, margin, tiers and limits."),
+        },
+    ),
+    "training.cancelled": Action("Somebody cancelled a training.", "training", {}),
+    "training.ended": Action(
+        "A training ended.",
+        "training",
+        {
+            "pool": NAME,
+            "outcome": text("used, better, not_better, cancelled, budget or failed."),
+            "error": text("Why it failed; or empty."),
+            "planner_version": or_null(count("The version that it fitted last.")),
+        },
+        outcomes=("success", "failure"),
+    ),
+    "training.data_exported": Action(
+        "Somebody took the learning data of a pool as a file.",
+        "training",
+        {
+            "pool": NAME,
+            "learns_from_requests": flag("Runs of people and API keys are in it."),
+        },
+    ),
 }

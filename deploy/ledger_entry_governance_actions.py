@@ -27,6 +27,8 @@ from deploy.ledger_entry_shapes import (
     words,
 )
 
+OUTCOME = count("How right the answer is, of 1,000.")
+
 GOVERNANCE_ACTIONS: Mapping[str, Action] = {
     # --- governance ---
     "policy.updated": Action(
@@ -70,18 +72,23 @@ GOVERNANCE_ACTIONS: Mapping[str, Action] = {
         texts=("reason",),
     ),
     "feedback.recorded": Action(
-        "Somebody rated an answer.",
+        "Somebody rated an answer, or said how right a verifier found it.",
         "run",
         {
-            "rating": text("up or down."),
+            "rating": or_null(text("up or down; null: the outcome alone.")),
             "previous_rating": or_null(text("null: none.")),
+        },
+        optional={
+            "outcome_thousandths": OUTCOME,
+            "outcome_source": text("verifier: a program of the caller."),
         },
         texts=("comment",),
     ),
     "feedback.removed": Action(
-        "Somebody took a rating back.",
+        "Somebody took back what they had said of an answer.",
         "run",
-        {"previous_rating": text("up or down.")},
+        {"previous_rating": or_null(text("up or down; null: none."))},
+        optional={"previous_outcome_thousandths": OUTCOME},
     ),
     "review.queued": Action(
         "A run was queued for review.",

@@ -226,6 +226,26 @@ TEAM_ACTIONS: Mapping[str, Action] = {
         {"name": NAME, "version": VERSION, "because_of": CAUSE},
     ),
     "pool.deleted": deleted("A pool", "pool", name=NAME),
+    "pool.planner_fitted": Action(
+        "A version of a pool's light planner was fitted. No tier uses it yet.",
+        "pool",
+        {
+            "name": NAME,
+            "planner_version": count("Its number."),
+            "digest": text("SHA-256 of the fitted planner, in hexadecimal."),
+            "data_digest": text("SHA-256 of the learning data, in hexadecimal."),
+            "runs": count("Logged runs that it was fitted on."),
+            "graded_steps": count("Graded answers among their steps."),
+            "kinds": count("Kinds of prompts that it tells apart."),
+            "workers": words("The workers that it knows."),
+        },
+    ),
+    "pool.planner_used": Action(
+        "Tiers of a pool use another version of its light planner, or none.",
+        "pool",
+        {"name": NAME, **CHANGE},
+        {"version": VERSION, "reason": text("Why, against the gate.")},
+    ),
     "pool.imported": Action(
         "A pool file was read.",
         "pool",

@@ -65,8 +65,9 @@ ALSO_OPEN = {
     "apps.governance.reviews.reads",  # reads of the review queue
     "apps.governance.reviews.rules",  # which runs are reviewed, the rubric
     "apps.governance.policies.sentences",  # rules in words
-    "apps.governance.policies.trial",  # a read with a report of its own
     "apps.governance.policies.worker_tags",  # what tags say of workers
+    "apps.governance.trials.jobs",  # opened and closed by the process
+    "apps.governance.trials.reads",  # reads with values of their own
     "apps.governance.sensitive_data.own_patterns",  # what patterns are made of
     "apps.evaluation.calibration",  # which workers it measures, for pages
     "apps.evaluation.reports.comparison",  # a read with a report of its own
@@ -92,6 +93,8 @@ ALSO_OPEN = {
     "apps.evaluation.shadow.selectors",
     "apps.evaluation.shadow.services",
     "apps.evaluation.shadow.settings",
+    "apps.evaluation.requesters",  # who a job acts for
+    "apps.evaluation.systems.base",  # the tier of fixed plans
     "apps.evaluation.reports.statistics",  # intervals, which pages draw
     "apps.evaluation.suites.benchmarks",  # which there are, for forms
     "apps.evaluation.suites.files",  # tasks as people and programs send them
@@ -105,12 +108,16 @@ ALSO_OPEN = {
     "apps.insights.anomalies",  # days that stand out, which pages show
     "apps.insights.csv_files",
     "apps.insights.rollup",  # a regular job
+    "apps.training.trainings.jobs",  # taken by the process
+    "apps.training.trainings.models",
+    "apps.training.trainings.settings",
     "apps.runs.planning.cost_estimates",  # what a plan may cost
     "apps.runs.execution.executor",  # opened and closed by the process
     "apps.runs.forks",  # what changes in a repeated plan
     "apps.runs.admission",  # the way in for runs of every interface
     "apps.runs.consumers",
     "apps.runs.routing",
+    "apps.runs.planning.families",  # families of tasks that callers name
     "apps.runs.planning.model_resolver",  # model names
     "apps.runs.planning.restrictions",  # the smaller of two limits
     "apps.runs.coordination.site_status",  # for metrics and the operator
@@ -131,6 +138,7 @@ ALSO_OPEN = {
     "apps.web.formats",
     "apps.web.middleware",
     "apps.web.websocket_middleware",  # wraps the consumers' routes
+    "apps.web.run_addresses",  # filters of the list of runs in links
     "apps.web.waiting",  # views that wait for a provider
 }
 LOCKS = ("requirements.txt", "requirements/dev.txt", "requirements/learning.txt")

@@ -67,5 +67,10 @@ MANAGE_POOLS = Right(Permission.MANAGE_POOLS, (Scope.POOLS_WRITE,))
 READ_EVALUATIONS = Right(Permission.READ_RUNS, (Scope.READ,))
 MANAGE_EVALUATIONS = Right(Permission.MANAGE_POOLS, (Scope.POOLS_WRITE,))
 """Import suites and start evaluations: they cost what many runs do."""
+READ_LEARNING = READ_EVALUATIONS
+"""See the consent to learning data, and how much of it there is."""
+MANAGE_LEARNING = Right(Permission.MANAGE_POLICY)
+"""People alone consent: no key may."""
+EXPORT_LEARNING = Right(Permission.MANAGE_POLICY, (Scope.AUDIT_EXPORT,))
 READ_BUDGETS = Right(Permission.READ_TEAM, (Scope.BUDGETS_READ, Scope.BUDGETS_WRITE))
 MANAGE_BUDGETS = Right(Permission.MANAGE_BUDGETS, (Scope.BUDGETS_WRITE,))

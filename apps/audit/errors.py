@@ -1,6 +1,8 @@
-"""Errors of writing to the ledger."""
+"""Errors of writing to the ledger, and of reading it."""
 
 from __future__ import annotations
+
+from uuid import UUID
 
 from apps.core.errors import ConductorError, InvalidInput, Overloaded
 
@@ -24,3 +26,16 @@ class LedgerUnavailable(Overloaded):
     """
 
     code = "ledger_unavailable"
+
+
+class EntryUnreadable(ConductorError):
+    """The stored bytes of an entry are not those of an entry: somebody changed them."""
+
+    code = "history_unreadable"
+    http_status = 500
+
+    def __init__(self, team_id: UUID, seq: int) -> None:
+        super().__init__(
+            f"entry {seq} of team {team_id} is not readable as an entry; audit_verify "
+            "says more"
+        )

@@ -51,12 +51,16 @@ def actor_facts(actor: Actor) -> dict[str, Any]:
     }
 
 
+def jobs_to_take(rows: TeamQuerySet[JobT]) -> TeamQuerySet[JobT]:
+    """Return the jobs that wait, and those that have lost their process."""
+    lost = Q(state=JobState.RUNNING, beat_at__lt=timezone.now() - DEAD_AFTER)
+    return rows.filter(Q(state=JobState.WAITING) | lost)
+
+
 def job_claim(rows: TeamQuerySet[JobT], **fresh: Any) -> JobT | None:
     """Take the job that has waited longest, and set `fresh` on it; None: none waits."""
     now = timezone.now()
-    lost = Q(state=JobState.RUNNING, beat_at__lt=now - DEAD_AFTER)
-    open_jobs = rows.filter(Q(state=JobState.WAITING) | lost)
-    job = open_jobs.order_by("beat_at").first()
+    job = jobs_to_take(rows).order_by("beat_at").first()
     if job is None:
         return None
     same = rows.filter(

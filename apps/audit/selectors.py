@@ -14,6 +14,7 @@ import orjson
 from django.db import connection
 
 from apps.audit.append import GENESIS_HASH, content_context, recorded_time
+from apps.audit.errors import EntryUnreadable
 from apps.audit.models import ChainHead, Content, Entry
 from apps.audit.sql_dialects import dialect_of
 from apps.audit.types import Actor, EntryTexts, EntryView
@@ -24,11 +25,15 @@ PAGE = 500
 
 
 class _Entry(NamedTuple):
-    seq: int
-    hash: str
-    document: dict[str, Any]
-    texts: dict[str, str]
-    """Bodies by name, without those that have been erased."""
+    view: EntryView
+    digests: dict[str, str]
+    """Of the bodies, by name."""
+    texts: dict[str, str | None]
+    """The bodies of the view."""
+
+
+_TAMPERED = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+"""What reading the bytes of an entry raises if they are none of an entry."""
 
 
 _READ = (
@@ -54,7 +59,7 @@ def entry_list(
 ) -> list[EntryView]:
     """Return entries of a team, or of one subject in it, in the order of the chain.
 
-    Raises: SecretUnreadable if a body does not open.
+    Raises: EntryUnreadable, SecretUnreadable if a body does not open.
     """
     which = "seq > %s" if subject_id is None else "seq > %s AND subject_id = %s"
     subjects = [] if subject_id is None else [subject_id]
@@ -68,7 +73,7 @@ def entries_by_subject(
     """Return all entries of some subjects of a team, each in the order of the chain.
 
     `texts`: names of the bodies to read; others look as if erased. None: all are read.
-    Raises: SecretUnreadable if a body does not open.
+    Raises: EntryUnreadable, SecretUnreadable if a body does not open.
     """
     found: dict[UUID, list[EntryView]] = defaultdict(list)
     if subjects:
@@ -98,14 +103,12 @@ def _read(
     entries: dict[int, _Entry] = {}
     for seq, text, canonical, name, sealed in rows:
         if seq not in entries:
-            document = orjson.loads(bytes(canonical))
-            entries[seq] = _Entry(seq, text, document, {})
+            entries[seq] = _entry(team_id, seq, text, bytes(canonical))
         entry = entries[seq]
-        if name in entry.document["bodies"]:
-            digest = entry.document["bodies"][name]["digest"]
-            context = content_context(team_id, digest)
+        if name in entry.digests:
+            context = content_context(team_id, entry.digests[name])
             entry.texts[name] = unseal(bytes(sealed), context=context).decode()
-    return [_view(entry) for entry in entries.values()]
+    return [entry.view for entry in entries.values()]
 
 
 def texts_recorded_before(
@@ -161,20 +164,28 @@ def texts_sample() -> list[bytes]:
     return [bytes(sealed) for end in ends for sealed in end[:1] if sealed is not None]
 
 
-def _view(entry: _Entry) -> EntryView:
-    document = entry.document
-    target = document["targets"][0]
-    return EntryView(
-        seq=entry.seq,
-        id=UUID(document["id"]),
-        action=document["action"],
-        outcome=document["outcome"],
-        subject_type=target["type"],
-        subject_id=UUID(target["id"]),
-        recorded_at=recorded_time(document["recorded"]),
-        actor=Actor(**document["actor"]),
-        context=document["context"],
-        data=document["data"],
-        bodies={name: entry.texts.get(name) for name in document["bodies"]},
-        hash=entry.hash,
-    )
+def _entry(team_id: UUID, seq: int, digest: str, canonical: bytes) -> _Entry:
+    """Return an entry without its texts yet. Raises: EntryUnreadable."""
+    try:
+        document = orjson.loads(canonical)
+        bodies = document["bodies"]
+        digests = {name: str(body["digest"]) for name, body in bodies.items()}
+        texts: dict[str, str | None] = dict.fromkeys(digests)
+        target = document["targets"][0]
+        view = EntryView(
+            seq=seq,
+            id=UUID(document["id"]),
+            action=document["action"],
+            outcome=document["outcome"],
+            subject_type=target["type"],
+            subject_id=UUID(target["id"]),
+            recorded_at=recorded_time(document["recorded"]),
+            actor=Actor(**document["actor"]),
+            context=dict(document["context"]),
+            data=dict(document["data"]),
+            bodies=texts,
+            hash=digest,
+        )
+    except _TAMPERED as exc:
+        raise EntryUnreadable(team_id, seq) from exc
+    return _Entry(view, digests, texts)

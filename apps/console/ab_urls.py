@@ -10,7 +10,7 @@ ONE = "evaluations/ab/<uuid:ab_test_id>/"
 
 
 def _page(name: str) -> Page:
-    return deferred_page(f"apps.console.views.ab_tests.{name}")
+    return deferred_page(f"apps.console.views.evaluation.ab_tests.{name}")
 
 
 urlpatterns = [

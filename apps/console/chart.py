@@ -85,6 +85,7 @@ def _bar(number: int, day: date, usage: UsageRow | None, top: int) -> ChartBar:
 
 
 def _round_up(micros: int) -> int:
+    micros = max(micros, 2)
     power = 1
     while power * 10 < micros:
         power *= 10

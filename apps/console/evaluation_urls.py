@@ -1,4 +1,4 @@
-"""Addresses of the pages about suites and evaluations, imported when asked for."""
+"""Addresses of the pages about evaluations and learning, imported when asked for."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from apps.web.deferred_views import Page, deferred_page
 
 
 def _page(name: str) -> Page:
-    return deferred_page(f"apps.console.views.{name}")
+    return deferred_page(f"apps.console.views.evaluation.{name}")
 
 
 urlpatterns = [
+    path("learning/", _page("learning.learning_page"), name="learning"),
+    path(
+        "learning/export/",
+        _page("learning.learning_export_file"),
+        name="learning_export",
+    ),
     path(
         "evaluations/",
         _page("evaluations.evaluation_list_page"),
@@ -72,5 +78,30 @@ urlpatterns = [
             name=f"evaluation_{form}",
         )
         for form in ("json", "md", "csv")
+    ),
+    path(
+        "learning/pools/<uuid:pool_id>/train/",
+        _page("trainings.training_new"),
+        name="training_new",
+    ),
+    path(
+        "learning/trainings/<uuid:training_id>/",
+        _page("trainings.training_page"),
+        name="training",
+    ),
+    path(
+        "learning/trainings/<uuid:training_id>/cancel/",
+        _page("trainings.training_cancel_action"),
+        name="training_cancel",
+    ),
+    path(
+        "learning/pools/<uuid:pool_id>/versions/<int:number>/",
+        _page("trainings.planner_version_page"),
+        name="planner_version",
+    ),
+    path(
+        "learning/pools/<uuid:pool_id>/retire/",
+        _page("trainings.planner_retire_action"),
+        name="planner_retire",
     ),
 ]

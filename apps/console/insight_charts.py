@@ -142,7 +142,8 @@ def trend(by_day: Mapping[date, int], first: date, last: date) -> str:
 
 
 def round_up(value: int) -> int:
-    """Return the end of a scale for values up to this one."""
+    """Return the end of a scale for values up to this one, with a whole middle."""
+    value = max(value, 2)
     power = 1
     while power * 10 < value:
         power *= 10

@@ -9,11 +9,19 @@ from datetime import date
 from django.http import QueryDict
 from django.urls import reverse
 
-from apps.console.insight_charts import DayChart, DayScale, bar_chart, known, line_chart
+from apps.console.insight_charts import (
+    DayChart,
+    DayScale,
+    bar_chart,
+    known,
+    line_chart,
+    trend,
+)
 from apps.core.plan_layout import MINI, Layout, lay_out
 from apps.engine.usage import Cost
 from apps.insights.anomalies import Anomaly
 from apps.insights.types import (
+    TIER_WORDS,
     FaultFigures,
     Group,
     Inquiry,
@@ -21,7 +29,10 @@ from apps.insights.types import (
     QueryReport,
     ShapeFigures,
 )
+from apps.runs.models import RunState
+from apps.runs.types import ENDED, FaultName
 from apps.web.formats import count, duration, money
+from apps.web.run_addresses import BY_CALLERS, NONE, DaySpan, fault_text
 
 SHOWN = 50
 """Rows of a grouping on a page; the download has all."""
@@ -47,7 +58,9 @@ class QueryLine:
 
     figures: QueryFigures
     runs_url: str
-    """Of the list of these runs; empty: the list has no such filter."""
+    """Of the list of these runs."""
+    failed_url: str
+    """Of the list of those that failed; empty: what failed are no runs."""
 
     @property
     def cost(self) -> Cost:
@@ -89,6 +102,10 @@ class FaultLine:
     """Points of a small line of its counts by day."""
     rescues: str
     change: str
+    runs_url: str
+    """Of the list of the runs that had it."""
+    failed_url: str
+    """Of the list of those that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +119,7 @@ class ShapeLine:
     success: str
     cost: Cost
     mean_cost_micros: int
+    runs_url: str
 
     @property
     def words(self) -> Sequence[str]:
@@ -114,39 +132,43 @@ class ShapeLine:
         return [(node, "") for node in self.layout.nodes]
 
 
-def query_lines(report: QueryReport, *, with_tests: bool) -> list[QueryLine]:
+def query_lines(report: QueryReport, asked: Inquiry) -> list[QueryLine]:
     """Return the rows of a report by its group, the dearest SHOWN."""
-    return [
-        QueryLine(row, runs_url(report.group, row, with_tests=with_tests))
-        for row in report.rows[:SHOWN]
-    ]
+    return [_query_line(asked, report.group, row) for row in report.rows[:SHOWN]]
 
 
-def day_lines(report: QueryReport, *, with_tests: bool) -> list[QueryLine]:
+def day_lines(report: QueryReport, asked: Inquiry) -> list[QueryLine]:
     """Return the days of a report, the newest first."""
-    return [
-        QueryLine(row, runs_url("day", row, with_tests=with_tests))
-        for row in reversed(report.days)
-    ]
+    return [_query_line(asked, "day", row) for row in reversed(report.days)]
 
 
-def runs_url(group: Group, row: QueryFigures, *, with_tests: bool = False) -> str:
-    """Return the address of the list of the runs of a row; empty: there is none."""
-    filters: dict[str, str] = {}
+def _query_line(asked: Inquiry, group: Group, row: QueryFigures) -> QueryLine:
+    # What failed of a worker are its steps, and no list is of steps.
+    failed = "" if group == "worker" else runs_url(asked, group, row, state="failed")
+    return QueryLine(row, runs_url(asked, group, row), failed)
+
+
+def runs_url(asked: Inquiry, group: Group, row: QueryFigures, **more: str) -> str:
+    """Return the address of the list of the runs that a row of a report counts."""
+    value = row.key or NONE
     match group:
         case "day":
-            filters = {"period": row.key}
-        case "source":
-            filters = {"source": row.key}
-        case "member" | "key" if row.key:
-            filters = {"who": row.label}
-        case "tier" if row.key in ("mini", "ultra"):
-            filters = {"model": f"conductor-{row.key}"}
-    if not filters:
-        return ""
-    if not with_tests and "source" not in filters:
-        filters["source"] = "callers"
-    return runs_address(**filters)
+            return counted_url(asked, period=row.key, **more)
+        case "tier" if row.key not in TIER_WORDS:
+            return counted_url(asked, model=row.key, **more)
+        case _:
+            return counted_url(asked, **{group: value}, **more)
+
+
+def counted_url(asked: Inquiry, **filters: str) -> str:
+    """Return the address of the list of runs that an inquiry counts, filtered."""
+    usual = {
+        "period": DaySpan(asked.first_day, asked.last_day).text,
+        "state": ENDED,
+        "source": "" if asked.with_tests else BY_CALLERS,
+    }
+    given = {name: value for name, value in (usual | filters).items() if value}
+    return runs_address(**given)
 
 
 def runs_address(**filters: str) -> str:
@@ -247,12 +269,25 @@ def query_charts(
     ]
 
 
-def odd_days(anomalies: Sequence[Anomaly]) -> list[OddDay]:
+def odd_days(asked: Inquiry, anomalies: Sequence[Anomaly]) -> list[OddDay]:
     """Return the days that stand out, the newest first, with the words why."""
     return [
-        OddDay(each.day, _why(each), runs_address(period=each.day.isoformat()))
+        OddDay(each.day, _why(each), counted_url(asked, period=each.day.isoformat()))
         for each in reversed(anomalies)
     ]
+
+
+def fault_line(asked: Inquiry, figures: FaultFigures) -> FaultLine:
+    """Return one fault or loop of a period."""
+    fault = fault_text(FaultName(figures.stage, figures.fault, figures.worker))
+    return FaultLine(
+        figures,
+        trend(figures.by_day, asked.first_day, asked.last_day),
+        rescue_words(figures),
+        change_words(figures.count, figures.before),
+        counted_url(asked, fault=fault),
+        counted_url(asked, fault=fault, state=RunState.FAILED),
+    )
 
 
 def rescue_words(figures: FaultFigures) -> str:
@@ -264,7 +299,7 @@ def rescue_words(figures: FaultFigures) -> str:
     return ", ".join(parts)
 
 
-def shape_line(figures: ShapeFigures, runs: int) -> ShapeLine:
+def shape_line(asked: Inquiry, figures: ShapeFigures, runs: int) -> ShapeLine:
     """Return plans of one shape, of so many runs in all."""
     return ShapeLine(
         figures,
@@ -273,6 +308,7 @@ def shape_line(figures: ShapeFigures, runs: int) -> ShapeLine:
         percent(figures.completed / figures.runs if figures.runs else None),
         Cost(figures.cost_micros, figures.has_unknown_cost),
         round(figures.cost_micros / figures.runs) if figures.runs else 0,
+        counted_url(asked, shape=figures.shape or NONE),
     )
 
 

@@ -13,6 +13,7 @@ from apps.console.views import (
     members,
     policy,
     policy_patterns,
+    policy_trials,
     retention,
     reviews,
     suspension,
@@ -21,6 +22,7 @@ from apps.console.views import (
     webhooks,
 )
 
+TRIAL = "policy/trials/<uuid:trial_id>/"
 urlpatterns = [
     path("teams/new/", team.team_create_page, name="team_create"),
     path("team/settings/", team.team_page, name="team"),
@@ -95,6 +97,19 @@ urlpatterns = [
         name="policy_pattern_delete",
     ),
     path("policy/examples/", policy.policy_examples, name="policy_examples"),
+    path("policy/trials/", policy_trials.policy_trials, name="policy_trials"),
+    path(TRIAL, policy_trials.policy_trial, name="policy_trial"),
+    path(
+        f"{TRIAL}cancel/",
+        policy_trials.policy_trial_cancel_action,
+        name="policy_trial_cancel",
+    ),
+    path(f"{TRIAL}again/", policy_trials.policy_trial_again, name="policy_trial_again"),
+    path(
+        f"{TRIAL}delete/",
+        policy_trials.policy_trial_delete_action,
+        name="policy_trial_delete",
+    ),
     path("policy/history/", policy.policy_history, name="policy_history"),
     path(
         "policy/history/<int:version>/restore/",

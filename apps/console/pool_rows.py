@@ -156,7 +156,7 @@ def pool_cards(team_id: uuid.UUID) -> list[PoolCard]:
     """Return the pools of a team, the default one first."""
     pools = list(
         pool_list(team_id)
-        .select_related("conductor", "fallback")
+        .select_related("conductor", "fallback", "planner_version")
         .prefetch_related("places__worker__prices", "places__worker__pools")
     )
     workers = {place.worker_id: place.worker for p in pools for place in p.places.all()}
@@ -276,6 +276,13 @@ def _planner_words(pool: Pool, tier: Tier) -> str:
     if tier.planner == TierPlanner.SINGLE_WORKER:
         return f"Answered by {pool.fallback.name} alone"
     who = pool.conductor.name if pool.conductor else "the conductor"
+    light = "the light planner"
+    if pool.planner_version is not None:
+        light += f", version {pool.planner_version.number}"
+    if tier.planner == TierPlanner.LIGHT:
+        who = light
+    elif tier.planner == TierPlanner.CASCADE:
+        who = f"{light}, or by {who} where it is unsure"
     if tier.max_steps == 1:
         return f"One worker, picked by {who}"
     return f"Planned by {who}"

@@ -10,7 +10,7 @@ ONE = "evaluations/shadow/<uuid:test_id>/"
 
 
 def _page(name: str) -> Page:
-    return deferred_page(f"apps.console.views.shadow_tests.{name}")
+    return deferred_page(f"apps.console.views.evaluation.shadow_tests.{name}")
 
 
 urlpatterns = [

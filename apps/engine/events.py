@@ -46,6 +46,8 @@ class RunCreated:
     """Id of the A/B test that the run belongs to. Empty: to none."""
     ab_arm: str = ""
     """a (the tier as it is) or b (the candidate). Empty: no A/B test."""
+    family: str = ""
+    """The family of tasks that its caller names, or that its task has. Empty: none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,6 +164,7 @@ async def request_approval(
     )
     await run.journal.commit(request)
     run.state.approval = request
+    run.state.approval_requests += 1
     return request
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass
 
 from apps.engine.calls import AttemptFailed, Target
-from apps.engine.errors import CallFailed, PlanFault, PlanRejected
+from apps.engine.errors import CallFailed, PlanFault, PlanRejected, RunDenied
 from apps.engine.events import (
     ApprovalRequested,
     PlanAccepted,
@@ -46,6 +45,8 @@ from apps.engine.steps import backoff_s
 from apps.engine.suitability import suited_worker, unsuited
 
 FALLBACK_PLANNER = "fallback"
+MAX_APPROVAL_REQUESTS = 6
+"""Plans of one round, whoever made them, after which people are asked about no more."""
 
 
 async def make_plan(run: RunContext) -> Round | None:
@@ -66,12 +67,24 @@ async def make_plan(run: RunContext) -> Round | None:
 
 
 async def _fallback_plan(run: RunContext, number: int) -> tuple[Plan, str]:
-    """Return a plan of one step that the policies allow. Raises: RunDenied."""
-    while True:
-        worker = suited_worker(run.task, run.pool, run.pool.fallback)
+    """Return a plan of one step that policies and people allow.
+
+    If a policy refuses its worker, that has left the pool, and another one is next.
+    If people approve a plan that breaks a rule, they are asked again, but not without
+    end. Raises: RunDenied.
+    """
+    while run.state.approval_requests < MAX_APPROVAL_REQUESTS:
+        pool = run.pool
+        worker = suited_worker(run.task, pool, pool.fallback)
         plan = Plan((PlannedStep(run.task.prompt, worker),))
-        with suppress(PlanRejected):  # refused workers have left the pool by then
+        try:
             return await _allowed(run, number, plan, FALLBACK_PLANNER)
+        except PlanRejected as exc:
+            if run.pool is pool:  # else PolicyDecided says which workers left, and why
+                _note_rejection(run, number, exc, "")
+    raise RunDenied(
+        f"people were asked about {MAX_APPROVAL_REQUESTS} plans, and none can be used"
+    )
 
 
 async def _ask_until_usable(
@@ -98,9 +111,7 @@ async def _ask_until_usable(
                 return None, planner.name
             return await _allowed(run, number, plan, planner.name)
         except PlanRejected as exc:
-            run.journal.note(PlanRejectedEvent(number, exc.fault, exc.message))
-            state.rejections.append(Rejection(asking.last_output, exc.message))
-            state.plan_failures += 1
+            _note_rejection(run, number, exc, asking.last_output)
         except CallFailed as exc:
             state.plan_failures += 1
             if not exc.is_transient:
@@ -108,6 +119,15 @@ async def _ask_until_usable(
             if state.plan_failures < run.limits.max_plan_attempts:
                 await asyncio.sleep(backoff_s(run, state.plan_failures, exc))
     return None, planner.name
+
+
+def _note_rejection(
+    run: RunContext, number: int, rejected: PlanRejected, output: str
+) -> None:
+    """Put a rejected plan on record; `output` is the text that it was read from."""
+    run.journal.note(PlanRejectedEvent(number, rejected.fault, rejected.message))
+    run.state.rejections.append(Rejection(output, rejected.message))
+    run.state.plan_failures += 1
 
 
 async def _allowed(
@@ -187,6 +207,7 @@ def _accept(run: RunContext, number: int, plan: Plan, planner: str) -> Round:
         round_.results[answer.step] = StepResult("completed", answer.text, "stop")
     run.state.rounds.append(round_)
     run.state.plan_calls = run.state.plan_failures = 0
+    run.state.approval_requests = 0
     run.state.rejections = []
     return round_
 

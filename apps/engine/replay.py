@@ -133,6 +133,8 @@ class ReplayedRun:
     unknown_calls: int = 0
     approval: ev.ApprovalRequested | None = None
     """The plan that waits for an approval."""
+    approval_requests: int = 0
+    """Plans that people were asked about since the last one was accepted."""
 
 
 def plan_on_record(event: ev.PlanAccepted | ev.ApprovalRequested) -> Plan:
@@ -170,6 +172,7 @@ class _Reader:
                 return  # a resumed run is checked again
             case ev.ApprovalRequested():
                 self.state.approval = event
+                self.state.approval_requests += 1
             case ev.ApprovalSettled():
                 self.state.approval = None
             case (
@@ -237,6 +240,7 @@ class _Reader:
     def _accept(self, event: ev.PlanAccepted) -> None:
         self.state.rounds.append(Round(plan_on_record(event)))
         self.state.plan_calls = self.state.plan_failures = 0
+        self.state.approval_requests = 0
         self.state.rejections = []
 
     def _round(self, number: int) -> Round:

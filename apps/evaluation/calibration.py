@@ -68,7 +68,9 @@ def profiles_store(evaluation: Evaluation) -> None:
         team_id=evaluation.team_id,
         measured=_measured(evaluation, settings),
         source=CalibrationSource(
-            f"{version.suite.name}, version {version.number}"[:100], evaluation.id
+            f"{version.suite.name}, version {version.number}"[:100],
+            evaluation.id,
+            evaluation.is_simulated,
         ),
         measured_at=evaluation.finished_at,
         actor=Actor(**evaluation.requested_by),

@@ -7,6 +7,7 @@ the next one. Nothing is stored: another process grades the same answers again.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 
@@ -26,7 +27,7 @@ class CodeGrades:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._grades: dict[int, Future[Grade]] = {}
+        self._grades: dict[int, Future[list[Grade]]] = {}
 
     def is_running(self, result_id: int) -> bool:
         """Say whether there is a grade to wait for."""
@@ -35,16 +36,16 @@ class CodeGrades:
         return grade is not None and not grade.done()
 
     def take(
-        self, result_id: int, verifier: UnitTestsVerifier, text: str
-    ) -> Grade | None:
-        """Return the grade of an answer; None: it is being made.
+        self, result_id: int, verifier: UnitTestsVerifier, texts: Sequence[str]
+    ) -> list[Grade] | None:
+        """Return the grades of a result's answers, in order; None: they are being made.
 
         Raises: SandboxUnavailable; GradingStopped.
         """
         with self._lock:
             grade = self._grades.get(result_id)
             if grade is None:
-                self._begin(result_id, verifier, text)
+                self._begin(result_id, verifier, texts)
                 return None
             if not grade.done():
                 return None
@@ -59,21 +60,25 @@ class CodeGrades:
             with suppress(InvalidStateError):
                 grade.set_exception(GradingStopped())
 
-    def _begin(self, result_id: int, verifier: UnitTestsVerifier, text: str) -> None:
-        grade: Future[Grade] = Future()
+    def _begin(
+        self, result_id: int, verifier: UnitTestsVerifier, texts: Sequence[str]
+    ) -> None:
+        grade: Future[list[Grade]] = Future()
         kept = [each for each, found in self._grades.items() if found.done()]
         for each in kept[: max(0, len(kept) - MAX_KEPT)]:
             del self._grades[each]
         self._grades[result_id] = grade
         # Does not keep the process from ending, which ends the sandbox too.
-        arguments = (grade, verifier, text)
+        arguments = (grade, verifier, texts)
         threading.Thread(target=_grade, args=arguments, daemon=True).start()
 
 
-def _grade(grade: Future[Grade], verifier: UnitTestsVerifier, text: str) -> None:
+def _grade(
+    grade: Future[list[Grade]], verifier: UnitTestsVerifier, texts: Sequence[str]
+) -> None:
     with suppress(InvalidStateError):
         try:
-            grade.set_result(verifier.grade(text))
+            grade.set_result([verifier.grade(text) for text in texts])
         except InvalidStateError:
             raise
         except Exception as exc:  # noqa: BLE001 - whoever takes the grade gets it

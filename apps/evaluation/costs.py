@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from uuid import UUID
 
 from apps.engine.ports import CallParams, Messages, PoolWorker
 from apps.engine.usage import Price
@@ -14,14 +15,15 @@ from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.storage import task_read
 from apps.evaluation.suites.tasks import NO_FAMILY, SuiteTask
 from apps.evaluation.systems.base import (
-    CARRIER_TIER,
     Arrangement,
+    BaseSystem,
     RoundShape,
     TaskContext,
+    carrier_tier,
 )
 from apps.evaluation.systems.kinds import System
 from apps.evaluation.systems.single_worker import WorkerSystem
-from apps.pools.selectors import pool_snapshot, worker_description
+from apps.pools.selectors import light_model, pool_snapshot, worker_description
 from apps.pools.types import PoolSnapshot
 from apps.runs.planning.cost_estimates import price_range
 from apps.runs.planning.model_resolver import (
@@ -41,13 +43,22 @@ SAMPLE = 50
 """Tasks that an estimate looks at."""
 
 
+def pool_of_system(system: BaseSystem, team_id: UUID, pool: str) -> PoolSnapshot:
+    """Return the version of a pool that a system uses. Raises: as `pool_snapshot`."""
+    return pool_snapshot(team_id, pool, version=system.version_of_pool)
+
+
 def task_context(
-    task: SuiteTask, snapshot: PoolSnapshot, settings: EvaluationSettings
+    task: SuiteTask, snapshot: PoolSnapshot, settings: EvaluationSettings, place: int
 ) -> TaskContext:
-    """Return what a system may know of a task."""
-    return prompt_context(
+    """Return what a system may know of a task, in the version of the pool it uses.
+
+    `place` is that of the task among all tasks.
+    """
+    context = prompt_context(
         task.prompt, task.id, snapshot, family=task.family, seed=settings.seed
     )
+    return replace(context, place=place)
 
 
 def prompt_context(
@@ -59,17 +70,18 @@ def prompt_context(
     seed: int = 0,
 ) -> TaskContext:
     """Return what a system may know of a prompt, which `key` identifies."""
-    carrier = snapshot.tiers.get(CARRIER_TIER)
-    most = carrier.max_steps if carrier else 0
+    carrier = carrier_tier(snapshot.tiers)
     return TaskContext(
         key,
         family,
         prompt,
         _workers(snapshot),
         snapshot.fallback,
-        most,
+        carrier,
+        snapshot.tiers[carrier].max_steps,
         seed,
         partial(earlier_evaluation, snapshot.team_id),
+        light_model=partial(light_model, snapshot.team_id, snapshot.id),
     )
 
 
@@ -103,9 +115,12 @@ def highest_cost(
 
 def _resolved(arranged: Arrangement, snapshot: PoolSnapshot) -> ResolvedModel:
     """Return what an arranged run comes to, as the executor finds it."""
-    if arranged.conductor:
+    if arranged.conductor or arranged.pool_version:
         snapshot = pool_snapshot(
-            snapshot.team_id, snapshot.name, conductor=arranged.conductor
+            snapshot.team_id,
+            snapshot.name,
+            arranged.conductor,
+            arranged.pool_version,
         )
     model = model_of(arranged, snapshot)
     resolved = resolve(parse_model(model), model, snapshot)
@@ -149,19 +164,21 @@ def highest_total(
     In micro-dollars. None: a price is missing.
     """
     ids = tasks_drawn(version, settings)
-    some = ids[:: max(1, len(ids) // SAMPLE)]
-    rows = StoredTask.objects.for_team(version.team_id).filter(id__in=some)
+    drawn = list(enumerate(ids))[:: max(1, len(ids) // SAMPLE)]
+    places = {task_id: place for place, task_id in drawn}
+    rows = StoredTask.objects.for_team(version.team_id).filter(id__in=places)
     total = 0
-    for task in map(task_read, rows):
-        context = task_context(task, snapshot, settings)
+    for row in rows:
+        task, place = task_read(row), places[row.pk]
         for system in settings.systems:
-            arranged = system.arrange(context)
+            its_pool = pool_of_system(system, snapshot.team_id, snapshot.name)
+            arranged = system.arrange(task_context(task, its_pool, settings, place))
             cost = highest_cost(system, arranged, task.prompt, snapshot)
             grading = highest_grading_cost(settings, task, snapshot)
             if cost is None or grading is None:
                 return None
             total += cost + grading
-    return total * len(ids) // len(some) if some else 0
+    return total * len(ids) // len(places) if places else 0
 
 
 def _workers(snapshot: PoolSnapshot) -> tuple[PoolWorker, ...]:

@@ -26,7 +26,12 @@ from apps.core.errors import (
 from apps.core.money import usd_text
 from apps.core.scoping import TeamQuerySet
 from apps.evaluation.code_grading import code_grades
-from apps.evaluation.costs import highest_cost, highest_grading_cost, task_context
+from apps.evaluation.costs import (
+    highest_cost,
+    highest_grading_cost,
+    pool_of_system,
+    task_context,
+)
 from apps.evaluation.drawing import tasks_drawn
 from apps.evaluation.grading import (
     GRADING_PARAMS,
@@ -42,6 +47,7 @@ from apps.evaluation.models import (
     ResultState,
 )
 from apps.evaluation.requesters import requester_principal
+from apps.evaluation.run_costs import LikelyRunCosts
 from apps.evaluation.selectors import evaluation_counts
 from apps.evaluation.services import require_sandbox
 from apps.evaluation.settings import EvaluationSettings
@@ -86,6 +92,7 @@ class EvaluationDriver:
         self.counts = evaluation_counts(evaluation)
         """Of the results: total, graded and cost."""
         self._spending = Spending(evaluation)
+        self._likely = LikelyRunCosts(evaluation, self._settings)
         self._not_before = 0.0
         """Time of the monotonic clock before which no run begins."""
 
@@ -145,6 +152,7 @@ class EvaluationDriver:
     def _count(self, result: EvaluationResult) -> None:
         self.counts["graded"] += 1
         self.counts["cost_micros"] += result.cost_micros + result.grading_cost_micros
+        self._likely.add(result)
 
     def _results(self, *states: ResultState) -> TeamQuerySet[EvaluationResult]:
         rows = EvaluationResult.objects.for_team(self._team_id)
@@ -182,7 +190,9 @@ class EvaluationDriver:
         if result.state == ResultState.GRADING:
             grading_noted(result, task)
         else:
-            run_noted(result, task, self._grading_cost(task) or 0)
+            cost = self._grading_cost(task) or 0
+            has_code_steps = self._settings.grades_code_steps(result.system)
+            run_noted(result, task, cost, has_code_steps=has_code_steps)
 
     def _grading_cost(self, task: SuiteTask) -> int | None:
         if not task.needs_grader:
@@ -240,6 +250,23 @@ class EvaluationDriver:
             return False
         return self._spending.set_aside(result, cost)
 
+    def _held_to(
+        self, result: EvaluationResult, highest: int | None, grading: int | None
+    ) -> int | None:
+        """Return what a run is held to: its highest price, or what it likely costs.
+
+        The latter if the cost limit has no room for the former. None: a price is
+        missing.
+        """
+        limit = self._settings.max_cost_micros
+        if limit is None or highest is None or grading is None:
+            return highest
+        others = self._spending.micros - cost_of(result)
+        if others + highest + grading <= limit:
+            return highest
+        likely = self._likely.bound(result.system)
+        return highest if likely is None else min(highest, likely)
+
     def _is_left(self, result: EvaluationResult, cost: int, limit: int) -> bool:
         """Say whether the limit leaves so much; False: more may be left over later.
 
@@ -271,12 +298,17 @@ class EvaluationDriver:
             return self._run(result, principal, *self._grading(result, task, snapshot))
         system = self._settings.systems[result.system]
         try:
-            arranged = system.arrange(task_context(task, snapshot, self._settings))
-        except ValueError as exc:  # answers that it learned from are gone
+            place = result.place // len(self._settings.systems)
+            its_pool = pool_of_system(system, self._team_id, self._settings.pool)
+            arranged = system.arrange(
+                task_context(task, its_pool, self._settings, place)
+            )
+        except (ValueError, ConductorError) as exc:  # what it needs is gone
             why = f"{system.label}: {exc}"
             raise EvaluationEnded(EvaluationOutcome.FAILED, why) from exc
-        cost = highest_cost(system, arranged, task.prompt, snapshot)
+        highest = highest_cost(system, arranged, task.prompt, its_pool)
         grading = self._grading_cost(task)
+        cost = self._held_to(result, highest, grading)
         whole = None if cost is None or grading is None else cost + grading
         if not self._set_aside(result, whole):
             return False
@@ -303,6 +335,8 @@ class EvaluationDriver:
         """Begin a run; False: the site is full, or a rate used up."""
         try:
             order = self._order(arranged, prompt, principal, cost)
+            if result.state != ResultState.GRADING:
+                order = replace(order, family=result.task.family)
             run_start_blocking(order, result.current_run_id, detached=True)
         except (Overloaded, RateLimited) as exc:
             self._not_before = time.monotonic() + (exc.retry_after_s or BACK_OFF_S)
@@ -358,6 +392,7 @@ class EvaluationDriver:
             planner=arranged.planner,
             conductor=arranged.conductor,
             max_rounds=arranged.max_rounds,
+            pool_version=arranged.pool_version,
         )
         if principal is None:
             return order

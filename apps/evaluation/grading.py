@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from secrets import token_hex
+
+from django.db import transaction
 
 from apps.core.ids import new_id
 from apps.engine import events as ev
@@ -11,6 +14,11 @@ from apps.engine.ports import CallParams
 from apps.evaluation.code_grading import GradingStopped, code_grades
 from apps.evaluation.models import EvaluationResult, ResultState
 from apps.evaluation.sandbox.types import SandboxUnavailable
+from apps.evaluation.step_grading import (
+    StepPlace,
+    gradable_answers,
+    step_grades_store,
+)
 from apps.evaluation.suites.tasks import SuiteTask
 from apps.evaluation.verifiers.grade import Grade
 from apps.evaluation.verifiers.model_graded import (
@@ -44,45 +52,66 @@ GRADING_PARAMS = CallParams(response_format=RESPONSE_FORMAT)
 
 
 def run_noted(
-    result: EvaluationResult, task: SuiteTask, grading_cost_micros: int
+    result: EvaluationResult,
+    task: SuiteTask,
+    grading_cost_micros: int,
+    *,
+    has_code_steps: bool,
 ) -> None:
     """Store what became of a result's run, which has ended.
 
-    The prompt and the answer go nowhere but to the verifier. If a model judges, the
+    The prompt and the answers go nowhere but to the verifier. If a model judges, the
     result is being graded then, and that run may cost `grading_cost_micros`. Code is
     graded in a thread: until it has been, nothing is stored, and the caller asks again.
+    Answers of the steps before the last one are graded too: not by models, and code
+    only with `has_code_steps`.
     """
     run = access_run(team_id=result.team_id, run_id=result.run_id)
     view = run_view(run)
     _note_use(result, run, view)
+    steps: Mapping[StepPlace, Grade] = {}
     if not isinstance(view.end, ev.RunCompleted):
         _fail(result, view.error.code if view.error else run.state)
     elif task.needs_grader:
         result.state, result.grading_run_id = ResultState.GRADING, new_id()
         result.grading_cost_micros = grading_cost_micros
     elif isinstance(task.verifier, UnitTestsVerifier):
-        if not _code_graded(result, task.verifier, view.answer or ""):
+        texts = gradable_answers(view) if has_code_steps else {}
+        found = _code_graded(result, task.verifier, view.answer or "", texts)
+        if found is None:
             return
+        steps = found
     else:
         _decide(result, task.verifier.grade(view.answer or ""))
-    result.save(update_fields=FIELDS)
+        texts = gradable_answers(view)
+        steps = {place: task.verifier.grade(text) for place, text in texts.items()}
+    with transaction.atomic():
+        result.save(update_fields=FIELDS)
+        step_grades_store(result, steps)
 
 
 def _code_graded(
-    result: EvaluationResult, verifier: UnitTestsVerifier, answer: str
-) -> bool:
-    """Note the grade of code; False: it is being made."""
+    result: EvaluationResult,
+    verifier: UnitTestsVerifier,
+    answer: str,
+    steps: Mapping[StepPlace, str],
+) -> Mapping[StepPlace, Grade] | None:
+    """Note the grade of code, and return those of its steps; None: they are being made.
+
+    If there can be none, the result fails.
+    """
     try:
-        grade = code_grades.take(result.id, verifier, answer)
+        grades = code_grades.take(result.id, verifier, (answer, *steps.values()))
     except SandboxUnavailable as exc:
         _fail(result, f"sandbox: {exc}")
-        return True
+        return {}
     except GradingStopped:
         _fail(result, NOT_GRADED)
-        return True
-    if grade is not None:
-        _decide(result, grade)
-    return grade is not None
+        return {}
+    if grades is None:
+        return None
+    _decide(result, grades[0])
+    return dict(zip(steps, grades[1:], strict=True))
 
 
 def grading_noted(result: EvaluationResult, task: SuiteTask) -> None:

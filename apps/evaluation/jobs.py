@@ -13,14 +13,14 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError, transaction
 from django.utils import timezone
 
-from apps.audit.jobs import BROKE_OFF, Heartbeat, job_claim
+from apps.audit.jobs import BROKE_OFF, Heartbeat, job_claim, jobs_to_take
 from apps.audit.models import JobState
 from apps.core.errors import ConductorError
 from apps.evaluation.models import Evaluation, EvaluationOutcome
 
 logger = logging.getLogger(__name__)
 TURN_S = 10.0
-"""So long one evaluation is driven while others wait."""
+"""So long one evaluation is driven while others wait, or have lost their process."""
 
 
 def evaluation_take() -> Generator[None] | None:
@@ -62,8 +62,7 @@ def evaluation_steps(evaluation: Evaluation) -> Generator[None]:
 
 
 def _others_wait() -> bool:
-    rows = Evaluation.objects.across_teams()
-    return rows.filter(state=JobState.WAITING).exists()
+    return jobs_to_take(Evaluation.objects.across_teams()).exists()
 
 
 def _finish(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import Count, F, Sum
+from django.db.models import Count, Sum
 
 from apps.evaluation.models import GRADED, Evaluation, SuiteVersion
 from apps.evaluation.selectors import evaluation_list, results_of
@@ -27,16 +28,26 @@ def likely_total(
     this pool; a single worker that was in none, what its profile says. None: of a
     system there is neither.
     """
-    measured = _measured(version, settings)
     total = 0.0
-    for system in settings.systems:
-        cost = measured.get(_key(system.model_dump(mode="json")))
-        if cost is None:
-            cost = _by_profile(version.team_id, system)
+    for cost in likely_costs(version, settings):
         if cost is None:
             return None
         total += cost * tasks
     return round(total)
+
+
+def likely_costs(
+    version: SuiteVersion, settings: EvaluationSettings
+) -> list[float | None]:
+    """Return what a task probably costs each system, with judging it; None: unknown."""
+    measured = _measured(version, settings)
+    found = []
+    for system in settings.systems:
+        cost = measured.get(_key(system.model_dump(mode="json")))
+        if cost is None:
+            cost = _by_profile(version.team_id, system)
+        found.append(cost)
+    return found
 
 
 def _measured(
@@ -49,23 +60,39 @@ def _measured(
     found: dict[str, float] = {}
     for evaluation in earlier[:LOOKED_AT]:
         was = EvaluationSettings.model_validate(evaluation.settings)
-        for place, cost in _means(evaluation).items():
+        for place, mean in mean_costs(evaluation).items():
             key = _key(was.systems[place].model_dump(mode="json"))
-            found.setdefault(key, cost)
+            found.setdefault(key, mean.cost_micros + mean.grading_cost_micros)
     return found
 
 
-def _means(evaluation: Evaluation) -> dict[int, float]:
-    """Return the mean cost of a task of each system, what judging it cost included."""
+class MeanCosts(NamedTuple):
+    """What the results of a system cost on average, in micro-dollars."""
+
+    tasks: int
+    """How many there are: at least 1."""
+    cost_micros: float
+    grading_cost_micros: float
+
+
+def mean_costs(evaluation: Evaluation) -> dict[int, MeanCosts]:
+    """Return the mean cost of a task of each system that has ended one, by place."""
     rows = results_of(evaluation).filter(state__in=GRADED, has_unknown_cost=False)
     sums = (
         rows.order_by()
         .values("system")
         .annotate(
-            tasks=Count("id"), cost=Sum(F("cost_micros") + F("grading_cost_micros"))
+            tasks=Count("id"),
+            cost=Sum("cost_micros"),
+            grading=Sum("grading_cost_micros"),
         )
     )
-    return {row["system"]: row["cost"] / row["tasks"] for row in sums}
+    return {
+        row["system"]: MeanCosts(
+            row["tasks"], row["cost"] / row["tasks"], row["grading"] / row["tasks"]
+        )
+        for row in sums
+    }
 
 
 def _key(system: Mapping[str, object]) -> str:
@@ -74,7 +101,7 @@ def _key(system: Mapping[str, object]) -> str:
 
 
 def _by_profile(team_id: UUID, system: System) -> float | None:
-    if system.kind != "worker":
+    if system.kind != "worker" or system.version_of_pool is not None:
         return None
     workers = Worker.objects.for_team(team_id).filter(name=system.worker)
     worker = workers.prefetch_related("profiles").first()

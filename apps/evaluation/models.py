@@ -20,6 +20,7 @@ from apps.evaluation.production.models import OutcomeProgress as OutcomeProgress
 from apps.evaluation.production.models import RunOutcome as RunOutcome
 from apps.evaluation.shadow.models import MirroredRun as MirroredRun
 from apps.evaluation.shadow.models import ShadowTest as ShadowTest
+from apps.runs.models import Run
 
 NAME_LENGTH = 80
 
@@ -238,3 +239,35 @@ class EvaluationResult(models.Model):
     def current_run_id(self) -> uuid.UUID:
         """Return the run that it waits for: its own, or the one that judges it."""
         return self.grading_run_id or self.run_id
+
+
+class StepGrade(models.Model):
+    """Whether the answer of a step before the last one was right, by the verifier.
+
+    The grade of the last step is the state of the result.
+    """
+
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
+    round = models.PositiveSmallIntegerField()
+    step = models.PositiveSmallIntegerField()
+    """Index of the step in its round, from 0."""
+    grade = models.FloatField()
+    """From 0, wrong, to 1, right."""
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = TeamQuerySet["StepGrade"].as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "round", "step"], name="step_grade_is_unique"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(grade__gte=0) & models.Q(grade__lte=1),
+                name="step_grade_is_a_share",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.round}.{self.step} {self.grade}"

@@ -15,6 +15,8 @@ from apps.governance.models import (
     Verdict,
 )
 
+RIGHT_FROM = 500
+"""Thousandths of a score from which an answer counts as right."""
 RUNS_AT_ONCE = 500
 """Ids in one query."""
 
@@ -28,6 +30,10 @@ class RunOpinions:
     down: int = 0
     verdict: str = ""
     """A value of `Verdict`; empty: it has not been reviewed."""
+    verified: int = 0
+    """Outcomes that verifiers of callers found."""
+    verified_right: int = 0
+    """Of these, those of a score of a half or more."""
 
     @property
     def verdict_label(self) -> str:
@@ -59,11 +65,15 @@ class OpinionCounts:
 def opinions_of(team_id: UUID, run_ids: Collection[UUID]) -> Opinions:
     """Return what people think of some runs of a team."""
     ratings: dict[UUID, Counter[str]] = defaultdict(Counter)
+    outcomes: dict[UUID, list[bool]] = defaultdict(list)
     verdicts: dict[UUID, str] = {}
     for some in _parts(list(run_ids)):
         rows = RunFeedback.objects.for_team(team_id).filter(run_id__in=some)
-        for run_id, rating in rows.values_list("run_id", "rating"):
+        columns = ("run_id", "rating", "outcome_thousandths")
+        for run_id, rating, thousandths in rows.values_list(*columns):
             ratings[run_id][rating] += 1
+            if thousandths is not None:
+                outcomes[run_id].append(thousandths >= RIGHT_FROM)
         items = ReviewItem.objects.for_team(team_id).filter(
             run_id__in=some, state=ReviewState.REVIEWED
         )
@@ -73,6 +83,8 @@ def opinions_of(team_id: UUID, run_ids: Collection[UUID]) -> Opinions:
             ratings[run_id][Rating.UP],
             ratings[run_id][Rating.DOWN],
             verdicts.get(run_id, ""),
+            len(outcomes[run_id]),
+            sum(outcomes[run_id]),
         )
         for run_id in {*ratings, *verdicts}
     }

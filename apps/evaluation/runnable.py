@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from uuid import UUID
 
-from apps.core.errors import InvalidInput, NotFound
-from apps.evaluation.systems.base import CARRIER_TIER
+from apps.core.errors import ConductorError, InvalidInput
+from apps.evaluation.candidate_settings import CandidateSettings
+from apps.evaluation.costs import pool_of_system
+from apps.evaluation.systems.base import carrier_tier
 from apps.evaluation.systems.kinds import System
 from apps.evaluation.systems.tier import TierSystem
 from apps.pools.models import TierPlanner
 from apps.pools.selectors import pool_snapshot
-from apps.pools.types import PoolSnapshot
+from apps.pools.types import PoolSnapshot, WorkerSnapshot
 
 
 def require_runnable(
@@ -23,34 +26,74 @@ def require_runnable(
 ) -> None:
     """Raise InvalidInput if a pool lacks what systems or their grader need.
 
-    `param` is the field that names the systems. With `needs_prices` every worker must
-    have a price.
+    A system that names a version of the pool needs it there. `param` is the field that
+    names the systems. With `needs_prices` every worker must have a price.
     """
-    workers = {worker.name: worker for worker in snapshot.chat_workers}
-    if grader is not None and grader not in workers:
+    if grader is not None and grader not in _workers(snapshot):
         raise InvalidInput(
             f"pool {snapshot.name!r} has no worker {grader!r} that answers "
             "conversations",
             param="grader",
         )
+    used = [snapshot]
     for system in systems:
-        _require_names(system, snapshot, workers, param)
-        _require_steps(system, snapshot, param)
+        its_pool = _pool_of(system, snapshot, param)
+        used.append(its_pool)
+        _require_names(system, its_pool, param)
+        _require_steps(system, its_pool, param)
         if isinstance(system, TierSystem):
-            _require_tier(system, snapshot, param)
-    unpriced = [name for name, worker in workers.items() if worker.price is None]
-    if needs_prices and unpriced:
-        raise InvalidInput(
-            f"with a cost limit every worker needs a price; {unpriced[0]!r} has none",
-            param="max_cost_micros",
-        )
+            _require_tier(system, its_pool, param)
+    if needs_prices:
+        for pool in used:
+            _require_prices(pool)
 
 
-def _require_names(
-    system: System, snapshot: PoolSnapshot, workers: Collection[str], param: str
+def require_candidate(
+    team_id: UUID,
+    settings: CandidateSettings,
+    *,
+    grader: str | None = None,
+    needs_prices: bool = False,
 ) -> None:
+    """Raise InvalidInput if the pool of a candidate lacks what it needs.
+
+    Raises also: as `pool_snapshot`.
+    """
+    require_runnable(
+        (settings.candidate,),
+        pool_snapshot(team_id, settings.pool_of_candidate),
+        grader=grader,
+        needs_prices=needs_prices,
+        param="candidate",
+    )
+
+
+def _workers(snapshot: PoolSnapshot) -> dict[str, WorkerSnapshot]:
+    return {worker.name: worker for worker in snapshot.chat_workers}
+
+
+def _pool_of(system: System, snapshot: PoolSnapshot, param: str) -> PoolSnapshot:
+    """Return the version of the pool that a system uses. Raises: InvalidInput."""
+    if system.version_of_pool is None:
+        return snapshot
+    try:
+        return pool_of_system(system, snapshot.team_id, snapshot.name)
+    except ConductorError as exc:  # what the version needs is gone
+        raise InvalidInput(f"{system.label}: {exc.message}", param=param) from exc
+
+
+def _require_prices(snapshot: PoolSnapshot) -> None:
+    for name, worker in _workers(snapshot).items():
+        if worker.price is None:
+            raise InvalidInput(
+                f"with a cost limit every worker needs a price; {name!r} has none",
+                param="max_cost_micros",
+            )
+
+
+def _require_names(system: System, snapshot: PoolSnapshot, param: str) -> None:
     for name in system.named_workers:
-        if name not in workers:
+        if name not in _workers(snapshot):
             raise InvalidInput(
                 f"{system.label}: pool {snapshot.name!r} has no worker {name!r} "
                 "that answers conversations",
@@ -59,17 +102,12 @@ def _require_names(
 
 
 def _require_steps(system: System, snapshot: PoolSnapshot, param: str) -> None:
-    carrier = snapshot.tiers.get(CARRIER_TIER)
-    if system.steps and carrier is None:
-        raise InvalidInput(
-            f"{system.label}: it takes {system.steps} steps of tier {CARRIER_TIER!r}, "
-            f"which pool {snapshot.name!r} does not have",
-            param=param,
-        )
-    if carrier is not None and system.steps > carrier.max_steps:
+    carrier = carrier_tier(snapshot.tiers)
+    most = snapshot.tiers[carrier].max_steps
+    if system.steps > most:
         raise InvalidInput(
             f"{system.label}: it takes {system.steps} steps, and tier "
-            f"{CARRIER_TIER!r} of pool {snapshot.name!r} allows {carrier.max_steps}",
+            f"{carrier!r} of pool {snapshot.name!r} allows {most}",
             param=param,
         )
 
@@ -89,7 +127,8 @@ def _require_tier(system: TierSystem, snapshot: PoolSnapshot, param: str) -> Non
             "worker answers, and no conductor is asked",
             param=param,
         )
+    version = system.version_of_pool
     try:
-        pool_snapshot(snapshot.team_id, snapshot.name, system.conductor)
-    except NotFound as exc:
+        pool_snapshot(snapshot.team_id, snapshot.name, system.conductor, version)
+    except ConductorError as exc:
         raise InvalidInput(f"{system.label}: {exc.message}", param=param) from exc

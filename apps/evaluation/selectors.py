@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -92,13 +91,6 @@ def access_evaluation(*, team_id: UUID, evaluation_id: UUID) -> Evaluation:
     if found is None:
         raise NotFound(f"this team has no evaluation {str(evaluation_id)!r}")
     return found
-
-
-def has_simulated(team_id: UUID, evaluation_ids: Iterable[UUID]) -> bool:
-    """Say whether one of these evaluations has figures that are not of real models."""
-    simulated = Q(has_simulated_pool=True) | Q(version__suite__is_simulated=True)
-    rows = Evaluation.objects.for_team(team_id).filter(id__in=evaluation_ids)
-    return bool(rows.filter(simulated).exists())
 
 
 def results_of(evaluation: Evaluation) -> TeamQuerySet[EvaluationResult]:

@@ -19,7 +19,7 @@ from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import Conflict, InvalidInput
 from apps.core.input_parts import values_read
-from apps.evaluation.costs import highest_total
+from apps.evaluation.costs import highest_total, pool_of_system
 from apps.evaluation.drawing import tasks_drawn
 from apps.evaluation.likely_costs import likely_total
 from apps.evaluation.measured import with_measured
@@ -39,6 +39,7 @@ from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.storage import tasks_digest, tasks_store
 from apps.evaluation.suites.tasks import SuiteTask
 from apps.pools.selectors import pool_snapshot
+from apps.pools.services import profiles_mark
 
 SIMULATED_IDS = "simulated-"
 """Ids of the tasks of the simulated benchmark begin so."""
@@ -95,8 +96,10 @@ def suite_import(
         return newest
     else:
         version = newest
-    suite.is_simulated = is_simulated
-    suite.save(update_fields=["is_simulated"])
+    if suite.is_simulated != is_simulated:
+        suite.is_simulated = is_simulated
+        suite.save(update_fields=["is_simulated"])
+        _profiles_mark(suite)
     facts = {
         "name": suite.name,
         "version": version.number,
@@ -106,6 +109,16 @@ def suite_import(
     }
     _append(team.id, EntryDraft("suite.imported", "suite", suite.id, actor, facts))
     return version
+
+
+def _profiles_mark(suite: Suite) -> None:
+    """Correct the mark of profiles that evaluations of a suite have made."""
+    rows = evaluation_list(suite.team_id).filter(version__suite=suite)
+    # Profiles of a pool without real models stay simulated.
+    ids = rows.filter(has_simulated_pool=False).values_list("id", flat=True)
+    profiles_mark(
+        team_id=suite.team_id, evaluation_ids=[*ids], is_simulated=suite.is_simulated
+    )
 
 
 def _version_made(
@@ -166,7 +179,7 @@ def evaluation_start(
         version=version,
         user=principal.user if principal else None,
         settings=settings.values(),
-        has_simulated_pool=pool_snapshot(version.team_id, settings.pool).is_simulated,
+        has_simulated_pool=_is_simulated(version.team_id, settings),
         state=JobState.WAITING,
         requested_by=actor_facts(actor),
         beat_at=timezone.now(),
@@ -182,6 +195,14 @@ def evaluation_start(
         evaluation.save(force_insert=True)
         _record(evaluation, "evaluation.started", actor, facts)
     return evaluation
+
+
+def _is_simulated(team_id: UUID, settings: EvaluationSettings) -> bool:
+    """Say whether a system uses a version of the pool that has no real model."""
+    return any(
+        pool_of_system(system, team_id, settings.pool).is_simulated
+        for system in settings.systems
+    )
 
 
 def evaluation_estimate(

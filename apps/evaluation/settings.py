@@ -49,6 +49,9 @@ class EvaluationSettings(InputPart):
     """Draws tasks and random plans."""
     parallel_runs: Annotated[int, Field(ge=1, le=64)] = 8
     """Runs at the same time."""
+    grade_every_step: bool = False
+    """True: the code of every step of a plan is tested, not of the last one alone.
+    Answers that no code and no model has to grade are graded anyway."""
     grader: WorkerName | None = None
     """The worker of the pool that judges answers to tasks with a rubric."""
     is_calibration: bool = False
@@ -63,16 +66,34 @@ class EvaluationSettings(InputPart):
             raise PydanticCustomError(
                 "calibration", "a calibration runs single workers only"
             )
+        if self.is_calibration and any(s.version_of_pool for s in self.systems):
+            raise PydanticCustomError(
+                "calibration", "a calibration measures the present pool"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _explores_training_tasks(self) -> Self:
+        explores = any(system.is_exploration for system in self.systems)
+        if explores and self.split != "training":
+            raise PydanticCustomError(
+                "exploration",
+                "an exploration runs training tasks: planners learn from it",
+            )
         return self
 
     @property
     def single_workers(self) -> dict[int, str]:
-        """Return the workers that are run alone, by their places."""
+        """Return the workers of the present pool that are run alone, by places."""
         return {
             place: system.worker
             for place, system in enumerate(self.systems)
-            if isinstance(system, WorkerSystem)
+            if isinstance(system, WorkerSystem) and system.pool_version is None
         }
+
+    def grades_code_steps(self, system: int) -> bool:
+        """Say whether the code of all steps of a system's plans is tested."""
+        return self.grade_every_step or self.systems[system].grades_every_step
 
     def values(self) -> dict[str, Any]:
         """Return the settings as JSON values, without what is not given."""

@@ -65,6 +65,8 @@ class ChatTask:
     """What the answer gives back of its request."""
     answered: str = ""
     """A tool call whose result the last turn holds. Empty: the messages tell."""
+    family: str = ""
+    """Of tasks, as the request names it. Empty: it names none."""
     vectors: VectorSink | None = None
     """Where the vectors go that are asked for. None: an answer is."""
 
@@ -197,4 +199,5 @@ async def _order(
         delivery=asked.delivery or principal.key.delivery,
         echo=asked.echo,
         vectors=asked.vectors,
+        family=asked.family,
     )

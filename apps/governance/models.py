@@ -1,6 +1,7 @@
 """Retention periods of teams, legal holds, versions of policies, and feedback.
 
-Rows of the review queue are in `reviews/models.py`.
+Rows of the review queue are in `reviews/models.py`, those of trials in
+`trials/models.py`.
 
 Retention and holds have no foreign keys, like the ledger: the texts of a team that has
 been deleted are erased in their time too.
@@ -24,12 +25,20 @@ from apps.governance.reviews.models import (
     ReviewState,
     Verdict,
 )
+from apps.governance.trials.models import (
+    AffectedRun,
+    PolicyTrial,
+    TrialEnd,
+    TriedOutcome,
+)
 from apps.governance.types import MAX_DAYS, MIN_DAYS
 
 __all__ = [
     "COMMENT_LENGTH",
     "REASON_LENGTH",
+    "AffectedRun",
     "LegalHold",
+    "PolicyTrial",
     "PolicyVersion",
     "Rating",
     "Retention",
@@ -42,6 +51,8 @@ __all__ = [
     "ReviewState",
     "RunFeedback",
     "SitePolicyVersion",
+    "TrialEnd",
+    "TriedOutcome",
     "Verdict",
 ]
 
@@ -151,8 +162,15 @@ class Rating(models.TextChoices):
     DOWN = "down", "Bad"
 
 
+VERIFIER = "verifier"
+"""Who found an outcome: a program of the caller that can tell what is right."""
+
+
 class RunFeedback(models.Model):
-    """One actor's rating of a run's answer. Its entry holds the comment."""
+    """What one actor says of a run's answer: a rating, a verified outcome, or both.
+
+    The entry of the rating holds the comment.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, models.CASCADE, related_name="+")
@@ -161,9 +179,13 @@ class RunFeedback(models.Model):
     actor_id = models.CharField(max_length=64)
     actor_name = models.CharField(max_length=200)
     """As the ledger names them."""
-    rating = models.CharField(max_length=4, choices=Rating.choices)
+    rating = models.CharField(max_length=4, choices=Rating.choices, blank=True)
+    """Empty: they only verified the answer."""
+    outcome_thousandths = models.PositiveSmallIntegerField(null=True)
+    """How right the answer is, of 1,000, as a verifier of the caller found. NULL: it
+    was not verified."""
     entry_seq = models.BigIntegerField()
-    """The place of its newest entry in the team's chain."""
+    """The place of the newest entry with a rating in the team's chain."""
     updated_at = models.DateTimeField(auto_now=True)
 
     objects = TeamQuerySet["RunFeedback"].as_manager()
@@ -174,7 +196,11 @@ class RunFeedback(models.Model):
             models.UniqueConstraint(
                 fields=["run_id", "actor_type", "actor_id"],
                 name="one_rating_for_each_actor",
-            )
+            ),
+            models.CheckConstraint(
+                condition=models.Q(outcome_thousandths__lte=1000),
+                name="outcome_is_at_most_one",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -14,9 +12,11 @@ from django.utils import timezone
 
 from apps.audit.selectors import entry_list, entry_recorded_at
 from apps.core.errors import NotFound
+from apps.core.scoping import TeamQuerySet
 from apps.core.ttl_cache import TtlCache
 from apps.governance.models import (
     LegalHold,
+    PolicyTrial,
     PolicyVersion,
     Retention,
     ReviewSettings,
@@ -137,18 +137,23 @@ def policy_in_force(team_id: uuid.UUID | None) -> PolicyInForce:
     if found is not None:
         return found
     generation = _policies.generation
-    newest = site_policy_newest() if team_id is None else policy_newest(team_id)
-    version, values = (newest.version, newest.document) if newest else (0, {})
-    policy = _policy_read("team" if team_id else "site", version, values)
-    if team_id is not None:
-        policy = replace(policy, serves_reviews=_reviews_need_classes(team_id))
+    if team_id is None:
+        policy = policy_read("site", site_policy_newest())
+    else:
+        own = policy_read("team", policy_newest(team_id))
+        policy = replace(own, serves_reviews=_reviews_need_classes(team_id))
     _policies.put(team_id, policy, generation=generation)
     return policy
 
 
-def _policy_read(
-    name: PolicyName, version: int, values: Mapping[str, Any]
+def policy_read(
+    name: PolicyName, row: PolicyVersion | SitePolicyVersion | None
 ) -> PolicyInForce:
+    """Return what a version says; without rules if there is none.
+
+    One that cannot be read is `is_readable` False: it denies every run while in force.
+    """
+    version, values = (row.version, row.document) if row else (0, {})
     try:
         document = PolicyDocument.model_validate(values)
     except Exception:  # the boundary: a policy that cannot be read denies by name
@@ -173,6 +178,19 @@ def policies_forget(team_id: uuid.UUID | None) -> None:
     _policies.drop(lambda key, _: key == team_id)
 
 
+def policy_trial_list(team_id: uuid.UUID) -> TeamQuerySet[PolicyTrial]:
+    """Return the trials of a team's drafts, newest first."""
+    return PolicyTrial.objects.for_team(team_id)
+
+
+def access_policy_trial(team_id: uuid.UUID, trial_id: uuid.UUID) -> PolicyTrial:
+    """Return a trial of the team. Raises: NotFound for any other one."""
+    trial = policy_trial_list(team_id).filter(id=trial_id).first()
+    if trial is None:
+        raise NotFound(f"there is no trial {str(trial_id)!r} in this team")
+    return trial
+
+
 # --- feedback ------------------------------------------------------------------------
 
 
@@ -187,4 +205,12 @@ def _with_comment(row: RunFeedback) -> Feedback:
         row.team_id, subject_id=row.run_id, after_seq=row.entry_seq - 1, limit=1
     )
     comment = entries[0].bodies.get("comment", "") if entries else ""
-    return Feedback(row.rating, comment, row.actor_id, row.actor_name, row.updated_at)
+    thousandths = row.outcome_thousandths
+    return Feedback(
+        row.rating,
+        None if thousandths is None else thousandths / 1_000,
+        comment,
+        row.actor_id,
+        row.actor_name,
+        row.updated_at,
+    )

@@ -92,10 +92,12 @@ class PolicyInForce:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """One actor's rating of a run."""
+    """What one actor says of a run's answer."""
 
     rating: str
-    """up or down."""
+    """up or down. Empty: they only verified it."""
+    score: float | None
+    """From 0 to 1, how right it is as their verifier found. None: not verified."""
     comment: str | None
     """Empty: there is none. None: it has been erased."""
     actor_id: str

@@ -14,10 +14,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
-from apps.core.errors import NotFound
-from apps.evaluation.selectors import evaluation_list, results_of
 from apps.insights.models import KEY_LENGTH
-from apps.insights.shapes import shape_of
 from apps.insights.sums import (
     Collected,
     FaultSlot,
@@ -26,9 +23,8 @@ from apps.insights.sums import (
     ShapeSlot,
     latest,
 )
-from apps.runs.models import NOT_BY_CALLERS, Run, RunState, Source, Step
-from apps.runs.planning.model_resolver import parse_model
-from apps.runs.selectors import runs_between
+from apps.runs.models import NOT_BY_CALLERS, STATES_CALLED, Run, RunState, Step
+from apps.runs.selectors import runs_between, shape_of
 
 PAGE = 1_000
 """Runs read at once, with their steps."""
@@ -36,14 +32,14 @@ RUN = "run"
 """The stage of the fault that a whole run ends with."""
 UNKNOWN = ""
 """The key of runs without a member, key or family."""
-_CALLED = ("completed", "failed")
-"""States of steps that asked their worker."""
 _RUN_COLUMNS = (
     "id",
     "created_at",
     "state",
     "source",
     "model",
+    "tier",
+    "family",
     "planner",
     "plan",
     "prompt_tokens",
@@ -78,6 +74,8 @@ class EndedRun(NamedTuple):
     state: str
     source: str
     model: str
+    tier: str
+    family: str
     planner: str
     plan: list[dict[str, Any]]
     prompt_tokens: int
@@ -119,10 +117,9 @@ class CalledStep(NamedTuple):
 def collect(team_id: uuid.UUID, begin: datetime, end: datetime) -> Collected:
     """Return the sums of a team's runs that began from `begin` to before `end`."""
     runs = ended_between(team_id, begin, end).order_by("id")
-    families = _Families(team_id, begin, end)
     found = Collected()
     for page in _pages(runs):
-        add_runs(found, page, _steps(team_id, page), families.of(page))
+        add_runs(found, page, _steps(team_id, page))
     return found
 
 
@@ -138,10 +135,9 @@ def collect_newest(
     found: dict[date, Collected] = defaultdict(Collected)
     if page:
         steps = _steps(team_id, page)
-        families = _Families(team_id, begin, end).of(page)
         for run in page:
             day = run.created_at.astimezone(UTC).date()
-            add_runs(found[day], [run], steps, families)
+            add_runs(found[day], [run], steps)
     return dict(found), len(page)
 
 
@@ -154,17 +150,16 @@ def add_runs(
     found: Collected,
     runs: Sequence[EndedRun],
     steps: Mapping[uuid.UUID, Sequence[CalledStep]],
-    families: Mapping[uuid.UUID, str],
 ) -> None:
-    """Add runs with their steps, and the families of those that are of tasks."""
+    """Add runs with their steps."""
     for run in runs:
         keys = {
             "day": "",
-            "tier": _tier(run.model),
+            "tier": run.tier or run.model,
             "planner": run.planner,
             "member": run.user_id.hex if run.user_id else UNKNOWN,
             "key": run.api_key_id.hex if run.api_key_id else UNKNOWN,
-            "family": families.get(run.id, UNKNOWN),
+            "family": run.family,
             "source": run.source,
         }
         for group, key in keys.items():
@@ -191,39 +186,13 @@ def _steps(
     team_id: uuid.UUID, runs: Sequence[EndedRun]
 ) -> Mapping[uuid.UUID, Sequence[CalledStep]]:
     rows = Step.objects.for_team(team_id).filter(
-        run_id__in=[run.id for run in runs], state__in=_CALLED
+        run_id__in=[run.id for run in runs], state__in=STATES_CALLED
     )
     found: dict[uuid.UUID, list[CalledStep]] = defaultdict(list)
     for row in rows.values_list(*_STEP_COLUMNS):
         step = CalledStep(*row)
         found[step.run_id].append(step)
     return found
-
-
-class _Families:
-    """The families of the tasks that runs of evaluations worked on."""
-
-    def __init__(self, team_id: uuid.UUID, begin: datetime, end: datetime) -> None:
-        # Their results have no index by run, but few evaluations go on at a time.
-        there = evaluation_list(team_id).filter(created_at__lt=end)
-        self._evaluations = there.exclude(finished_at__lt=begin)
-
-    def of(self, runs: Sequence[EndedRun]) -> dict[uuid.UUID, str]:
-        """Return them by run."""
-        ids = [run.id for run in runs if run.source == Source.EVALUATION]
-        found: dict[uuid.UUID, str] = {}
-        for evaluation in self._evaluations if ids else ():
-            rows = results_of(evaluation).filter(run_id__in=ids)
-            found |= dict(rows.values_list("run_id", "task__family"))
-        return found
-
-
-def _tier(model: str) -> str:
-    """Return mini, ultra or direct; the name itself if it has no known form."""
-    try:
-        return parse_model(model).tier
-    except NotFound:
-        return model
 
 
 # --- adding --------------------------------------------------------------------------

@@ -20,28 +20,19 @@ from apps.insights.periods import PeriodSources, period_of
 from apps.insights.stored import HISTOGRAMS, NUMBERS
 from apps.insights.sums import QuerySums
 from apps.insights.types import (
+    PLANNER_WORDS,
+    TIER_WORDS,
     Group,
     Inquiry,
     Percentiles,
     QueryFigures,
     QueryReport,
 )
-from apps.pools.models import TierName
 from apps.runs.models import Source
 
 SHOWN = 50
 """Rows of a grouping that have percentiles, the dearest."""
 NOBODY, NO_KEY, NO_FAMILY = "A former member", "Without a key", "No family"
-PLANNERS = {
-    "": "No plan",
-    "approver": "Edited by an approver",
-    "fallback": "Fallback plan",
-    "given_plan": "Made before the run",
-    "language_model": "Language model",
-    "single_worker": "One worker, without a plan",
-    "tool_continuation": "Without a new plan",
-}
-TIERS = {str(each): str(each.label) for each in TierName} | {"direct": "One worker"}
 
 
 def query_report(
@@ -222,8 +213,8 @@ def _labels(
         without = NOBODY if group == "member" else NO_KEY
         return {key: names.get(key, without) for key in found}
     words: Mapping[str, str] = {
-        "tier": TIERS,
-        "planner": PLANNERS,
+        "tier": TIER_WORDS,
+        "planner": PLANNER_WORDS,
         "family": {"": NO_FAMILY},
         "source": {str(each): str(each.label) for each in Source},
     }.get(group, {})

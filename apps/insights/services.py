@@ -11,16 +11,19 @@ from apps.core.errors import ConductorError
 from apps.insights.models import KeptSpan
 from apps.insights.stored import spans_drop
 from apps.runs.models import Run, RunState
-from apps.runs.selectors import end_facts_recorded
+from apps.runs.selectors import end_facts_recorded, shape_of
 
 PAGE = 100
 """Runs whose entries are read together."""
+ROWS = 500
+"""Runs whose rows are written together."""
 
 
 def insights_rebuild(team_id: uuid.UUID) -> Iterator[tuple[int, int]]:
     """Note the faults, loops and first tokens of a team's runs that have none.
 
-    Yields after each page how many runs got their notes, and how many cannot be read.
+    Also the graphs of their plans, which follow from their rows. Yields after each page
+    how many runs got their notes, and how many cannot be read.
     Then forgets the kept sums, which are made anew. What is noted already is left as it
     is, so this may be called again at any time. No entry is written: rows are derived.
     """
@@ -30,8 +33,24 @@ def insights_rebuild(team_id: uuid.UUID) -> Iterator[tuple[int, int]]:
     while page:
         yield _note(page)
         page = list(runs.filter(id__gt=page[-1].id)[:PAGE])
+    _note_shapes(team_id)
     spans = KeptSpan.objects.for_team(team_id)
     spans_drop(team_id, list(spans.values_list("id", flat=True)))
+
+
+def _note_shapes(team_id: uuid.UUID) -> None:
+    runs = Run.objects.for_team(team_id).filter(shape__isnull=True).order_by("id")
+    page = list(runs.only("id", "team_id", "plan")[:ROWS])
+    while page:
+        for run in page:
+            run.shape = shape_of([step.get("access", ()) for step in run.plan]).key
+        # Whoever executes a run writes the newest shape itself.
+        Run.objects.for_team(team_id).filter(shape__isnull=True).bulk_update(
+            page, ["shape"]
+        )
+        page = list(
+            runs.filter(id__gt=page[-1].id).only("id", "team_id", "plan")[:ROWS]
+        )
 
 
 def _note(page: list[Run]) -> tuple[int, int]:

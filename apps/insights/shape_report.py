@@ -11,11 +11,11 @@ from apps.governance.models import RunFeedback
 from apps.governance.reviews.reads import review_items
 from apps.insights.periods import PeriodSources, period_of
 from apps.insights.query_report import percentiles
-from apps.insights.shapes import shape_of
 from apps.insights.stored import shape_rows
 from apps.insights.sums import ShapeSlot, ShapeSums
 from apps.insights.types import Inquiry, ShapeFigures, ShapeReport
 from apps.runs.models import NOT_BY_CALLERS, Run
+from apps.runs.selectors import shape_of
 
 JUDGED = 2_000
 """The newest ratings, and the newest verdicts, that are looked at."""
@@ -96,6 +96,7 @@ def _ratings(asked: Inquiry) -> Iterator[tuple[uuid.UUID, str]]:
     rows = RunFeedback.objects.for_team(asked.team_id).filter(
         run_id__gte=first_id(asked.since), run_id__lt=first_id(asked.until)
     )
+    rows = rows.exclude(rating="")
     yield from rows.order_by("-updated_at").values_list("run_id", "rating")[:JUDGED]
 
 

@@ -8,8 +8,24 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Literal, get_args
 
+from apps.pools.models import TierName
+
 Group = Literal["day", "tier", "planner", "worker", "key", "member", "family", "source"]
 GROUPS: tuple[Group, ...] = get_args(Group)
+PLANNER_WORDS = {
+    "": "No plan",
+    "approver": "Edited by an approver",
+    "fallback": "Fallback plan",
+    "given_plan": "Made before the run",
+    "light": "Light planner",
+    "light_cascade": "Light planner or conductor",
+    "language_model": "Language model",
+    "single_worker": "One worker, without a plan",
+    "tool_continuation": "Without a new plan",
+}
+TIER_WORDS = {str(each): str(each.label) for each in TierName} | {
+    "direct": "One worker"
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from apps.accounts.selectors import api_key_list, member_list
+from apps.playground.run_lists.filters import FilterChoices
 from apps.pools.models import Pool, PoolWorker, Tier, TierName, WorkerKind
-from apps.pools.selectors import pool_list
+from apps.pools.selectors import pool_list, worker_list
 from apps.runs.planning.model_resolver import direct_model
-from apps.runs.selectors import run_list
+from apps.runs.selectors import family_names, run_list
 from apps.runs.types import RunFilters
+from apps.web.run_addresses import id_of
 
 RECENT_RUNS = 500
 """Enough to meet each model a team uses; the filter stays quick in a long history."""
@@ -104,6 +107,26 @@ def recent_models(team_id: uuid.UUID) -> list[str]:
     """Return the models of a team's latest runs, by name."""
     runs = run_list(team_id=team_id, filters=RunFilters())
     return sorted(set(runs.values_list("model", flat=True)[:RECENT_RUNS]))
+
+
+def filter_choices(team_id: uuid.UUID, given: Mapping[str, str]) -> FilterChoices:
+    """Return what the list of runs can be filtered by; names of what is given."""
+    workers = worker_list(team_id).prefetch_related(None)
+    keys: dict[str, str] = {}
+    if (key_id := id_of(given.get("key", ""))) is not None:
+        rows = api_key_list(team_id).filter(id=key_id)
+        keys = {key.id.hex: key.name for key in rows}
+    members: dict[str, str] = {}
+    if (user_id := id_of(given.get("member", ""))) is not None:
+        people = [each.user for each in member_list(team_id).filter(user_id=user_id)]
+        members = {user.id.hex: user.name or user.email for user in people}
+    return FilterChoices(
+        models=recent_models(team_id),
+        workers=list(workers.values_list("name", flat=True)),
+        families=family_names(team_id),
+        keys=keys,
+        members=members,
+    )
 
 
 def _pool(pool: Pool) -> PoolChoice:

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -21,7 +22,10 @@ from apps.accounts.models import Permission, Role
 from apps.accounts.rights import RUN
 from apps.accounts.selectors import require_permission, role_allows
 from apps.audit.browsing.run_checks import run_check
-from apps.audit.bundles.export import BUNDLE_TYPE, bundle_create
+from apps.audit.browsing.search import EntryFilter
+from apps.audit.bundles.export import BUNDLE_TYPE, bundle_create, bundle_is_long
+from apps.audit.exports.jobs import export_request
+from apps.audit.models import ExportFormat
 from apps.audit.rows import verify_rows
 from apps.budgets.rate_limits import Admission
 from apps.core.data_classes import DATA_CLASSES
@@ -37,15 +41,16 @@ from apps.playground.choices import (
     DirectChoice,
     PoolChoice,
     direct_choices,
+    filter_choices,
     pool_choices,
-    recent_models,
 )
 from apps.playground.comparison import Comparison, compare
 from apps.playground.entries import entry_lines, entry_rows
 from apps.playground.estimate_text import estimate_text
-from apps.playground.forms import CompareForm, RunFilterForm, RunForm
-from apps.playground.pagination import LongPaginator
+from apps.playground.forms import CompareForm, RunForm
 from apps.playground.part_views import part_or_page
+from apps.playground.run_lists.filters import RunFilterForm
+from apps.playground.run_lists.pagination import LongPaginator
 from apps.playground.run_page import RunBody, compose
 from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
 from apps.playground.verification_text import verification_text
@@ -75,6 +80,10 @@ from apps.web.team_access import (
 )
 
 RUNS_PER_PAGE = 25
+LONG_RECORD = (
+    "This record is long, so its export is made in the background. "
+    "Download it here once it is complete."
+)
 _PLACE = re.compile("[0-9]{1,18}")
 TIERS = frozenset(TierName.values)
 """What is shown to a team without a pool."""
@@ -168,7 +177,7 @@ def team_select(request: TeamRequest) -> HttpResponseBase:
 @team_view
 def run_list_page(request: TeamRequest) -> HttpResponseBase:
     """List the team's runs; every filter is in the address."""
-    form = RunFilterForm(request.GET, recent_models(request.team.id))
+    form = RunFilterForm(request.GET, filter_choices(request.team.id, request.GET))
     form.is_valid()
     runs = run_list(team_id=request.team.id, filters=form.filters)
     found = LongPaginator(runs, RUNS_PER_PAGE).get_page(request.GET.get("page"))
@@ -343,9 +352,22 @@ def run_export(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
 @require_POST
 @team_view
 def run_bundle(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
-    """Return the record of a run as a file that proves itself; recorded."""
+    """Return the record of a run as a file that proves itself; recorded.
+
+    A long one is made in the background, as an export of the ledger.
+    """
     require_permission(request.membership.role, Permission.EXPORT_RUNS)
     run = access_run(team_id=request.team.id, run_id=run_id)
+    if bundle_is_long(run.team_id, run.id):
+        export_request(
+            team_id=run.team_id,
+            wanted=EntryFilter(subject_id=run.id),
+            form=ExportFormat.BUNDLE,
+            has_texts=True,
+            actor=request.actor,
+        )
+        messages.info(request, LONG_RECORD)
+        return redirect("console:ledger_exports")
     made = bundle_create(team_id=run.team_id, run_id=run.id, actor=request.actor)
     response = HttpResponse(made.content, content_type=BUNDLE_TYPE)
     response["Content-Disposition"] = f'attachment; filename="{made.name}"'

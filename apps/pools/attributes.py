@@ -40,6 +40,7 @@ MAX_TAGS = 20
 
 TIER_LIMITS: dict[TierName, dict[str, int]] = {
     TierName.MINI: {
+        "cost_weight_percent": 4,
         "max_steps": 1,
         "max_rounds": 1,
         "max_parallel": 1,
@@ -47,6 +48,7 @@ TIER_LIMITS: dict[TierName, dict[str, int]] = {
         "wall_time_s": 300,
     },
     TierName.ULTRA: {
+        "cost_weight_percent": 4,
         "max_steps": 5,
         "max_rounds": 1,
         "max_parallel": 4,
@@ -196,6 +198,14 @@ class TierDocument(InputPart):
 
     planner: TierPlanner | None = None
     """None: the conductor if the pool has one, else a single worker."""
+    cost_weight_percent: int | None = Field(
+        default=None,
+        ge=0,
+        le=100,
+        description="For the light planner: the success, in points of a hundred, that "
+        "one answer of the dearest worker has to be worth. 0: cost does not matter. "
+        "Default: 4.",
+    )
     max_steps: int | None = Field(default=None, ge=1, le=50)
     max_rounds: int | None = Field(default=None, ge=1, le=10)
     max_parallel: int | None = Field(default=None, ge=1, le=100)

@@ -20,6 +20,8 @@ from apps.pools.base_urls import origin
 from apps.pools.default_params import MAX_BUDGET_TOKENS as MAX_BUDGET_TOKENS
 from apps.pools.default_params import DefaultParams
 from apps.pools.default_params import ReasoningEffort as ReasoningEffort
+from apps.pools.light_planners.models import PlannerVersion as PlannerVersion
+from apps.pools.prices.fetched_list import PriceList as PriceList
 from apps.pools.worker_figures.outcomes import OutcomeSource as OutcomeSource
 from apps.pools.worker_figures.outcomes import WorkerOutcome as WorkerOutcome
 from apps.pools.worker_figures.profiles import WorkerProfile as WorkerProfile
@@ -296,33 +298,6 @@ class Price(models.Model):
         return f"{self.worker or self.conductor} from {self.valid_from}"
 
 
-class PriceList(models.Model):
-    """The list of providers' prices that was fetched last: one row for the site."""
-
-    ONLY = 1
-
-    id = models.PositiveSmallIntegerField(
-        primary_key=True, default=ONLY, editable=False
-    )
-    document = models.BinaryField()
-    """The list as it came, compressed (zlib)."""
-    digest = models.CharField(max_length=64)
-    """SHA-256 of the list, by which a process knows whether it has it."""
-    source = models.CharField(max_length=64)
-    """SHA-256 of its address, which may hold a secret."""
-    etag = models.CharField(max_length=200, blank=True)
-    fetched_at = models.DateTimeField()
-    """When this list came first."""
-    checked_at = models.DateTimeField()
-    """When its server last said, in one way or another, that there is no newer one."""
-
-    class Meta:
-        constraints = [models.CheckConstraint(condition=Q(id=1), name="one_price_list")]
-
-    def __str__(self) -> str:
-        return f"prices of {self.fetched_at:%Y-%m-%d}"
-
-
 class Pool(models.Model):
     """Workers that may be planned with, the conductor that plans, and a way out."""
 
@@ -334,7 +309,11 @@ class Pool(models.Model):
     conductor = models.ForeignKey(
         Conductor, models.RESTRICT, null=True, blank=True, related_name="pools"
     )
-    """None: every tier plans with a single worker."""
+    """None: no tier plans with a model."""
+    planner_version = models.ForeignKey(
+        PlannerVersion, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    """The version of its light planner that tiers use. None: it has none."""
     workers = models.ManyToManyField(Worker, through="PoolWorker", related_name="pools")
     fallback = models.ForeignKey(Worker, models.RESTRICT, related_name="+")
     """The first to take over when another worker fails. One of `workers`."""
@@ -439,8 +418,22 @@ class TierPlanner(models.TextChoices):
 
     CONDUCTOR = "conductor", "The pool's conductor"
     """Needs a conductor in the pool."""
+    LIGHT = "light", "The pool's light planner"
+    """Needs a version of it in the pool."""
+    CASCADE = "cascade", "The light planner, and the conductor where it is unsure"
+    """Needs both."""
     SINGLE_WORKER = "single_worker", "None: the fallback worker answers alone"
     """Needs none."""
+
+    @property
+    def is_light(self) -> bool:
+        """Say whether the light planner plans, or begins to."""
+        return self in (TierPlanner.LIGHT, TierPlanner.CASCADE)
+
+    @property
+    def has_conductor(self) -> bool:
+        """Say whether the conductor plans, or may."""
+        return self in (TierPlanner.CONDUCTOR, TierPlanner.CASCADE)
 
 
 class Tier(models.Model):
@@ -453,6 +446,9 @@ class Tier(models.Model):
     planner = models.CharField(
         max_length=16, choices=TierPlanner.choices, default=TierPlanner.CONDUCTOR
     )
+    cost_weight_percent = models.PositiveSmallIntegerField(default=4)
+    """Success, in points of a hundred, that one answer of the dearest worker has to be
+    worth to the light planner. 0: cost does not matter."""
     max_steps = models.PositiveSmallIntegerField()
     max_rounds = models.PositiveSmallIntegerField(default=1)
     max_parallel = models.PositiveSmallIntegerField(default=4)

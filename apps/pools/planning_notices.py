@@ -21,11 +21,11 @@ def planning_notices(pool: Pool) -> list[PlanningNotice]:
 
 
 def _notices(pool: Pool) -> Iterator[PlanningNotice]:
-    planners = {tier.name: tier.planner for tier in pool.tiers.all()}
+    planners = {tier.name: TierPlanner(tier.planner) for tier in pool.tiers.all()}
     ultra = planners.get(TierName.ULTRA)
     if ultra == TierPlanner.SINGLE_WORKER:
         yield _about_ultra(pool)
-    elif pool.conductor and TierPlanner.CONDUCTOR not in planners.values():
+    elif pool.conductor and set(planners.values()) == {TierPlanner.SINGLE_WORKER}:
         yield PlanningNotice(
             "tiers",
             f"No tier of this pool uses the conductor {pool.conductor.name}: "

@@ -28,7 +28,6 @@ from apps.pools.models import (
     EMBEDDING_PROTOCOLS,
     ConductorMode,
     TierName,
-    TierPlanner,
     WorkerKind,
 )
 from apps.pools.value_types import (
@@ -117,7 +116,7 @@ class PoolDocument(InputPart):
             faults += [
                 f"tiers.{name}.planner: the file has no conductor to plan with"
                 for name, tier in self.tiers.items()
-                if tier.planner == TierPlanner.CONDUCTOR
+                if tier.planner is not None and tier.planner.has_conductor
             ]
         faults += [
             f"tiers.{name}.max_calls: must be at least max_steps"

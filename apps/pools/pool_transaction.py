@@ -20,10 +20,10 @@ from apps.accounts.types import KeyHolder
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import NotFound
+from apps.pools.history.versions import versions_advance, versions_begin
 from apps.pools.models import Conductor, Credential, Pool, Worker
 from apps.pools.prices.floor import price_floor
 from apps.pools.selectors import snapshots_forget
-from apps.pools.versions import versions_advance, versions_begin
 
 Subject = Credential | Worker | Conductor | Pool
 

@@ -11,9 +11,13 @@ from django.db.models import QuerySet
 
 from apps.core.errors import NotFound
 from apps.pools.credentials import credential_try
+from apps.pools.history.setups import setup_now, version_setup
+from apps.pools.history.versions import pool_version_changes
+from apps.pools.light_planners.loading import light_model
 from apps.pools.models import (
     Conductor,
     Credential,
+    PlannerVersion,
     Pool,
     PoolVersion,
     PriceList,
@@ -32,6 +36,7 @@ from apps.pools.serializers import (
     worker_values,
 )
 from apps.pools.snapshots import (
+    SnapshotKey,
     conductor_snapshot,
     endpoint_of,
     peek_snapshot,
@@ -46,9 +51,9 @@ from apps.pools.types import (
     TestResult,
     WorkerHealth,
 )
-from apps.pools.versions import pool_version_changes
 
 __all__ = [
+    "SnapshotKey",
     "access_conductor",
     "access_credential",
     "access_pool",
@@ -64,9 +69,12 @@ __all__ = [
     "credentials_try",
     "endpoint_of",
     "last_test",
+    "light_model",
     "list_price",
     "list_price_values",
     "peek_snapshot",
+    "planner_version",
+    "planner_versions",
     "planning_notices",
     "policy_tags",
     "pool_list",
@@ -79,7 +87,9 @@ __all__ = [
     "price_list_checked_at",
     "protocol_of",
     "provider_tag",
+    "setup_now",
     "snapshots_forget",
+    "version_setup",
     "worker_description",
     "worker_health",
     "worker_list",
@@ -100,6 +110,24 @@ def pool_list(team_id: uuid.UUID) -> QuerySet[Pool]:
 def credential_list(team_id: uuid.UUID) -> QuerySet[Credential]:
     """Return a team's credentials by name; their secrets stay sealed."""
     return Credential.objects.for_team(team_id).order_by("name", "host")
+
+
+def planner_version(pool: Pool, number: int) -> PlannerVersion:
+    """Return a version of a pool's light planner. Raises: NotFound."""
+    kept = PlannerVersion.objects.for_team(pool.team_id).filter(pool=pool)
+    found = kept.filter(number=number).first()
+    if found is None:
+        raise NotFound(
+            f"pool {pool.name!r} has no version {number} of its light planner"
+        )
+    return found
+
+
+def planner_versions(pool: Pool) -> list[PlannerVersion]:
+    """Return the versions of a pool's light planner, the newest first."""
+    return list(
+        PlannerVersion.objects.for_team(pool.team_id).filter(pool=pool).defer("sealed")
+    )
 
 
 def worker_list(team_id: uuid.UUID) -> QuerySet[Worker]:

@@ -21,10 +21,11 @@ from apps.llm.types import Endpoint, Timeouts
 from apps.pools.attributes import ConductorAttributes, WorkerAttributes
 from apps.pools.credentials import credential_open
 from apps.pools.errors import PoolUnusable
+from apps.pools.history.past_rows import PastPool, past_pool
+from apps.pools.light_planners.loading import planner_snapshot
 from apps.pools.models import (
     Conductor,
     Pool,
-    PoolWorker,
     Price,
     Tier,
     Worker,
@@ -44,8 +45,9 @@ from apps.pools.worker_figures.profiles import present_profiles, profile_card
 Outcomes = Mapping[uuid.UUID, Sequence[WorkerOutcome]]
 ShapeT = TypeVar("ShapeT", WorkerAttributes, ConductorAttributes)
 
-_snapshots: TtlCache[tuple[uuid.UUID, str | None, str], PoolSnapshot] = TtlCache()
-"""By team, name of the pool (None: the team's default) and of another conductor."""
+SnapshotKey = tuple[uuid.UUID, str | None, str, int | None]
+_snapshots: TtlCache[SnapshotKey, PoolSnapshot] = TtlCache()
+"""By the arguments of `pool_snapshot`."""
 
 
 def snapshots_forget(team_id: uuid.UUID) -> None:
@@ -54,34 +56,45 @@ def snapshots_forget(team_id: uuid.UUID) -> None:
 
 
 def peek_snapshot(
-    team_id: uuid.UUID, name: str | None = None, conductor: str = ""
+    team_id: uuid.UUID,
+    name: str | None = None,
+    conductor: str = "",
+    version: int | None = None,
 ) -> PoolSnapshot | None:
     """Return a recently read snapshot, without touching the database.
 
     For the event loop: never blocks. None says nothing about the pool; ask
     `pool_snapshot` in a thread.
     """
-    return _snapshots.get((team_id, name, conductor))
+    return _snapshots.get((team_id, name, conductor, version))
 
 
 def pool_snapshot(
-    team_id: uuid.UUID, name: str | None = None, conductor: str = ""
+    team_id: uuid.UUID,
+    name: str | None = None,
+    conductor: str = "",
+    version: int | None = None,
 ) -> PoolSnapshot:
     """Return a pool of the team, the default one if `name` is None. Blocks.
 
     `conductor` names another one of the team that plans. Empty: the pool's own does.
-    Raises: NotFound; PoolUnusable if every worker is disabled; CredentialMismatch or
-    SecretUnreadable if a credential cannot be used.
+    `version` is one of the pool's earlier ones, or the present one. None: whatever the
+    present one is. Raises: NotFound; PoolUnusable if every worker is disabled, or if
+    something that the version needs is gone; CredentialMismatch or SecretUnreadable if
+    a credential cannot be used.
     """
-    found = peek_snapshot(team_id, name, conductor)
+    found = peek_snapshot(team_id, name, conductor, version)
     if found is not None:
         return found
     generation = _snapshots.generation
-    snapshot = _read_snapshot(team_id, name)
+    if version is None:
+        snapshot = _read_snapshot(team_id, name)
+    else:
+        snapshot = _read_version(team_id, name, version, has_planner=bool(conductor))
     if conductor:
         other = _find_conductor(team_id, conductor)
         snapshot = replace(snapshot, conductor=conductor_snapshot(other))
-    _snapshots.put((team_id, name, conductor), snapshot, generation=generation)
+    _snapshots.put((team_id, name, conductor, version), snapshot, generation=generation)
     return snapshot
 
 
@@ -91,8 +104,18 @@ def _read_snapshot(team_id: uuid.UUID, name: str | None) -> PoolSnapshot:
         "worker__prices", "worker__profiles"
     )
     enabled = [place for place in places if place.worker.is_enabled]
-    outcomes = _outcomes(pool, [place.worker_id for place in enabled])
-    workers = tuple(_worker(place, outcomes) for place in enabled)
+    ids = [place.worker_id for place in enabled]
+    outcomes = _outcomes(team_id, pool.conductor, ids)
+    workers = tuple(
+        _worker(
+            place.worker,
+            place.worker.prices.all(),
+            outcomes,
+            may_substitute=place.may_substitute,
+            measured=profile_card(present_profiles(place.worker)),
+        )
+        for place in enabled
+    )
     if not workers:
         raise PoolUnusable(f"every worker of pool {pool.name!r} is disabled")
     snapshot = PoolSnapshot(
@@ -101,12 +124,13 @@ def _read_snapshot(team_id: uuid.UUID, name: str | None) -> PoolSnapshot:
         name=pool.name,
         version=pool.version,
         workers=workers,
-        fallback=_fallback(pool, workers),
+        fallback=_fallback(pool.fallback.name, workers),
         conductor=None
         if pool.conductor is None
         else conductor_snapshot(pool.conductor),
         tiers=MappingProxyType({tier.name: _tier(tier) for tier in pool.tiers.all()}),
         retries_refusals=pool.retries_refusals,
+        planner=planner_snapshot(pool.planner_version),
     )
     same_version = Pool.objects.for_team(team_id).filter(
         id=pool.id, version=pool.version
@@ -117,9 +141,57 @@ def _read_snapshot(team_id: uuid.UUID, name: str | None) -> PoolSnapshot:
     return snapshot
 
 
+def _read_version(
+    team_id: uuid.UUID, name: str | None, version: int, *, has_planner: bool
+) -> PoolSnapshot:
+    """Return a version of a pool; without its conductor if it has another planner."""
+    pool = _find(team_id, name)
+    if pool.version == version:
+        snapshot = _read_snapshot(team_id, name)
+        if snapshot.version == version:
+            return snapshot  # else it has been changed between our queries
+    past = past_pool(pool, version, with_conductor=not has_planner)
+    workers = _past_workers(team_id, past)
+    if not workers:
+        raise PoolUnusable(
+            f"every worker of version {version} of pool {pool.name!r} was disabled"
+        )
+    return PoolSnapshot(
+        id=pool.id,
+        team_id=team_id,
+        name=pool.name,
+        version=version,
+        workers=workers,
+        fallback=_fallback(past.fallback, workers),
+        conductor=None
+        if past.conductor is None
+        else _conductor(past.conductor.row, past.conductor.prices),
+        tiers=MappingProxyType({tier.name: _tier(tier) for tier in past.tiers}),
+        retries_refusals=past.retries_refusals,
+        planner=planner_snapshot(past.planner_version),
+    )
+
+
+def _past_workers(team_id: uuid.UUID, past: PastPool) -> tuple[WorkerSnapshot, ...]:
+    enabled = [each for each in past.workers if each.model.row.is_enabled]
+    ids = [each.model.row.id for each in enabled if each.model.is_present]
+    planner = past.conductor.row if past.conductor else None
+    outcomes = _outcomes(team_id, planner, ids)
+    return tuple(
+        _worker(
+            each.model.row,
+            each.model.prices,
+            outcomes,
+            may_substitute=each.may_substitute,
+            measured=each.measured,
+        )
+        for each in enabled
+    )
+
+
 def _find(team_id: uuid.UUID, name: str | None) -> Pool:
     pools = Pool.objects.for_team(team_id).select_related(
-        "fallback", "conductor__credential"
+        "fallback", "conductor__credential", "planner_version"
     )
     if name is None:
         pool = pools.filter(is_default=True).first()
@@ -140,32 +212,40 @@ def _find_conductor(team_id: uuid.UUID, name: str) -> Conductor:
     return found
 
 
-def _fallback(pool: Pool, workers: tuple[WorkerSnapshot, ...]) -> str:
+def _fallback(name: str, workers: tuple[WorkerSnapshot, ...]) -> str:
     """Return the fallback's name; while it is disabled the first worker stands in.
 
     Empty: no enabled worker answers conversations.
     """
     able = [w.name for w in workers if not w.endpoint.makes_embeddings]
-    return pool.fallback.name if pool.fallback.name in able else next(iter(able), "")
+    return name if name in able else next(iter(able), "")
 
 
-def _outcomes(pool: Pool, worker_ids: Sequence[uuid.UUID]) -> Outcomes:
-    """Return how answers were judged, if the pool's conductor is to read it."""
-    if pool.conductor is None or not pool.conductor.shows_measurements:
+def _outcomes(
+    team_id: uuid.UUID, conductor: Conductor | None, worker_ids: Sequence[uuid.UUID]
+) -> Outcomes:
+    """Return how answers were judged, if the conductor is to read it."""
+    if conductor is None or not conductor.shows_measurements:
         return {}
-    return outcomes_of(pool.team_id, worker_ids)
+    return outcomes_of(team_id, worker_ids)
 
 
-def _worker(place: PoolWorker, outcomes: Outcomes) -> WorkerSnapshot:
-    worker = place.worker
+def _worker(
+    worker: Worker,
+    prices: Iterable[Price],
+    outcomes: Outcomes,
+    *,
+    may_substitute: bool,
+    measured: str,
+) -> WorkerSnapshot:
     return WorkerSnapshot(
         id=worker.id,
         name=worker.name,
         endpoint=endpoint_of(worker),
-        price=_price(worker.prices.all()),
+        price=_price(prices),
         attributes=_attributes(WorkerAttributes, worker),
-        may_substitute=place.may_substitute,
-        measured=profile_card(present_profiles(worker)),
+        may_substitute=may_substitute,
+        measured=measured,
         in_production=outcome_card(outcomes.get(worker.id, ())),
     )
 
@@ -175,11 +255,15 @@ def conductor_snapshot(conductor: Conductor) -> ConductorSnapshot:
 
     Raises: CredentialMismatch, SecretUnreadable.
     """
+    return _conductor(conductor, conductor.prices.all())
+
+
+def _conductor(conductor: Conductor, prices: Iterable[Price]) -> ConductorSnapshot:
     return ConductorSnapshot(
         id=conductor.id,
         name=conductor.name,
         endpoint=endpoint_of(conductor),
-        price=_price(conductor.prices.all()),
+        price=_price(prices),
         attributes=_attributes(ConductorAttributes, conductor),
     )
 

@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apps.llm.types import Endpoint
 from apps.llm.vllm_metrics import ServerLoad
 from apps.pools.attributes import ConductorAttributes, WorkerAttributes
 from apps.pools.models import says_simulated
+
+if TYPE_CHECKING:  # NumPy is loaded only where a pool has a light planner
+    from apps.planners.light.model import LightModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,8 @@ class TierSnapshot:
     """A value of `TierName`."""
     planner: str
     """A value of `TierPlanner`."""
+    cost_weight_percent: int
+    """For the light planner; as of `Tier`."""
     max_steps: int
     max_rounds: int
     max_parallel: int
@@ -129,6 +134,15 @@ class TierSnapshot:
     """A value of `runs.types.Delivery`."""
     is_hedged: bool = False
     """True: a worker slower than it nearly always is gets a rival."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerSnapshot:
+    """The light planner of a pool, ready to plan."""
+
+    number: int
+    """Of its version."""
+    model: LightModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +162,8 @@ class PoolSnapshot:
     tiers: Mapping[str, TierSnapshot]
     retries_refusals: bool = False
     """True: another worker is asked after one has refused the content."""
+    planner: PlannerSnapshot | None = None
+    """The light planner in use. None: the pool has none."""
 
     @property
     def chat_workers(self) -> tuple[WorkerSnapshot, ...]:

@@ -18,10 +18,16 @@ from rest_framework.request import Request
 
 from apps.accounts.errors import UnknownKey
 from apps.accounts.models import Team, User
-from apps.accounts.principal import Principal, key_principal, member_principal
+from apps.accounts.principal import (
+    Principal,
+    key_principal,
+    member_principal,
+    user_actor,
+)
 from apps.accounts.selectors import access_team, membership_of, team_list
 from apps.accounts.services import api_key_resolve, unknown_key_note
 from apps.accounts.types import KeyHolder
+from apps.audit.types import Actor
 from apps.core.errors import NotAllowed, NotAuthenticated, NotFound
 from apps.rest.errors import CsrfFailed, NotSignedIn
 from apps.web.request_context import context_of
@@ -87,14 +93,34 @@ def principal_of(request: Request) -> Principal:
     holder = request.auth
     if isinstance(holder, KeyHolder):
         return _key_principal(request, holder)
-    user: Any = request.user
-    if not isinstance(user, User) or not user.is_active:
-        raise NotSignedIn("send an API key as 'Authorization: Bearer cdk_…' or sign in")
+    user = _signed_in(request)
     team = _chosen_team(request, user)
     membership = membership_of(user, team.id)
     if membership is None:
         raise NotFound("there is no such team you belong to")
     return member_principal(user, team, membership.role, context_of(request._request))
+
+
+def operator_of(request: Request) -> Actor:
+    """Return the operator of an authenticated request, as the ledger names them.
+
+    Operators are the people who may open the operator's pages: superusers that are
+    staff. They need no team. Raises: NotSignedIn without a session or key, NotAllowed
+    for everybody else and for every key, which is of one team.
+    """
+    if isinstance(request.auth, KeyHolder):
+        raise NotAllowed("an API key is of one team; only the operator may do this")
+    user = _signed_in(request)
+    if not (user.is_staff and user.is_superuser):
+        raise NotAllowed("only the operator of this site may do this")
+    return user_actor(user, context_of(request._request))
+
+
+def _signed_in(request: Request) -> User:
+    user: Any = request.user
+    if not isinstance(user, User) or not user.is_active:
+        raise NotSignedIn("send an API key as 'Authorization: Bearer cdk_…' or sign in")
+    return user
 
 
 def _key_principal(request: Request, holder: KeyHolder) -> Principal:

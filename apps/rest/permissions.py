@@ -1,4 +1,7 @@
-"""Every operation of the API names the right it requires; without one it is refused."""
+"""Who may call an operation: principals with the right that it names, or operators.
+
+An operation that names neither is refused.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from apps.core.errors import NotAllowed
-from apps.rest.authentication import principal_of
+from apps.rest.authentication import operator_of, principal_of
 
 
 class HasRight(BasePermission):
@@ -26,4 +29,13 @@ class HasRight(BasePermission):
         if right is None:
             raise NotAllowed("this operation is not open to anyone")
         view.principal.require(right)
+        return True
+
+
+class IsOperator(BasePermission):
+    """Authenticates the request and admits operators of the site alone."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        """Set `view.operator`. Raises: NotSignedIn, NotAllowed."""
+        view.operator = operator_of(request)
         return True

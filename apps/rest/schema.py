@@ -46,6 +46,21 @@ ALWAYS = (401, 403, 404, 429, 503)
 WITH_BODY = (400, 413, 415)
 HIDDEN = "…"
 """Stands for a secret in examples."""
+TEAM = OpenApiParameter(
+    TEAM_HEADER,
+    str,
+    OpenApiParameter.HEADER,
+    description="Slug or id of the team meant. For sessions; without it, "
+    "the team chosen on the pages. A key always means its own.",
+)
+REQUEST_HEADER = OpenApiParameter(
+    "X-Request-Id",
+    str,
+    OpenApiParameter.HEADER,
+    response=True,
+    description="Yours if you sent one of at most 128 plain characters.",
+)
+FOR_OPERATORS = "For operators of the site: staff who are superusers. No key may do it."
 PUBLIC = "Needs neither role nor scope."
 
 
@@ -154,7 +169,14 @@ class OperationSchema(AutoSchema):
         """Return the method's docstring, and who may call it."""
         view: Any = self.view
         right = view.rights.get(self.method)
-        return f"{super().get_description()}\n\n{_who_may(right)}".strip()
+        who = FOR_OPERATORS if view.is_for_operators else _who_may(right)
+        return f"{super().get_description()}\n\n{who}".strip()
+
+    def get_auth(self) -> list[Any]:
+        """Return the ways to authenticate; operators have sessions alone."""
+        view: Any = self.view
+        ways = super().get_auth()
+        return [w for w in ways if "session" in w] if view.is_for_operators else ways
 
     def get_serializer_name(self, serializer: Any, direction: Any) -> str:
         """Return the component's name; which way it goes is added where it matters."""
@@ -162,23 +184,9 @@ class OperationSchema(AutoSchema):
         return name.removesuffix("Input").removesuffix("Output")
 
     def get_override_parameters(self) -> list[Any]:
-        """Return the headers of every operation."""
-        return [
-            OpenApiParameter(
-                TEAM_HEADER,
-                str,
-                OpenApiParameter.HEADER,
-                description="Slug or id of the team meant. For sessions; without it, "
-                "the team chosen on the pages. A key always means its own.",
-            ),
-            OpenApiParameter(
-                "X-Request-Id",
-                str,
-                OpenApiParameter.HEADER,
-                response=True,
-                description="Yours if you sent one of at most 128 plain characters.",
-            ),
-        ]
+        """Return the headers of every operation; only those of teams name one."""
+        view: Any = self.view
+        return [REQUEST_HEADER] if view.is_for_operators else [TEAM, REQUEST_HEADER]
 
 
 class BearerKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

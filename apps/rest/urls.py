@@ -29,6 +29,7 @@ from apps.rest.resources.governance import (
     ledger,
     ledger_exports,
     policy,
+    policy_trials,
     retention,
     review_settings,
     reviews,
@@ -52,6 +53,11 @@ urlpatterns: list[URLPattern] = [
     path("me/membership/", me.MyMembership.as_view(), name="my_membership"),
     path("team/", team.OneTeam.as_view(), name="team"),
     path("team/suspension/", suspension.SuspensionView.as_view(), name="suspension"),
+    path(
+        "site/suspension/",
+        suspension.SiteSuspensionView.as_view(),
+        name="site_suspension",
+    ),
     path("members/", members.Members.as_view(), name="members"),
     path("members/<uuid:user_id>/", members.OneMember.as_view(), name="member"),
     path("invitations/", invitations.Invitations.as_view(), name="invitations"),
@@ -116,7 +122,22 @@ urlpatterns: list[URLPattern] = [
     path("budgets/<uuid:budget_id>/", budgets.OneBudget.as_view(), name="budget"),
     path("policy/", policy.PolicyView.as_view(), name="policy"),
     path("policy/site/", policy.SitePolicyView.as_view(), name="site_policy"),
-    path("policy/trial/", policy.PolicyTrialView.as_view(), name="policy_trial"),
+    path("policy/trials/", policy_trials.PolicyTrials.as_view(), name="policy_trials"),
+    path(
+        "policy/trials/<uuid:trial_id>/",
+        policy_trials.OnePolicyTrial.as_view(),
+        name="policy_trial",
+    ),
+    path(
+        "policy/trials/<uuid:trial_id>/cancel/",
+        policy_trials.PolicyTrialCancel.as_view(),
+        name="policy_trial_cancel",
+    ),
+    path(
+        "policy/trials/<uuid:trial_id>/runs/",
+        policy_trials.PolicyTrialRuns.as_view(),
+        name="policy_trial_runs",
+    ),
     path("policy/versions/", policy.PolicyVersions.as_view(), name="policy_versions"),
     path(
         "policy/versions/<int:version>/",
@@ -232,6 +253,17 @@ urlpatterns: list[URLPattern] = [
         "evaluations/<uuid:evaluation_id>/comparison/",
         _deferred("evaluation_reports.EvaluationComparison"),
         name="evaluation_comparison",
+    ),
+    path(
+        "learning/settings/",
+        _deferred("learning.LearningSettingsView"),
+        name="learning_settings",
+    ),
+    path("learning/data/", _deferred("learning.LearningData"), name="learning_data"),
+    path(
+        "learning/export/",
+        _deferred("learning.LearningExportView"),
+        name="learning_export",
     ),
     path("ab-tests/", _deferred("ab_tests.ABTests"), name="ab_tests"),
     path(

@@ -16,11 +16,13 @@ from rest_framework.views import APIView
 
 from apps.accounts.principal import Principal
 from apps.accounts.rights import Right
+from apps.audit.types import Actor
 from apps.budgets.rate_limits import UNLIMITED, Admission
 from apps.core.errors import InvalidInput, NotFound
 from apps.rest.fields import Input, Output, Query
 from apps.rest.pagination import Page, PageQuery, page_by_place
 from apps.rest.parsing import read_object
+from apps.rest.permissions import IsOperator
 from apps.web.waiting import wait_for
 
 T = TypeVar("T")
@@ -33,6 +35,8 @@ class RestView(APIView):
     """Heading in the documentation."""
     rights: ClassVar[Mapping[str, Right]] = {}
     """Required right by HTTP method; a method without one is refused."""
+    is_for_operators: ClassVar[bool] = False
+    """True: about the whole site; `rights` are not looked at."""
     starts_runs: ClassVar[bool] = False
     """True: POST counts the request itself, with the tokens of the prompt."""
     admission: Admission = UNLIMITED
@@ -95,8 +99,25 @@ class RestView(APIView):
 
     def created(self, data: Mapping[str, Any], location: str) -> Response:
         """Answer that something is there now, and where."""
-        url = f"{settings.CONDUCTOR_URL}{location}"
-        return Response(data, status=201, headers={"Location": url})
+        return _located(data, location, 201)
+
+    def accepted(self, data: Mapping[str, Any], location: str) -> Response:
+        """Answer that work goes on in the background, and where to read how far."""
+        return _located(data, location, 202)
+
+
+def _located(data: Mapping[str, Any], location: str, status: int) -> Response:
+    url = f"{settings.CONDUCTOR_URL}{location}"
+    return Response(data, status=status, headers={"Location": url})
+
+
+class OperatorView(RestView):
+    """Operations on the whole site, for its operators. No team is behind them."""
+
+    permission_classes = [IsOperator]
+    is_for_operators = True
+    operator: Actor
+    """Set by `permissions.IsOperator` before the method is called."""
 
 
 @extend_schema(exclude=True)

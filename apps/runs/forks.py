@@ -59,6 +59,7 @@ def order_again(
         ignored="",
         mirrors=None,
         arm=None,
+        pool_version=None,
     )
 
 

@@ -13,6 +13,7 @@ from django.db import models
 from apps.accounts.models import ApiKey, Team
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
+from apps.pools.worker_figures.profiles import FAMILY_LENGTH
 from apps.runs.querysets import IdempotencyKeys
 from apps.runs.types import WaitsFor
 
@@ -110,9 +111,17 @@ class Run(models.Model):
     """a or b; empty: it is in no A/B test."""
     created_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
+    tier = models.CharField(max_length=10, db_default="")
+    """What `model` asks for: mini, ultra or direct. Empty: it has no known form."""
+    family = models.CharField(max_length=FAMILY_LENGTH, db_default="")
+    """Of tasks, as the caller named it, or that of the evaluation's task. Empty: it has
+    none."""
     planner = models.CharField(max_length=40, default="")
     plan = models.JSONField(default=list)
     """Workers and access lists of the newest plan, for the small graph."""
+    shape = models.CharField(max_length=16, null=True)  # noqa: DJ001
+    """The digest of its graph, see `records.plan_shapes`; empty: there is no plan.
+    NULL: the run is older than this column; `insights_rebuild` fills it."""
     steps_total = models.PositiveIntegerField(default=0)
     """Steps of all plans, skipped ones left out."""
     steps_done = models.PositiveIntegerField(default=0)
@@ -161,6 +170,11 @@ class Run(models.Model):
             models.Index(fields=["team", "id"], name="run_by_team"),
             # The same list, filtered by state.
             models.Index(fields=["team", "state", "id"], name="run_by_state"),
+            # The same list, filtered by what insights sum by: rare values are found
+            # without reading all runs of a team.
+            models.Index(fields=["team", "tier", "id"], name="run_by_tier"),
+            models.Index(fields=["team", "planner", "id"], name="run_by_planner"),
+            models.Index(fields=["team", "family", "id"], name="run_by_family"),
             # Few rows, whatever the table holds: for the sweep of leases.
             models.Index(
                 fields=["owner_id"],
@@ -184,6 +198,25 @@ class Run(models.Model):
         return self.state != RunState.RUNNING
 
 
+class RunFamily(models.Model):
+    """A family of tasks that callers of a team have named: one of a bounded number."""
+
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
+    name = models.CharField(max_length=FAMILY_LENGTH)
+
+    objects = TeamQuerySet["RunFamily"].as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "name"], name="run_family_is_unique"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class RunStop(models.Model):
     """A request to cancel a run that executes in another process."""
 
@@ -200,6 +233,10 @@ class RunStop(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id} {self.reason}"
+
+
+STATES_CALLED = ("completed", "failed")
+"""States of steps that called their worker."""
 
 
 class Step(models.Model):
@@ -228,6 +265,10 @@ class Step(models.Model):
             models.UniqueConstraint(
                 fields=["run", "round", "index"], name="step_is_unique_in_run"
             )
+        ]
+        indexes = [
+            # The list of runs, filtered by worker.
+            models.Index(fields=["team", "worker", "run"], name="step_by_worker")
         ]
 
     def __str__(self) -> str:

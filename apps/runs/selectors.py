@@ -18,10 +18,15 @@ from apps.pools.models import Worker
 from apps.pools.selectors import pool_snapshot, worker_health
 from apps.pools.types import WorkerHealth
 from apps.runs.coordination.leases import is_leader
-from apps.runs.coordination.suspensions import suspension_list, suspension_of
+from apps.runs.coordination.suspensions import (
+    suspension_list,
+    suspension_of,
+    suspension_of_site,
+)
 from apps.runs.execution.executor import is_resting
 from apps.runs.models import PlanApproval, Run, RunState, Step
 from apps.runs.planning.cost_estimates import price_range
+from apps.runs.planning.families import family_names
 from apps.runs.planning.model_resolver import parse_model, resolve
 from apps.runs.records.end_facts import EndFacts, end_facts
 from apps.runs.records.history import (
@@ -31,6 +36,7 @@ from apps.runs.records.history import (
     run_entries,
     run_events,
 )
+from apps.runs.records.plan_shapes import shape_of
 from apps.runs.records.run_params import order_of, params_of
 from apps.runs.records.run_view import RunView, fold
 from apps.runs.records.search import SEARCHED, run_list, runs_sought
@@ -50,6 +56,7 @@ __all__ = [
     "end_facts_recorded",
     "event_of",
     "events_in",
+    "family_names",
     "is_leader",
     "newest_runs_recorded",
     "order_of",
@@ -64,9 +71,11 @@ __all__ = [
     "run_views",
     "runs_between",
     "runs_sought",
+    "shape_of",
     "start_of",
     "suspension_list",
     "suspension_of",
+    "suspension_of_site",
     "usage_by",
     "worker_calls",
     "worker_healths",
@@ -108,15 +117,23 @@ def with_waits(team_id: uuid.UUID, runs: QuerySet[Run]) -> QuerySet[Run]:
 
 
 def newest_runs_recorded(
-    team_id: uuid.UUID, limit: int
-) -> Iterator[tuple[Run, list[ev.Event]]]:
-    """Yield a team's newest runs with their events, a few runs at a time."""
-    runs = list(Run.objects.for_team(team_id).order_by("-id")[:limit])
-    for start in range(0, len(runs), RUNS_AT_ONCE):
-        some = runs[start : start + RUNS_AT_ONCE]
+    team_id: uuid.UUID, limit: int, *, before: uuid.UUID | None = None
+) -> Iterator[list[tuple[Run, list[ev.Event]]]]:
+    """Yield a team's newest runs with their events, a few runs at a time.
+
+    `before`: only runs that are older than the run with this id.
+    """
+    runs = Run.objects.for_team(team_id).order_by("-id")
+    while limit > 0:
+        older = runs if before is None else runs.filter(id__lt=before)
+        some = list(older[: min(limit, RUNS_AT_ONCE)])
+        if not some:
+            return
         entries = read_entries(some)
-        for run in some:
-            yield run, [each.event for each in events_in(entries[run.id])]
+        yield [
+            (run, [each.event for each in events_in(entries[run.id])]) for run in some
+        ]
+        limit, before = limit - len(some), some[-1].id
 
 
 def run_views(

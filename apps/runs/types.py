@@ -17,6 +17,8 @@ from apps.planners.fixed import FixedPlanner
 
 IGNORED_FIELDS = "ignored_fields"
 """The part of a run's context that names what had no effect, with commas between."""
+ENDED = "ended"
+"""As a filter of states: all runs that do not go on."""
 CallKey = tuple[int, int | None, int]
 """Which call of a run: round, step (None: the conductor) and attempt."""
 Delivery = Literal["live", "verified"]
@@ -86,6 +88,10 @@ class RunArm:
     """What answers in the place of the model that the caller names. Empty: that one."""
     planner: FixedPlanner | None = None
     """Plans in the place of that model's planner. None: that one does."""
+    conductor: str = ""
+    """As in a `RunOrder`, like the next two."""
+    max_rounds: int | None = None
+    pool_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +145,12 @@ class RunOrder:
     """Plans in the place of the tier's planner. None: the tier's does."""
     conductor: str = ""
     """Name of a conductor of the team that plans in the place of the pool's, for
-    evaluations. Empty: the pool's does."""
+    evaluations and tests of candidates, like the next two. Empty: the pool's does."""
     max_rounds: int | None = None
-    """Plans of the run in the place of the tier's limit, for evaluations. None: what
-    the tier says. Policies may still lower it."""
+    """Plans of the run in the place of the tier's limit. None: what the tier says.
+    Policies may still lower it."""
+    pool_version: int | None = None
+    """The version of the pool that the run uses. None: the present one."""
     reused: tuple[ReusedAnswer, ...] = ()
     """Answers of an earlier run that the plan begins with."""
     derived_from: uuid.UUID | None = None
@@ -151,6 +159,8 @@ class RunOrder:
     """None: the run is no copy of another one."""
     arm: RunArm | None = None
     """None: the run is in no A/B test."""
+    family: str = ""
+    """The family of tasks that its caller names, or that its task has. Empty: none."""
     idempotency_key: str = ""
     """Must stand for this run when it gets on record. Empty: nothing must."""
 
@@ -163,6 +173,25 @@ class RunOrder:
     def served_planner(self) -> FixedPlanner | None:
         """Return what plans in the place of that model's planner."""
         return self.planner or (self.arm.planner if self.arm else None)
+
+    @property
+    def served_conductor(self) -> str:
+        """Return the conductor that plans in the place of the pool's; empty: none."""
+        return self.conductor or (self.arm.conductor if self.arm else "")
+
+    @property
+    def served_rounds(self) -> int | None:
+        """Return the plans of the run in the place of the tier's limit."""
+        if self.max_rounds is None and self.arm:
+            return self.arm.max_rounds
+        return self.max_rounds
+
+    @property
+    def served_pool_version(self) -> int | None:
+        """Return the version of the pool that the run uses; None: the present one."""
+        if self.pool_version is None and self.arm:
+            return self.arm.pool_version
+        return self.pool_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,11 +326,22 @@ class RecordedEvent:
     event: Event
 
 
+class FaultName(NamedTuple):
+    """A fault or loop that runs note at their end, as insights count them."""
+
+    stage: str
+    """plan, step, loop, or run: the whole run failed with that code."""
+    fault: str
+    worker: str
+    """Empty for the conductor, whole plans and whole runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunFilters:
     """What a list of runs is narrowed to; empty means all."""
 
     state: str = ""
+    """A value of `runs.models.RunState`, or ENDED."""
     model: str = ""
     actor: str = ""
     """A part of the name of the person or key."""
@@ -316,6 +356,21 @@ class RunFilters:
     """Of the known part; both bounds are included."""
     since: datetime | None = None
     until: datetime | None = None
+    tier: str = ""
+    """mini, ultra or direct, as the caller named it."""
+    planner: str | None = None
+    """Empty: no plan was made. None: whatever it is, as for the next ones."""
+    family: str | None = None
+    """Empty: those without one."""
+    shape: str | None = None
+    """`records.plan_shapes.Shape.key` of the newest plan; empty: there was no plan."""
+    worker: str = ""
+    """Called for a step, with or without an answer."""
+    has_key: bool | None = None
+    has_member: bool | None = None
+    """False: without one, or it has been deleted."""
+    fault: FaultName | None = None
+    """A fault, a loop, or the code that the run failed with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,3 +415,25 @@ class WorkerCalls(NamedTuple):
     failures: int
     latency_ms: int | None
     """Median of the answered ones; None if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuspensionInForce:
+    """A suspension in force."""
+
+    team_id: uuid.UUID | None
+    """None: the whole site."""
+    reason: str
+    actor: Actor
+    """Who placed it."""
+
+    @property
+    def scope(self) -> str:
+        """Return what it stops: team or site."""
+        return "site" if self.team_id is None else "team"
+
+    @property
+    def message(self) -> str:
+        """Say what is stopped, by whom and why."""
+        what = "all runs of this site" if self.team_id is None else "this team's runs"
+        return f"{what} were stopped by {self.actor.display}: {self.reason}"

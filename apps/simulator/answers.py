@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from apps.simulator import families
-from apps.simulator.briefing import Briefing, Earlier, StepRole
+from apps.simulator.briefing import Briefing, BriefingRole, Earlier
 from apps.simulator.chance import draw, pick
 from apps.simulator.families import programs
 from apps.simulator.families.solution import Claim, Family, Solution
@@ -51,7 +51,7 @@ def answer(
     solved = _solved(briefing)
     if solved is None:
         return _unknown(briefing)
-    if briefing.role is StepRole.PLAN:
+    if briefing.role is BriefingRole.PLAN:
         return _outline(briefing, solved)
     own = _believed(worker, briefing, solved, seed)
     claims = (own, solved.right, *solved.slips) if begun else (own,)
@@ -72,7 +72,7 @@ def _begins(whole: SimulatedAnswer, begun: str) -> bool:
 def _claimed(briefing: Briefing, solved: Solution, claim: Claim) -> SimulatedAnswer:
     if solved.family is Family.CODE:
         return _program(briefing, solved, claim)
-    if briefing.role in (StepRole.CHECK, StepRole.COMBINE):
+    if briefing.role in (BriefingRole.CHECK, BriefingRole.COMBINE):
         return _settled(briefing.earlier, solved, claim)
     return _stated(claim)
 
@@ -99,7 +99,7 @@ def _stated(claim: Claim) -> SimulatedAnswer:
 def _several(
     worker: SimulatedWorker, briefing: Briefing, parts: tuple[str, ...], seed: int
 ) -> SimulatedAnswer:
-    if briefing.role in (StepRole.CHECK, StepRole.COMBINE):
+    if briefing.role in (BriefingRole.CHECK, BriefingRole.COMBINE):
         known = [found for e in briefing.earlier if (found := _short(e.response))]
         if len(known) == len(parts):
             return _listed(parts, known, "Each part was answered by an earlier step.")
@@ -162,7 +162,7 @@ def _judgement(distinct: int, most: int) -> str:
 
 
 def _program(briefing: Briefing, solved: Solution, own: Claim) -> SimulatedAnswer:
-    if briefing.role not in (StepRole.CHECK, StepRole.COMBINE):
+    if briefing.role not in (BriefingRole.CHECK, BriefingRole.COMBINE):
         return _coded(own.answer, own.working)
     blocks = [code for e in briefing.earlier for code in FENCE.findall(e.response)]
     if not blocks:
@@ -210,7 +210,7 @@ def _unknown(briefing: Briefing) -> SimulatedAnswer:
     parts = [honest]
     if briefing.subtask:
         parts.append(_division_of_labour(briefing))
-    if briefing.role is not StepRole.PLAN:
+    if briefing.role is not BriefingRole.PLAN:
         examples = "\n".join(f"- {example}" for example in families.EXAMPLES)
         parts.append(f"Questions that work:\n\n{examples}")
     return SimulatedAnswer("", "\n\n".join(parts))

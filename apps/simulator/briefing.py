@@ -27,7 +27,7 @@ _TURN = re.compile(
 _PART = re.compile(r"this part:\s*«(?P<part>.*?)»", re.DOTALL)
 
 
-class StepRole(StrEnum):
+class BriefingRole(StrEnum):
     """What a step is for."""
 
     SOLVE = "solve"
@@ -59,15 +59,15 @@ class Briefing:
     earlier: tuple[Earlier, ...] = ()
 
     @property
-    def role(self) -> StepRole:
+    def role(self) -> BriefingRole:
         """Return what the subtask and the visible steps make of this worker."""
         if _PLAN.search(self.subtask) and not self.earlier:
-            return StepRole.PLAN
+            return BriefingRole.PLAN
         if not self.earlier:
-            return StepRole.SOLVE
+            return BriefingRole.SOLVE
         if _COMBINE.search(self.subtask):
-            return StepRole.COMBINE
-        return StepRole.CHECK if _CHECK.search(self.subtask) else StepRole.SOLVE
+            return BriefingRole.COMBINE
+        return BriefingRole.CHECK if _CHECK.search(self.subtask) else BriefingRole.SOLVE
 
     @property
     def part(self) -> str:

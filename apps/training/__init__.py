@@ -1,1 +1,1 @@
-"""Learning to conduct: learning data, fits of planners, and their gate."""
+"""What planners learn from: graded runs of a team, and its consent to that."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import cast
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -15,9 +15,9 @@ from apps.accounts.models import User
 from apps.accounts.principal import user_actor
 from apps.core.errors import ConductorError
 from apps.governance.models import SitePolicyVersion
-from apps.governance.policies.rules import PolicyDocument, rules_parse
+from apps.governance.policies.rules import rules_parse
 from apps.governance.policies.sentences import sentence
-from apps.governance.selectors import site_policy_versions
+from apps.governance.selectors import policy_read, site_policy_versions
 from apps.governance.services import site_policy_replace
 from apps.web.request_context import context_of
 
@@ -56,24 +56,33 @@ def _page(
     """Render the page; with `text`, what was sent and is refused stays in the form."""
     rows = list(site_policy_versions()[:VERSIONS_SHOWN])
     newest = rows[0] if rows else None
+    newest_version = newest.version if newest else 0
+    sentences = _sentences(newest)
     context = {
         **admin.site.each_context(request),
         "title": "Site policy",
         "newest": newest,
-        "sentences": _sentences(newest),
+        "sentences": sentences,
+        "is_unreadable": sentences is None,
         "earlier": [(row, _sentences(row), _as_json(row)) for row in rows[1:]],
         "text": text or _as_json(newest),
-        "version": version or (newest.version if newest else 0),
+        "version": version or newest_version,
+        "newest_version": newest_version,
     }
     return render(request, "admin/site_policy.html", context, status=status)
 
 
 def _as_json(row: SitePolicyVersion | None) -> str:
-    values: dict[str, Any] = {"rules": [], **(row.document if row else {})}
+    values = row.document if row else {}
+    if isinstance(values, dict):
+        values = {"rules": [], **values}
     return json.dumps(values, ensure_ascii=False, indent=2)
 
 
-def _sentences(row: SitePolicyVersion | None) -> list[tuple[str, str, str]]:
-    """Return the name, mode and sentence of each rule."""
-    document = PolicyDocument.model_validate(row.document if row else {})
-    return [(rule.name, rule.mode, sentence(rule, {})) for rule in document.rules]
+def _sentences(row: SitePolicyVersion | None) -> list[tuple[str, str, str]] | None:
+    """Return the name, mode and sentence of each rule; None: it cannot be read."""
+    policy = policy_read("site", row)
+    if not policy.is_readable:
+        return None
+    rules = policy.document.rules
+    return [(rule.name, rule.mode, sentence(rule, {})) for rule in rules]

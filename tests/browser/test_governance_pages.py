@@ -14,7 +14,9 @@ from tests.browser.test_review import SMALL
 from tests.browser.test_small_screen import TOO_WIDE
 from tests.conftest import Cast
 from tests.factories import ACTOR
+from tests.governance.made_trials import make_trial
 from tests.governance.reviews.conftest import RUBRIC
+from tests.governance.trials import runs_recorded
 from tests.webhooks.examples import make_webhook
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -37,10 +39,14 @@ def filled(cast: Cast) -> list[str]:
     rubric = [*RUBRIC, {"name": LONG[:40]}]
     review_settings_replace(team=team, values={"rubric": rubric}, actor=ACTOR)
     make_export(team.id)
+    runs_recorded(cast, LONG)
+    trial = make_trial(team, LONG)
     webhook = make_webhook(team, LONG)["webhook_id"]
     return [
         "/policy/",
         "/policy/rules/0/",
+        "/policy/trials/",
+        f"/policy/trials/{trial}/",
         "/policy/history/",
         "/ledger/",
         "/ledger/1/",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from apps.evaluation.models import ABTest
@@ -12,6 +14,8 @@ from tests.evaluation.test_ab import ask, key_in, newest
 from tests.evaluation.test_shadow import pool_of
 
 NEW = "/evaluations/ab/new/"
+FIGURES = ("failed", "cost", "tokens", "time")
+"""That an arm without runs does not have."""
 
 
 def wanted(site: Site, **fields: str) -> dict[str, str]:
@@ -37,12 +41,16 @@ def test_the_whole_way_on_the_pages(site: Site):
     answer = alice.post(NEW, wanted(site))
     assert answer.status_code == 302, answer.content.decode()
     address = answer.headers["location"]
-    assert "No runs yet" in alice.get(address).content.decode()
+    page = alice.get(address).content.decode()
+    assert "No runs yet" in page
+    assert page.count('<td class="num">–</td>') == 2 * len(FIGURES)
+    assert "B: sim-birch answers 50 % of the API keys" in page
     test = ABTest.objects.for_team(site.cast.team.id).get()
     ask(site, key_in(site, test, "b"))
     run_page = alice.get(f"/runs/{newest(site).id}/").content.decode()
     assert f'<a href="{address}">A/B test</a>, arm B' in run_page
     page = alice.get(address).content.decode()
+    assert page.count('<td class="num">–</td>') == len(FIGURES)
     for part in ("Side by side", f"A: {pool}/mini", "B: sim-birch", "Promote B"):
         assert part in page
     question = alice.get(f"{address}promote/").content.decode()
@@ -62,6 +70,7 @@ def test_stopping_from_the_page(site: Site):
     assert "stop-ab" in alice.get(address).content.decode()
     stopped = alice.post(f"{address}stop/", follow=True).content.decode()
     assert "Stopped" in stopped
+    assert "B: sim-birch answered 50 % of the API keys" in stopped
     assert "stop-ab" not in stopped
 
 
@@ -71,8 +80,9 @@ def test_what_cannot_be_promoted_says_so(site: Site):
     fields = wanted(site, candidate=f"{pool} self-reflection:sim-birch")
     address = alice.post(NEW, fields).headers["location"]
     page = alice.get(address).content.decode()
-    assert "cannot be promoted here: no tier of a pool can be" in page
-    assert "Promote B" not in page
+    assert "cannot be promoted: self-reflection × 5 (sim-birch) is a fixed" in page
+    assert re.search(r"<button[^>]* disabled[^>]*>Promote B</button>", page)
+    assert f"{address}promote/" not in page
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from django.test import Client
 from apps.evaluation.models import Evaluation, SuiteVersion
 from apps.evaluation.reports.report import report_make
 from apps.evaluation.selectors import results_of
+from apps.evaluation.systems.exploration import ExplorationSystem
 from apps.evaluation.systems.kinds import KINDS
 from apps.evaluation.systems.short_names import PAGE_CHOICES
 from apps.runs.selectors import access_run
@@ -172,7 +173,7 @@ def test_every_system_can_be_chosen_on_the_page(site: Site):
     wanted = {
         "suite": "basics",
         "pool": site.cast.team.pools.get(is_default=True).name,
-        "systems": [choice.value for choice in PAGE_CHOICES],
+        "systems": [c.value for c in PAGE_CHOICES if c.value != "exploration"],
         "worker": "sim-delta",
         "turns": "3",
         "proposals": "2",
@@ -193,7 +194,7 @@ def test_every_system_can_be_chosen_on_the_page(site: Site):
     assert {system.kind for system in report.systems} == {
         get_args(kind.model_fields["kind"].annotation)[0]
         for kind in KINDS
-        if kind.page_choices
+        if kind.page_choices and kind is not ExplorationSystem
     }
     assert {system.ended for system in report.systems} == {6}
     labels = " ".join(system.label for system in report.systems)
@@ -238,3 +239,27 @@ def test_the_pool_decides_which_workers_are_offered(site: Site, alice: Client):
     other = alice.get("/evaluations/new/", {"pool": "other"}).context["form"]
     workers = [value for value, _ in other.fields["worker"].choices]
     assert workers == ["alpha", "beta", "gamma"]
+
+
+def test_an_exploration_is_chosen_alone_and_runs_training_tasks(site: Site):
+    alice = signed_in(site.cast.alice)
+    training = [{**each, "split": "training"} for each in documents(12)[:6]]
+    suite(site.cast.team, [*training, *documents(24)[-4:]])
+    wanted = {
+        "suite": "basics",
+        "pool": site.cast.team.pools.get(is_default=True).name,
+        "systems": ["exploration"],
+        "plans": "2",
+        "worker": "sim-delta",
+        "parallel_runs": "8",
+        "seed": "3",
+    }
+    both = {**wanted, "systems": ["exploration", "workers"]}
+    refused = alice.post("/evaluations/new/", both)
+    assert "choose it alone" in refused.content.decode()
+    asked = alice.post("/evaluations/new/", wanted).content.decode()
+    assert "12 runs" in asked
+    again = {**wanted, **confirmed(asked)}
+    assert alice.post("/evaluations/new/", again).status_code == 302
+    found = ended(Evaluation.objects.for_team(site.cast.team.id).latest("id"))
+    assert (found.outcome, found.graded) == ("completed", 12)

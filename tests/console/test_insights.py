@@ -12,6 +12,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from apps.console.insight_charts import DayScale, bar_chart
 from apps.governance.models import RunFeedback
 from apps.insights.rollup import team_insights_keep
 from apps.runs.models import Run
@@ -143,12 +144,21 @@ def test_rows_are_grouped_as_asked(alice, runs, group, labels):
         assert f"<bdi>{label}</bdi>" in rows
 
 
-def test_rows_lead_to_the_list_of_their_runs(alice, runs):
-    page = text_of(alice.get(f"{URL}?group=member"))
-    found = re.search(r'href="(/runs/\?[^"]*who=Alice[^"]*)"', page)
-    assert found is not None
-    listed = text_of(alice.get(found[1].replace("&amp;", "&")))
-    assert str(runs[0].id) in listed and str(runs[1].id) not in listed
+@pytest.mark.parametrize(
+    ("highest", "scale"),
+    [(0, "210"), (1, "210"), (2, "210"), (3, "420"), (5, "630"), (9, "1050")],
+)
+def test_axes_of_small_counts_have_no_number_twice(highest, scale):
+    today = timezone.now().date()
+    days = DayScale(today, today, str)
+    assert "".join(bar_chart("n", "N", "", days, {today: highest}).scale) == scale
+
+
+def test_days_of_charts_say_their_values(alice, runs):
+    page = text_of(alice.get(FAILURES))
+    today = timezone.now().date()
+    assert f"<title>{today:%-d %b %Y}: 2</title>" in page
+    assert "<summary>As a table</summary>" in page
 
 
 def test_days_lead_to_the_list_of_their_runs(alice, runs):

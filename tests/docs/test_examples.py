@@ -42,7 +42,7 @@ from tests.docs.examples import (
 )
 from tests.docs.reading import ROOT, page
 from tests.evaluation.samples import command, newest
-from tests.governance.test_approvals import approve, colleague, ended, pending, waiting
+from tests.governance.approval_runs import approve, colleague, ended, pending, waiting
 from tests.rest.conftest import member
 from tests.runs.asking import eventually
 from tests.simulator.benchmark.served import Z

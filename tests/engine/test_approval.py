@@ -12,7 +12,8 @@ from apps.engine import events as ev
 from apps.engine.conduct import conduct
 from apps.engine.limits import Limits
 from apps.engine.plan import Plan
-from apps.engine.ports import ApprovalOutcome
+from apps.engine.planning import MAX_APPROVAL_REQUESTS
+from apps.engine.ports import ApprovalOutcome, PoolWorker
 from apps.engine.testing import (
     ScriptedClient,
     ScriptedPlanner,
@@ -20,7 +21,15 @@ from apps.engine.testing import (
     make_ports,
     run_virtual,
 )
-from tests.engine.test_gate import POOL, TASK, ScriptedGate, called, decided, of
+from tests.engine.test_gate import (
+    CHEAP,
+    POOL,
+    TASK,
+    ScriptedGate,
+    called,
+    decided,
+    of,
+)
 
 PLAN = make_plan(("a", ()), ("b", (0,)))
 UNTIL = "2026-11-23T12:00:00+00:00"
@@ -134,6 +143,60 @@ def test_an_edited_plan_keeps_all_other_rules():
     (rejected,) = of(ports, ev.PlanRejectedEvent)
     assert rejected.fault in ("policy_denied", "unknown_worker")
     assert (end.answer, called(ports)) == ("answer of c", ["c"])
+
+
+BROKEN = replace(APPROVED, plan=make_plan(("z", ())))
+"""Approved, but with a worker that is not in the pool."""
+DIRECT_ONLY = Limits(max_plan_attempts=0)
+"""The conductor makes no plan, so the fallback worker's is what people see."""
+
+
+def test_people_are_asked_about_fallback_plans_a_few_times_only():
+    gate = WaitingGate(BROKEN)
+    end, ports = run(gate, limits=DIRECT_ONLY)
+    assert len(gate.waited_for) == MAX_APPROVAL_REQUESTS
+    assert (end.code, called(ports)) == ("policy_denied", [])
+    assert "people were asked about" in end.message
+    rejected = of(ports, ev.PlanRejectedEvent)
+    assert len(rejected) == MAX_APPROVAL_REQUESTS
+    assert {each.fault for each in rejected} == {"unknown_worker"}
+
+
+def test_a_fallback_plan_that_people_mend_in_time_runs():
+    class Mended(WaitingGate):
+        async def await_approval(self, request):
+            await super().await_approval(request)
+            is_last = len(self.waited_for) == MAX_APPROVAL_REQUESTS
+            return APPROVED if is_last else BROKEN
+
+    end, ports = run(Mended(APPROVED), limits=DIRECT_ONLY)
+    assert (end.answer, called(ports)) == ("answer of b", ["b"])
+
+
+def test_a_restart_does_not_begin_to_count_anew():
+    gate = WaitingGate(BROKEN)
+    _, ports = run(gate, limits=DIRECT_ONLY)
+    events = ports.recorder.events
+    waits = [n for n, event in enumerate(events) if event == gate.waited_for[-1]]
+    again = WaitingGate(BROKEN)
+    end, _ = run(again, limits=DIRECT_ONLY, history=events[: waits[-1] + 1])
+    assert (end.code, len(again.waited_for)) == ("policy_denied", 1)
+
+
+def test_refused_workers_do_not_count_as_plans_that_people_saw():
+    names = "abcdefgh"
+    pool = replace(POOL, workers=tuple(PoolWorker(n, CHEAP) for n in names))
+
+    def refuse_all_but_h(number, plan):
+        worker = plan.steps[0].worker
+        return decided("plan", () if worker == "h" else (worker,), round=0)
+
+    gate = ScriptedGate(plan=refuse_all_but_h)
+    ports: Any = make_ports(
+        planner=ScriptedPlanner(), client=ScriptedClient(lambda c, n: "42"), gate=gate
+    )
+    end = run_virtual(conduct(TASK, pool, ports, DIRECT_ONLY))
+    assert (end.answer, called(ports)) == ("42", ["h"])
 
 
 def test_after_a_restart_the_same_plan_waits_and_the_conductor_is_not_asked_again():

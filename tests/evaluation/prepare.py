@@ -12,6 +12,7 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402
 
+from tests.evaluation.programs import program_tasks  # noqa: E402
 from tests.evaluation.samples import suite  # noqa: E402
 from tests.factories import PoolFactory, PriceFactory, TeamFactory  # noqa: E402
 
@@ -35,6 +36,16 @@ def main() -> None:
     suite(team, tasks)
     rubric = {"kind": "model_graded", "rubric": "It must be ok."}
     suite(team, [{**task, "verifier": rubric} for task in tasks], name="rubrics")
+    pool = PoolFactory.create(
+        team=team,
+        name="code",
+        is_default=False,
+        conductor=None,
+        base_url=sys.argv[1],
+        workers=("scripted",),
+    )
+    PriceFactory.create(worker=pool.fallback)
+    suite(team, program_tasks(), name="programs")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import yaml
 from django.core.management import call_command
 from django.utils import timezone
 
@@ -31,8 +32,11 @@ from apps.evaluation.models import (
 from apps.evaluation.services import suite_import
 from apps.evaluation.shadow.models import MirrorState, ShadowOutcome
 from apps.evaluation.suites.tasks import SuiteTask
+from apps.pools.pool_file import document_parse
+from apps.pools.services import pool_import
 from tests.factories import ACTOR
 
+POOLS = Path(__file__).parents[2] / "docs/pools"
 CAPITALS = {"France": "Paris", "Italy": "Rome", "Spain": "Madrid", "Japan": "Tokyo"}
 
 
@@ -73,6 +77,24 @@ def suite(
         tasks=[SuiteTask.model_validate(task) for task in tasks or documents()],
         actor=ACTOR,
     )
+
+
+def pool_of_file(
+    team: Team, models_url: str, file: str, workers: Sequence[str] = ()
+) -> str:
+    """Import a pool of docs/pools, or some of its workers as a pool; return its name.
+
+    `models_url`: of the simulator, with `/v1`.
+    """
+    text = (POOLS / file).read_text(encoding="utf-8")
+    document = yaml.safe_load(text.replace("http://127.0.0.1:8100/v1", models_url))
+    if workers:
+        by_name = {worker["name"]: worker for worker in document["workers"]}
+        document["workers"] = [by_name[name] for name in workers]
+        document["pool"] |= {"name": "part", "fallback": workers[0]}
+    parsed = document_parse(yaml.safe_dump(document))
+    pool_import(team=team, document=parsed, actor=ACTOR, environ={})
+    return str(document["pool"]["name"])
 
 
 def make_evaluation(team: Team, name: str = "basics") -> Evaluation:

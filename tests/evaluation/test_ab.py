@@ -305,7 +305,7 @@ def test_a_tier_is_in_one_test_at_a_time(site):
     [
         ({"candidate": {"kind": "tier", "tier": "mini"}}, InvalidFields),
         (
-            {"candidate": {"kind": "tier", "tier": "ultra", "max_rounds": 1}},
+            {"candidate": {"kind": "tier", "tier": "ultra", "max_steps": 1}},
             InvalidFields,
         ),
         ({"candidate": {"kind": "random_plan"}}, InvalidFields),

@@ -12,9 +12,10 @@ from apps.accounts.models import Role
 from apps.accounts.principal import member_principal
 from apps.audit.models import JobState
 from apps.core.errors import InvalidFields
-from apps.evaluation.models import Evaluation
+from apps.evaluation.models import Evaluation, Suite
 from apps.evaluation.selectors import evaluation_list
-from apps.evaluation.services import evaluation_start
+from apps.evaluation.services import evaluation_start, suite_import
+from apps.evaluation.suites.tasks import SuiteTask
 from apps.pools.models import Conductor, Pool, WorkerProfile
 from apps.pools.selectors import pool_snapshot, snapshots_forget
 from apps.pools.services import worker_update
@@ -79,6 +80,40 @@ def test_profiles_are_the_sums_of_the_results(site, pool):
     entries = entries_of(team, "worker.measured")
     assert {data["name"] for data in entries} == {"sim-birch", "sim-delta"}
     assert set(entries[0]["families"]) == {"sums", "facts"}
+
+
+def test_the_mark_of_simulated_figures_outlives_the_suite(site, pool):
+    browser, team = signed_in(site.cast.alice), site.cast.team
+    address = reverse("console:pool", args=[pool.id])
+    calibrate(site, pool, "sim-birch")
+    mark = "<strong>Simulated.</strong>"
+    assert mark not in browser.get(address).content.decode()
+    tasks = [SuiteTask.model_validate(task) for task in documents()]
+    training = [task.model_copy(update={"split": "training"}) for task in tasks]
+    for is_simulated in (True, False, True):  # the newest import decides
+        suite_import(
+            team=team,
+            name="basics",
+            tasks=training,
+            actor=ACTOR,
+            is_simulated=is_simulated,
+        )
+        assert (mark in browser.get(address).content.decode()) is is_simulated
+    stored = Suite.objects.for_team(team.id).get(name="basics")
+    answer = browser.post(f"/evaluations/suites/{stored.id}/delete/")
+    assert answer.status_code == 302
+    assert not Suite.objects.for_team(team.id).exists()
+    assert mark in browser.get(address).content.decode()
+
+
+def test_a_pool_of_simulated_workers_marks_the_profiles(site, pool):
+    team = site.cast.team
+    team.workers.update(tags=["simulated"])
+    snapshots_forget(team.id)
+    calibrate(site, pool, "sim-birch")
+    team.workers.update(tags=[])
+    rows = WorkerProfile.objects.for_team(team.id)
+    assert {row.is_simulated for row in rows} == {True}
 
 
 def test_pages_show_them(site, pool):

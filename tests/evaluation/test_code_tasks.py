@@ -104,22 +104,22 @@ def test_grades_are_made_beside_and_can_be_given_up(monkeypatch):
     verifier = UnitTestsVerifier.model_validate(tasks("")[0]["verifier"])
     grades = CodeGrades()
     monkeypatch.setattr(UnitTestsVerifier, "grade", lambda *_: RIGHT)
-    assert grades.take(1, verifier, "") is None
+    assert grades.take(1, verifier, [""]) is None
     assert eventually(lambda: not grades.is_running(1))
-    assert grades.take(1, verifier, "") is RIGHT
+    assert grades.take(1, verifier, [""]) == [RIGHT]
 
     def unavailable(*_: object) -> None:
         raise SandboxUnavailable("none here")
 
     monkeypatch.setattr(UnitTestsVerifier, "grade", unavailable)
-    grades.take(2, verifier, "")
+    grades.take(2, verifier, [""])
     assert eventually(lambda: not grades.is_running(2))
     with pytest.raises(SandboxUnavailable):
-        grades.take(2, verifier, "")
+        grades.take(2, verifier, [""])
     never = threading.Event()
     monkeypatch.setattr(UnitTestsVerifier, "grade", lambda *_: never.wait())
-    grades.take(3, verifier, "")
+    grades.take(3, verifier, [""])
     grades.stop(3)
     with pytest.raises(GradingStopped):
-        grades.take(3, verifier, "")
+        grades.take(3, verifier, [""])
     never.set()

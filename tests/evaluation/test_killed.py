@@ -4,132 +4,108 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import signal
-import sqlite3
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
-import httpx
+import psutil
 import pytest
 
-from apps.simulator.app import create_app
+from apps.evaluation.sandbox.availability import sandbox_problem
+from tests.evaluation.killable import Killable, Prepared, finished, kill, prepared, wait
 from tests.evaluation.prepare import TASKS, WORKERS
-from tests.serving import serving
+from tests.evaluation.programs import LEFT, PROGRAMS
 
-ROOT = Path(__file__).parents[2]
-KILLS = 1
 PARALLEL = 4
-PATIENCE_S = 60
-POLL_S = 0.05
+LONG_S = 1.5
+"""A sandbox that is so old runs the program that takes 8 s, on an idle machine."""
+END_S = 5.0
+"""Within this a sandbox has ended after its process; less than its program needs."""
+GRADED = (
+    "SELECT task_id, state, run_id, cost_micros FROM evaluation_evaluationresult "
+    "WHERE state IN ('right', 'wrong') ORDER BY place"
+)
 
 
-@pytest.fixture
-def models_url() -> Iterator[str]:
-    with serving(create_app(), ws="none") as url:
-        yield url
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prepared]:
+    """What each test evaluates on a copy of."""
+    with prepared(tmp_path_factory.mktemp("prepared")) as found:
+        yield found
 
 
-def wait(is_so: Callable[[], bool]) -> None:
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < give_up_at, "it did not come so far"
-        time.sleep(POLL_S)
+def sandbox_of(site_process: int) -> list[psutil.Process]:
+    """Return the processes of a sandbox that is old; empty: there is none."""
+    with suppress(psutil.NoSuchProcess):
+        for each in psutil.Process(site_process).children():
+            is_old = time.time() - each.create_time() > LONG_S
+            if is_old and any(word.endswith("launcher.py") for word in each.cmdline()):
+                found = [each, *each.children(recursive=True)]
+                return found if len(found) > 2 else []
+    return []
 
 
-class Killable:
-    """`manage.py evaluate` in a process of its own, on a database of its own."""
-
-    def __init__(self, folder: Path, models_url: str) -> None:
-        self._folder = folder
-        self.database = folder / "site.sqlite3"
-        self._env = os.environ | {
-            "CONDUCTOR_VAR_DIR": str(folder),
-            "DATABASE_URL": f"sqlite:///{self.database}",
-            "CONDUCTOR_ENV": "development",
-        }
-        prepare = [sys.executable, "-m", "tests.evaluation.prepare"]
-        subprocess.run(
-            [*prepare, f"{models_url}/v1"], env=self._env, cwd=ROOT, check=True
-        )
-
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "manage.py", "evaluate", "--team=orchestra"]
-        return subprocess.Popen(
-            [*command, *arguments],
-            env=self._env,
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def rows(self, query: str) -> list[tuple[object, ...]]:
-        connection = sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)
-        try:
-            return connection.execute(query).fetchall()
-        finally:
-            connection.close()
-
-    def graded(self) -> int:
-        query = "SELECT count(*) FROM evaluation_evaluationresult WHERE state='right'"
-        ((count,),) = self.rows(query)
-        return int(str(count))
+def is_alive(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        status = str(process.status()) if process.is_running() else ""
+        return status not in ("", psutil.STATUS_ZOMBIE)
+    return False
 
 
-def test_g1_killed_it_ends_with_one_run_for_each_result(tmp_path, models_url):
-    site = Killable(tmp_path, models_url)
+def mounts_of(process: psutil.Process) -> str | None:
+    """Return the name of a process's namespace of mounts; None: it cannot be read."""
+    with suppress(OSError):
+        return os.readlink(f"/proc/{process.pid}/ns/mnt")
+    return None
+
+
+def mounts_of_older(begun_at: float) -> set[str | None]:
+    """Return the namespaces of processes that began before; a name can come again."""
+    found: set[str | None] = set()
+    for process in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess):
+            if process.create_time() < begun_at:
+                found.add(mounts_of(process))
+    return found - {None}
+
+
+def left_files(*folders: str) -> list[Path]:
+    """Return what the code of answers has written outside of its sandbox."""
+    return [path for each in folders for path in Path(each).glob(f"{LEFT}*")]
+
+
+def test_g1_killed_it_ends_with_one_run_for_each_result(tmp_path, original):
+    site = Killable(tmp_path, original)
     limits = (f"--parallel={PARALLEL}", "--max-cost=5")
     process = site.start("basics", "--system=workers", *limits)
     report = tmp_path / "report.json"
-    evaluation = ""
-    for number in range(KILLS):
-        target = 6 * (number + 1)
-        wait(lambda least=target: site.graded() >= least)  # type: ignore[misc]
-        process.send_signal(signal.SIGKILL)
-        _, said = process.communicate(timeout=PATIENCE_S)
-        found = re.search(r"evaluation (\S+)", said)
-        assert found is not None, said
-        evaluation = found[1]
-        before = site.graded()
-        assert before < TASKS * len(WORKERS)
-        process = site.start(f"--resume={evaluation}", f"--json={report}")
-    out, said = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 0, said
+    wait(lambda: site.count("right") >= 6)
+    evaluation = kill(process)
+    assert site.count("right") < TASKS * len(WORKERS)
+    out = finished(site.start(f"--resume={evaluation}", f"--json={report}"))
     assert f"| {WORKERS[0]} | {TASKS} | 1.000" in out
-    assert site.graded() == TASKS * len(WORKERS)
+    assert site.count("right") == TASKS * len(WORKERS)
     runs = site.rows("SELECT id, cost_micros FROM runs_run")
     results = site.rows("SELECT run_id, cost_micros FROM evaluation_evaluationresult")
     assert sorted(map(str, runs)) == sorted(map(str, results))
     found = json.loads(report.read_text())["systems"]
     assert sum(s["cost_micros"] for s in found) == sum(int(str(r[1])) for r in runs)
-    calls = httpx.get(f"{models_url}/v1/stats").json()
-    requests = sum(calls["requests"].values())
-    in_flight = KILLS * PARALLEL
-    assert len(runs) <= requests <= len(runs) + in_flight
+    assert len(runs) <= site.asked <= len(runs) + PARALLEL
 
 
 def test_g1_killed_while_a_model_judges_it_pays_for_no_judgement_twice(
-    tmp_path, models_url
+    tmp_path, original
 ):
-    site = Killable(tmp_path, models_url)
+    site = Killable(tmp_path, original)
     worker, grader = WORKERS  # which says `ok`: no grade, and paid for all the same
     limits = (f"--parallel={PARALLEL}", "--max-cost=5", f"--grader={grader}")
     process = site.start("rubrics", f"--system=worker:{worker}", *limits)
-    judged = "SELECT count(*) FROM evaluation_evaluationresult WHERE state='{}'"
-    wait(lambda: site.rows(judged.format("failed")) > [(3,)])
-    wait(lambda: site.rows(judged.format("grading")) > [(0,)])
-    process.send_signal(signal.SIGKILL)
-    _, said = process.communicate(timeout=PATIENCE_S)
-    found = re.search(r"evaluation (\S+)", said)
-    assert found is not None, said
-    assert site.rows(judged.format("failed")) < [(TASKS,)]
-    process = site.start(f"--resume={found[1]}")
-    _, said = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 0, said
+    wait(lambda: site.count("failed") > 3)
+    wait(lambda: site.count("grading") > 0)
+    evaluation = kill(process)
+    assert site.count("failed") < TASKS
+    finished(site.start(f"--resume={evaluation}"))
     results = site.rows(
         "SELECT run_id, cost_micros FROM evaluation_evaluationresult UNION ALL "
         "SELECT grading_run_id, grading_cost_micros FROM evaluation_evaluationresult"
@@ -137,7 +113,48 @@ def test_g1_killed_while_a_model_judges_it_pays_for_no_judgement_twice(
     runs = site.rows("SELECT id, cost_micros FROM runs_run")
     assert sorted(map(str, runs)) == sorted(map(str, results))
     assert len(runs) == 2 * TASKS
-    calls = httpx.get(f"{models_url}/v1/stats").json()
     # A judgement of another form than asked for is asked for once more, in its run.
     fewest = len(runs) + TASKS
-    assert fewest <= sum(calls["requests"].values()) <= fewest + PARALLEL
+    assert fewest <= site.asked <= fewest + PARALLEL
+
+
+@pytest.mark.skipif(
+    sandbox_problem() is not None, reason=f"no sandboxes here: {sandbox_problem()}"
+)
+def test_g1_killed_while_code_is_run_its_sandbox_ends_and_each_answer_has_one_grade(
+    tmp_path, original
+):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    env = {"SANDBOX_PARALLEL": "1", "TMPDIR": str(temporary)}
+    site = Killable(tmp_path, original, **env)
+    mounts = Path("/proc/self/mountinfo").read_text()
+    process = site.start("programs", "--pool=code", "--system=worker:scripted")
+    family: list[psutil.Process] = []
+
+    def is_begun() -> bool:
+        family[:] = sandbox_of(process.pid)
+        return bool(family)
+
+    wait(is_begun)
+    inside = mounts_of(family[-1])
+    assert inside != mounts_of(psutil.Process())
+    begun_at = time.time()
+    evaluation = kill(process)
+    killed_at = time.monotonic()
+    wait(lambda: not any(map(is_alive, family)))
+    assert time.monotonic() - killed_at < END_S
+    assert inside not in mounts_of_older(begun_at)
+    assert Path("/proc/self/mountinfo").read_text() == mounts
+    assert left_files("/", "/tmp", "/dev/shm", str(tmp_path)) == []
+    assert list(temporary.iterdir()) == []
+    before = site.rows(GRADED)
+    assert len(before) < len(PROGRAMS)
+    finished(site.start(f"--resume={evaluation}"))
+    after = site.rows(GRADED)
+    assert set(before) <= set(after)
+    states = [state for _, state, _, _ in after]
+    assert states == ["right" if is_right else "wrong" for is_right in PROGRAMS]
+    runs = site.rows("SELECT id, cost_micros FROM runs_run ORDER BY id")
+    assert sorted(row[2:] for row in after) == runs
+    assert site.asked == len(runs) == len(PROGRAMS)

@@ -11,8 +11,9 @@ import pytest
 
 import apps.evaluation.systems as folder
 from apps.core.errors import InvalidInput
-from apps.evaluation.systems.base import BaseSystem, MeasuredSystem
+from apps.evaluation.systems.base import BaseSystem, MeasuredSystem, VersionedSystem
 from apps.evaluation.systems.kinds import KINDS
+from apps.evaluation.systems.repeated_worker import RepeatedWorkerSystem
 from apps.evaluation.systems.short_names import PAGE_CHOICES, systems_named
 from apps.pools.selectors import pool_snapshot
 from tests.conftest import make_pool
@@ -27,7 +28,8 @@ def test_every_system_of_the_folder_is_in_the_list():
         for _, kind in inspect.getmembers(loaded, inspect.isclass):
             if issubclass(kind, BaseSystem) and kind.__module__ == loaded.__name__:
                 found.add(kind)
-    assert found - {BaseSystem, MeasuredSystem} == set(KINDS)
+    shared = {BaseSystem, MeasuredSystem, RepeatedWorkerSystem, VersionedSystem}
+    assert found - shared == set(KINDS)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +81,8 @@ def test_what_the_page_offers_are_names_of_systems(cast, simulator_url):
     values = [choice.value for choice in PAGE_CHOICES]
     assert len(set(values)) == len(values)
     for choice in PAGE_CHOICES:
-        names = [n for p in choice.parts for _, n, _, _ in string.Formatter().parse(p)]
-        filled = choice.short_name({name: "3" for name in names if name})
-        assert systems_named([filled], snapshot)
+        parts = [*choice.parts, choice.again]
+        names = [n for p in parts for _, n, _, _ in string.Formatter().parse(p)]
+        filled = choice.short_names({name: "3" for name in names if name})
+        assert len(filled) == (2 if choice.again else 1)
+        assert systems_named(filled, snapshot)

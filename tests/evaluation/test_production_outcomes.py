@@ -84,6 +84,21 @@ def test_ratings_of_a_direct_call_are_credited_and_withdrawn(site):
     assert counted(site) == {"feedback": (2, 2)}
 
 
+def test_verified_outcomes_are_credited_apart_and_by_family(site):
+    ask(site, model="worker/sim-birch", conductor={"family": "invoices"})
+    run = newest(site)
+    feedback_give(run=run, outcome={"score": 0.5, "source": "verifier"}, actor=ACTOR)
+    assert counted(site) == {"verifier": (1, 1)}
+    feedback_give(run=run, rating="down", actor=ACTOR)
+    assert counted(site) == {"verifier": (1, 1), "feedback": (0, 1)}
+    outcomes = WorkerOutcome.objects.for_team(site.cast.team.id)
+    assert set(outcomes.values_list("family", flat=True)) == {"invoices"}
+    feedback_give(run=run, outcome={"score": 0.4, "source": "verifier"}, actor=ACTOR)
+    assert counted(site)["verifier"] == (0, 1)
+    feedback_withdraw(run=run, actor=ACTOR)
+    assert counted(site) == {}
+
+
 def test_the_worker_of_the_last_step_is_credited(site):
     run = asked(site, "conductor-ultra")
     answered = run_view(run).answering_worker

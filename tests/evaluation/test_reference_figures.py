@@ -8,7 +8,6 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-import yaml
 
 from apps.accounts.models import Role
 from apps.accounts.principal import member_principal
@@ -18,8 +17,6 @@ from apps.evaluation.selectors import evaluation_list, results_of
 from apps.evaluation.services import evaluation_start, suite_import
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.tasks import SuiteTask
-from apps.pools.pool_file import document_parse
-from apps.pools.services import pool_import
 from apps.runs.models import Step
 from apps.simulator.benchmark.expectations import (
     BenchPlan,
@@ -31,9 +28,9 @@ from apps.simulator.benchmark.expectations import (
 from apps.simulator.benchmark.forms import TaskFamily
 from apps.simulator.benchmark.suite import suite_rows
 from apps.simulator.benchmark.workers import BENCH_BY_NAME, ROSTERS, BenchWorker
-from apps.simulator.briefing import StepRole
+from apps.simulator.briefing import BriefingRole
 from tests.conftest import Site
-from tests.docs.reading import ROOT
+from tests.evaluation.samples import pool_of_file
 from tests.factories import ACTOR
 from tests.runs.asking import eventually
 from tests.simulator.benchmark.served import Z
@@ -43,10 +40,10 @@ POOL = ROSTERS["strong"]
 STRONG, CHEAP = POOL[-1].name, "bench-language"
 SAMPLES = 2
 SUBTASKS = {
-    StepRole.PLAN: "Outline how to answer the question, without the answer itself.",
-    StepRole.SOLVE: "Answer the question completely.",
-    StepRole.CHECK: "Examine the answers so far for mistakes and correct them.",
-    StepRole.COMBINE: "Combine the answers so far into the best one.",
+    BriefingRole.PLAN: "Outline how to answer the question, without the answer itself.",
+    BriefingRole.SOLVE: "Answer the question completely.",
+    BriefingRole.CHECK: "Examine the answers so far for mistakes and correct them.",
+    BriefingRole.COMBINE: "Combine the answers so far into the best one.",
 }
 Share = Callable[[EvaluationResult], float]
 """The probability that a result is right."""
@@ -63,17 +60,7 @@ def version(site: Site):
 
 def imported(site: Site, file: str, workers: Sequence[str] = ()) -> str:
     """Import the pool of a file, with some of its workers; return its name."""
-    text = (ROOT / "docs/pools" / file).read_text(encoding="utf-8")
-    document = yaml.safe_load(
-        text.replace("http://127.0.0.1:8100/v1", site.simulator_url)
-    )
-    if workers:
-        by_name = {worker["name"]: worker for worker in document["workers"]}
-        document["workers"] = [by_name[name] for name in workers]
-        document["pool"] |= {"name": "part", "fallback": workers[0]}
-    parsed = document_parse(yaml.safe_dump(document))
-    pool_import(team=site.cast.team, document=parsed, actor=ACTOR, environ={})
-    return str(document["pool"]["name"])
+    return pool_of_file(site.cast.team, site.simulator_url, file, workers)
 
 
 def evaluated(site: Site, version, pool: str, systems, **values) -> Evaluation:

@@ -358,8 +358,8 @@ def test_a_tier_that_was_changed_since_does_not_go_back(site):
 def test_what_no_tier_can_be_is_not_promoted(site):
     chain = {"kind": "self_reflection", "worker": "sim-birch", "turns": 2}
     test = start(site, candidate=chain)
-    assert "no tier of a pool can be" in why_not_promotable(test)
-    with pytest.raises(InvalidInput):
+    assert "is a fixed plan" in why_not_promotable(test)
+    with pytest.raises(Conflict, match="is a fixed plan"):
         candidate_promote(test=test, principal=alice(site))
     ultra = start(site, candidate={"kind": "tier", "tier": "ultra", "max_rounds": 2})
     assert why_not_promotable(ultra) == ""

@@ -101,7 +101,6 @@ def test_every_form_of_a_report_has_the_mark(cast, alice, is_simulated):
 def test_profiles_have_the_mark(cast, alice, simulator_url, is_simulated):
     make_pool(cast.team, simulator_url)
     evaluation = made_up_evaluation(cast.team)
-    Suite.objects.for_team(cast.team.id).update(is_simulated=is_simulated)
     worker = cast.team.workers.get(name="sim-delta")
     WorkerProfile.objects.create(
         team=cast.team,
@@ -117,6 +116,7 @@ def test_profiles_have_the_mark(cast, alice, simulator_url, is_simulated):
         measured_at=timezone.now(),
         base_url=worker.base_url,
         model=worker.model,
+        is_simulated=is_simulated,
     )
     pool = cast.team.pools.get(is_default=True)
     for address in (

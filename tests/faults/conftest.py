@@ -15,6 +15,7 @@ RUNS = int(os.environ.get("FAULT_RUNS", "0"))
 SEED = int(os.environ.get("FAULT_SEED", "5"))
 PARTS = (
     "chaos",
+    "evaluations",
     "processes",
     "servers",
     "standstill",

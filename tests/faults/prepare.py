@@ -16,9 +16,12 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402
 
-from apps.accounts.models import Role  # noqa: E402
+from apps.accounts.models import Role, Team  # noqa: E402
 from apps.budgets.services import budget_create  # noqa: E402
 from apps.pools.models import Price  # noqa: E402
+from apps.simulator.benchmark.suite import suite_rows  # noqa: E402
+from tests.evaluation.programs import program_tasks  # noqa: E402
+from tests.evaluation.samples import pool_of_file, suite  # noqa: E402
 from tests.factories import (  # noqa: E402
     ACTOR,
     MembershipFactory,
@@ -29,12 +32,13 @@ from tests.factories import (  # noqa: E402
 )
 from tests.runs.asking import session_of  # noqa: E402
 
+BENCHMARK_TASKS, BENCHMARK_SEED = 48, 7
 WORKERS = ("delay-100", "delay-200", "delay-400", "delay-800", "delay-5000")
 """Named for how many milliseconds each takes to answer."""
 
 
 def main() -> None:
-    """Make a team with a key, a pool whose conductor does as told, and a budget."""
+    """Make a team with a key, pools (one plans as told), suites and a budget."""
     call_command("migrate", verbosity=0)
     team = TeamFactory.create()
     pool = PoolFactory.create(team=team, base_url=sys.argv[1], workers=WORKERS)
@@ -51,11 +55,29 @@ def main() -> None:
         input_micros=1_000_000,
         output_micros=2_000_000,
     )
+    prepare_evaluations(team, sys.argv[1])
     values = {"kind": "team", "period": "month", "limit_usd": "100000"}
     budget_create(team=team, values=values, actor=ACTOR)
     member = MembershipFactory.create(team=team, role=Role.OWNER)
     known = {"key": issue_key(team).secret, "session": session_of(member.user)}
     sys.stdout.write(json.dumps(known))
+
+
+def prepare_evaluations(team: Team, models_url: str) -> None:
+    """Add the pool and suite of the benchmark, and code tasks with their worker."""
+    pool_of_file(team, models_url, "benchmark.yaml")
+    rows = list(suite_rows(BENCHMARK_TASKS, BENCHMARK_SEED))
+    suite(team, rows, name="benchmark")
+    scripted = PoolFactory.create(
+        team=team,
+        name="code",
+        is_default=False,
+        conductor=None,
+        base_url=models_url,
+        workers=("scripted",),
+    )
+    PriceFactory.create(worker=scripted.fallback)
+    suite(team, program_tasks(), name="programs")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ INSTALL = """
 CREATE TABLE fault_lease (lease_id uuid PRIMARY KEY, process text);
 CREATE TABLE fault_written (seq bigint, run_id uuid, writer text, owner text);
 CREATE TABLE fault_hand (run_id uuid, process text, at timestamptz);
+CREATE TABLE fault_claim (job_id uuid, process text, at timestamptz);
 
 CREATE FUNCTION fault_lease() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     INSERT INTO fault_lease VALUES (NEW.id, current_setting('application_name'));
@@ -49,6 +50,18 @@ END $$;
 CREATE TRIGGER fault_hand AFTER UPDATE OF owner_id ON runs_run
     FOR EACH ROW WHEN (NEW.owner_id IS DISTINCT FROM OLD.owner_id)
     EXECUTE FUNCTION fault_hand();
+
+CREATE FUNCTION fault_claim() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO fault_claim
+    VALUES (NEW.id, current_setting('application_name'), clock_timestamp());
+    RETURN NULL;
+END $$;
+CREATE TRIGGER fault_claim AFTER UPDATE OF claim_id ON evaluation_evaluation
+    FOR EACH ROW WHEN (NEW.claim_id IS DISTINCT FROM OLD.claim_id)
+    EXECUTE FUNCTION fault_claim();
+CREATE TRIGGER fault_claim AFTER UPDATE OF claim_id ON evaluation_shadowtest
+    FOR EACH ROW WHEN (NEW.claim_id IS DISTINCT FROM OLD.claim_id)
+    EXECUTE FUNCTION fault_claim();
 """
 RUNS = "SELECT id, state, title, error_code, deaths, cost_micros FROM runs_run"
 ENTRIES = (
@@ -67,7 +80,7 @@ TAKEN = (
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """A run's change of hands."""
+    """A change of the process that has a run, or drives an evaluation."""
 
     process: str
     at: datetime
@@ -129,6 +142,20 @@ class Witness:
         """Return who took a run first after a moment."""
         rows = self._read(TAKEN, run_id, since)
         return Hand(*rows[0]) if rows else None
+
+    def drivers(self, job_id: uuid.UUID) -> list[Hand]:
+        """Return the processes that took an evaluation or a shadow test, in order."""
+        claims = "SELECT process, at FROM fault_claim WHERE job_id = %s ORDER BY at"
+        return [Hand(*row) for row in self._read(claims, job_id)]
+
+    def profiles(self, evaluation_id: uuid.UUID) -> list[tuple[Any, ...]]:
+        """Return what a calibration measured: worker, family, sums; without times."""
+        return self._read(
+            'SELECT w.name, p.family, p.tasks, p."right", p.tokens, p.cost_micros '
+            "FROM pools_workerprofile p JOIN pools_worker w ON w.id = p.worker_id "
+            "WHERE p.evaluation_id = %s ORDER BY w.name, p.family",
+            evaluation_id,
+        )
 
     def now(self) -> datetime:
         """Return the database's time."""

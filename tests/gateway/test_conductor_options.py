@@ -22,12 +22,13 @@ async def test_all_of_it_reaches_the_order(client: Client) -> None:
         "delivery": "verified",
         "approval": "never",
         "data_class": "restricted",
+        "family": "invoices",
     }
     assert (await client.chat(conductor=wishes)).status == 200
     (order,) = client.backend.orders
     limits = (("a", "b"), 2, 1, 50_000)
     assert order.restrictions == RunRestrictions(*limits, "restricted", "never")
-    assert order.delivery == "verified"
+    assert (order.delivery, order.family) == ("verified", "invoices")
 
 
 @pytest.mark.parametrize("wishes", [None, {}, {"approval": None, "delivery": None}])

@@ -24,7 +24,7 @@ from apps.governance.emails import approvers_notify
 from apps.runs.models import ApprovalState, PlanApproval
 from tests.conftest import Cast, Site
 from tests.factories import MembershipFactory, TeamFactory, UserFactory
-from tests.governance.test_approvals import HOLD, colleague, pending, start
+from tests.governance.approval_runs import HOLD, colleague, pending, start
 from tests.governance.test_policies import in_force
 from tests.rest.conftest import Caller, member
 from tests.rest.things import make_run

@@ -4,85 +4,36 @@ from __future__ import annotations
 
 import threading
 import uuid
-from datetime import timedelta
 from typing import Any
 
 import httpx
 import openai
 import orjson
 import pytest
-from django.db import connection, transaction
-from django.utils import timezone
+from django.db import connection
 
-from apps.accounts.models import Role, Scope, User
-from apps.audit.models import Entry
+from apps.accounts.models import Role, Scope
 from apps.audit.rows import verify_rows
 from apps.audit.selectors import entry_list
 from apps.audit.verify import verify_team
 from apps.engine import events as ev
-from apps.governance.approvals.edited_plans import plan_read, plan_stored
 from apps.governance.emails import approvers_notify
-from apps.governance.run_entries import run_entry_append
-from apps.runs.execution.executor import get_executor
-from apps.runs.models import ApprovalState, PlanApproval, Run
+from apps.runs.models import PlanApproval, Run
 from apps.runs.selectors import run_events
 from tests.conftest import Site
-from tests.factories import ACTOR, MembershipFactory, UserFactory
+from tests.governance.approval_runs import (
+    HOLD,
+    actions_of,
+    approve,
+    colleague,
+    ended,
+    pending,
+    refuse,
+    start,
+    waiting,
+)
 from tests.governance.test_policies import PROMPT, in_force, only, tag
-from tests.rest.conftest import Caller, keyed, member
-from tests.runs.asking import eventually
-
-HOLD = {
-    "name": "Falcon needs a second pair of eyes",
-    "conditions": {"words": ["Project Falcon"]},
-    "effect": {"kind": "require_approval"},
-}
-TWO = {**HOLD, "effect": {"kind": "require_approval", "approvers": 2, "hours": 4}}
-
-
-def start(who: Caller, prompt: str = PROMPT) -> uuid.UUID:
-    """Start a run and return its id once its plan waits."""
-    response = who.post("runs/", {"model": "conductor-ultra", "prompt": prompt})
-    assert response.status_code == 201, response.content
-    run_id = uuid.UUID(response.json()["id"])
-    while not waiting(run_id):
-        assert Run.objects.across_teams().get(id=run_id).state == "running"
-    return run_id
-
-
-def waiting(run_id: uuid.UUID) -> bool:
-    rows = PlanApproval.objects.across_teams().filter(run_id=run_id)
-    return rows.filter(state=ApprovalState.WAITING, settled_at=None).exists()
-
-
-def pending(who: Caller, run_id: uuid.UUID) -> dict[str, Any]:
-    response = who.get(f"runs/{run_id}/approval/")
-    assert response.status_code == 200, response.content
-    found: dict[str, Any] = response.json()
-    return found
-
-
-def approve(who: Caller, run_id: uuid.UUID, digest: str, **more: Any) -> Any:
-    path = f"runs/{run_id}/approval/approve/"
-    return who.post(path, {"plan_digest": digest, **more})
-
-
-def refuse(who: Caller, run_id: uuid.UUID, digest: str, reason: str) -> Any:
-    path = f"runs/{run_id}/approval/refuse/"
-    return who.post(path, {"plan_digest": digest, "reason": reason})
-
-
-def ended(run_id: uuid.UUID) -> Run:
-    """Return the run once it has ended; it must end by itself."""
-    rows = Run.objects.across_teams().exclude(state="running").filter(id=run_id)
-    while (run := rows.first()) is None:
-        pass
-    return run
-
-
-def actions_of(run_id: uuid.UUID) -> list[str]:
-    rows = Entry.objects.across_teams().filter(subject_id=run_id).order_by("seq")
-    return list(rows.values_list("action", flat=True))
+from tests.rest.conftest import keyed, member
 
 
 def test_an_approved_plan_runs_and_the_record_says_who_approved_it(site: Site) -> None:
@@ -279,170 +230,6 @@ def test_a_reviewer_may_approve(site: Site) -> None:
     assert ended(run_id).state == "completed"
 
 
-# --- two approvers, races, time -------------------------------------------------------
-
-
-def test_two_approvals_are_of_two_people(site: Site) -> None:
-    in_force(site, TWO)
-    alice = member(site.cast.alice)
-    ada = member(colleague(site, "ada", Role.ADMIN))
-    run_id = start(member(site.cast.bob))
-    digest = pending(alice, run_id)["plan_digest"]
-    assert approve(alice, run_id, digest).status_code == 200
-    again = approve(alice, run_id, digest)
-    assert again.status_code == 409
-    assert waiting(run_id)
-    assert pending(ada, run_id)["approved_by"] == ["Alice"]
-    assert approve(ada, run_id, digest).status_code == 200
-    assert ended(run_id).state == "completed"
-    (told,) = alice.get(f"runs/{run_id}/").json()["approvals"]
-    assert told["approvers"] == ["Alice", "Ada"]
-
-
-def test_a_changed_plan_needs_new_approvals(site: Site) -> None:
-    in_force(site, TWO)
-    alice = member(site.cast.alice)
-    ada = member(colleague(site, "ada", Role.ADMIN))
-    run_id = start(member(site.cast.bob))
-    found = pending(alice, run_id)
-    approve(alice, run_id, found["plan_digest"])
-    steps = [{"worker": found["workers"][0], "subtask": "Something else."}]
-    assert approve(ada, run_id, found["plan_digest"], steps=steps).status_code == 200
-    now = pending(alice, run_id)
-    assert (now["approved_by"], now["is_edited"]) == (["Ada"], True)
-    stale = approve(alice, run_id, found["plan_digest"])
-    assert (stale.status_code, waiting(run_id)) == (409, True)
-    assert approve(alice, run_id, now["plan_digest"]).status_code == 200
-    assert ended(run_id).state == "completed"
-
-
-@pytest.mark.parametrize("is_lowered", [False, True])
-def test_g10_a_row_that_was_changed_approves_nothing(
-    site: Site, is_lowered: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Somebody who can write to the database alone is no approver."""
-    in_force(site, TWO)
-    run_id = start(member(site.cast.bob))
-    changes: dict[str, Any] = {"state": "approved", "decided_by": "Alice\nAdam"}
-    if is_lowered:  # one of two has approved
-        alice = member(site.cast.alice)
-        digest = pending(alice, run_id)["plan_digest"]
-        assert approve(alice, run_id, digest).status_code == 200
-        changes["approvals_needed"] = 1
-    PlanApproval.objects.across_teams().filter(run_id=run_id).update(**changes)
-    run = ended(run_id)
-    assert (run.state, run.error_code) == ("failed", "approval_refused")
-    assert "the ledger does not have these approvals" in run.error_message
-    assert "step.started" not in actions_of(run_id)
-    assert "the ledger does not have" in caplog.text
-
-
-def test_g10_another_plan_in_the_row_is_not_the_approved_one(site: Site) -> None:
-    in_force(site, HOLD)
-    alice = member(site.cast.alice)
-    run_id = start(member(site.cast.bob))
-    found = pending(alice, run_id)
-    step = {"worker": found["workers"][0], "subtask": "Tell all.", "access": []}
-    other = plan_stored(
-        plan_read({"steps": [step]}, workers=found["workers"], max_steps=3)
-    )
-    rows = PlanApproval.objects.across_teams().filter(run_id=run_id)
-    # Both at once: an approval alone would be acted on before the row is changed.
-    row = rows.get()
-    place = site.cast.team.id, run_id
-    facts = {
-        "round": row.round,
-        "plan_digest": row.plan_digest,
-        "approvals": 1,
-        "approvals_needed": 1,
-    }
-    with transaction.atomic():
-        run_entry_append(*place, "approval.granted", ACTOR, facts)
-        rows.update(state="approved", decided_by="Alice", edited_plan=other)
-    assert ended(run_id).error_code == "approval_refused"
-    assert "step.started" not in actions_of(run_id)
-
-
-def test_of_many_decisions_at_once_one_counts(site: Site) -> None:
-    in_force(site, HOLD)
-    people = [colleague(site, f"admin{n}", Role.ADMIN) for n in range(4)]
-    callers = [member(each) for each in people]
-    run_id = start(member(site.cast.bob))
-    digest = pending(callers[0], run_id)["plan_digest"]
-    begin = threading.Barrier(len(callers))
-    statuses: list[int] = []
-
-    def decide(place: int) -> None:
-        begin.wait()
-        who = callers[place]
-        made = (
-            refuse(who, run_id, digest, "No.")
-            if place % 2
-            else approve(who, run_id, digest)
-        )
-        statuses.append(made.status_code)
-        connection.close()
-
-    threads = [threading.Thread(target=decide, args=(n,)) for n in range(len(callers))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(statuses) == [200, 409, 409, 409]
-    ended(run_id)
-    ways = ("approval.granted", "approval.refused")
-    decided = [action for action in actions_of(run_id) if action in ways]
-    assert len(decided) == 1
-
-
-def test_a_plan_that_nobody_approves_in_time_ends_the_run(site: Site) -> None:
-    in_force(site, HOLD)
-    alice = member(site.cast.alice)
-    run_id = start(member(site.cast.bob))
-    digest = pending(alice, run_id)["plan_digest"]
-    rows = PlanApproval.objects.across_teams().filter(run_id=run_id)
-    rows.update(expires_at=timezone.now() - timedelta(seconds=1))
-    assert approve(alice, run_id, digest).status_code in (404, 409)
-    run = ended(run_id)
-    assert run.error_code == "approval_expired"
-    assert rows.get().state == ApprovalState.EXPIRED
-
-
-def test_a_cancelled_run_takes_its_plan_back(site: Site) -> None:
-    in_force(site, HOLD)
-    bob, alice = member(site.cast.bob), member(site.cast.alice)
-    run_id = start(bob)
-    digest = pending(alice, run_id)["plan_digest"]
-    assert bob.post(f"runs/{run_id}/cancel/").status_code == 200
-    assert ended(run_id).state == "cancelled"
-    row = PlanApproval.objects.across_teams().get(run_id=run_id)
-    assert (row.state, row.plan_digest) == (ApprovalState.WITHDRAWN, digest)
-    assert approve(alice, run_id, digest).status_code == 404
-    (told,) = alice.get(f"runs/{run_id}/").json()["approvals"]
-    assert told["outcome"] == "withdrawn"
-
-
-def test_the_list_of_runs_says_which_wait(site: Site) -> None:
-    in_force(site, HOLD)
-    run_id = start(member(site.cast.bob))
-    page = member(site.cast.vera).client.get("/runs/").content.decode()
-    assert f'data-run-id="{run_id}" data-state="approval"' in page
-    assert "Waiting for approval" in page
-
-
-def test_a_waiting_run_takes_no_place_of_the_process(site: Site) -> None:
-    in_force(site, HOLD)
-    room = get_executor().room
-    run_id = start(member(site.cast.bob))
-    assert eventually(lambda: get_executor().room == room)
-    alice = member(site.cast.alice)
-    approve(alice, run_id, pending(alice, run_id)["plan_digest"])
-    ended(run_id)
-    while get_executor().live_ids:
-        pass
-    assert get_executor().room == room
-
-
 # --- over the API ---------------------------------------------------------------------
 
 
@@ -528,9 +315,3 @@ def test_rows_and_chain_agree_after_every_way_out(site: Site) -> None:
     assert verify_team(site.cast.team.id).is_intact
     assert not verify_rows(site.cast.team.id).faults
     assert not PlanApproval.objects.across_teams().filter(settled_at=None).exists()
-
-
-def colleague(site: Site, name: str, role: Role) -> User:
-    user = UserFactory.create(email=f"{name}@example.org", name=name.title())
-    MembershipFactory.create(team=site.cast.team, user=user, role=role)
-    return user

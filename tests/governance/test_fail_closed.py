@@ -14,7 +14,7 @@ from apps.governance.selectors import policies_forget
 from apps.governance.sensitive_data.redaction import Redactor
 from apps.runs.models import Run
 from tests.conftest import Site
-from tests.governance.test_approvals import ended
+from tests.governance.approval_runs import ended
 from tests.governance.test_data_classes import CONFIDENTIAL, IBAN, REDACT, WITH_IBAN
 from tests.governance.test_off_record import OFF_RECORD
 from tests.governance.test_policies import (

@@ -72,6 +72,35 @@ def test_a_rating_is_taken_back_and_stays_on_record(cast: Cast) -> None:
     assert actions(cast.team)[-2:] == ["feedback.recorded", "feedback.removed"]
 
 
+def test_a_verified_outcome_is_recorded_beside_the_rating(cast: Cast) -> None:
+    run_id = make_run(cast)
+    bob = member(cast.bob)
+    rate(bob, run_id, "down", COMMENT)
+    outcome = {"score": 0.875, "source": "verifier"}
+    told = bob.post(f"runs/{run_id}/feedback/", {"outcome": outcome}).json()
+    assert (told["rating"], told["comment"]) == ("down", COMMENT)
+    assert told["outcome"] == outcome
+    entry = entry_list(cast.team.id, subject_id=run_id)[-1]
+    assert entry.data == {
+        "rating": None,
+        "previous_rating": "down",
+        "outcome_thousandths": 875,
+        "outcome_source": "verifier",
+    }
+    bob.delete(f"runs/{run_id}/feedback/")
+    removed = entry_list(cast.team.id, subject_id=run_id)[-1]
+    assert removed.data["previous_outcome_thousandths"] == 875
+
+
+def test_an_outcome_alone_is_no_rating(cast: Cast) -> None:
+    run_id = make_run(cast)
+    completion = {"completion_id": f"chatcmpl-{run_id.hex}"}
+    outcome = {"score": 1, "source": "verifier"}
+    told = member(cast.bob).post("feedback/", {**completion, "outcome": outcome})
+    assert told.status_code == 200
+    assert (told.json()["rating"], told.json()["outcome"]["score"]) == (None, 1)
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -80,6 +109,16 @@ def test_a_rating_is_taken_back_and_stays_on_record(cast: Cast) -> None:
         ({"rating": "up", "comment": "x" * 2_001}, "comment"),
         ({"rating": "up", "comment": "a\u202eb"}, "comment"),
         ({"rating": "up", "stars": 5}, "stars"),
+        ({"outcome": 1}, "outcome"),
+        ({"outcome": {"score": 0.5}}, "source"),
+        ({"outcome": {"source": "verifier"}}, "score"),
+        ({"outcome": {"score": 1.01, "source": "verifier"}}, "score"),
+        ({"outcome": {"score": True, "source": "verifier"}}, "score"),
+        ({"outcome": {"score": 0.5, "source": "me"}}, "source"),
+        (
+            {"outcome": {"score": 1, "source": "verifier"}, "comment": "So"},
+            "comment",
+        ),
     ],
 )
 def test_a_wrong_rating_is_refused(

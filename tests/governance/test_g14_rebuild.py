@@ -28,7 +28,7 @@ from tests.docs.reading import snippets
 from tests.factories import ACTOR
 from tests.gateway.test_images import PNG
 from tests.gateway.test_tools_live import QUESTION, WEATHER
-from tests.governance.test_approvals import approve, ended, pending, refuse, start
+from tests.governance.approval_runs import approve, ended, pending, refuse, start
 from tests.governance.test_policies import change, in_force
 from tests.rest.conftest import member
 from tests.runs.asking import planned

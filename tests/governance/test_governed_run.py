@@ -17,7 +17,7 @@ from apps.runs.selectors import run_events
 from tests.audit.bundles.alone import verify_alone
 from tests.audit.bundles.forging import own_keys, unzipped, zipped
 from tests.conftest import Site
-from tests.governance.test_approvals import approve, colleague, ended, pending, start
+from tests.governance.approval_runs import approve, colleague, ended, pending, start
 from tests.governance.test_policies import in_force, tag
 from tests.rest.conftest import Caller, fault, keyed, member
 

@@ -46,6 +46,7 @@ from apps.pools.services import pool_update, worker_update
 from apps.runs.coordination.suspensions import runs_allow, runs_suspend
 from apps.runs.models import ApprovalState, PlanApproval, Run
 from apps.runs.records.run_view import fold
+from apps.training.services import training_settings_replace
 from apps.webhooks.services import webhook_create
 from tests.conftest import Cast
 from tests.engine.test_parts import EXAMPLES
@@ -230,6 +231,11 @@ def hold(cast: Cast) -> Callable[[], object]:
     )
 
 
+def training(cast: Cast) -> Callable[[], object]:
+    values = {"learns_from_requests": True}
+    return lambda: training_settings_replace(team=cast.team, values=values, actor=ACTOR)
+
+
 CHANGES: tuple[Change, ...] = (
     team_policy,
     site_policy,
@@ -253,6 +259,7 @@ CHANGES: tuple[Change, ...] = (
     worker,
     retention,
     hold,
+    training,
 )
 
 

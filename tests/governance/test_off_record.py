@@ -8,12 +8,11 @@ import httpx
 import pytest
 
 from apps.engine.events import RunCreated
-from apps.governance.policies.rules import PolicyDocument
-from apps.governance.policies.trial import policy_trial
 from apps.runs.models import Run
 from tests.conftest import Cast, Site
 from tests.governance.test_data_classes import IBAN, WITH_IBAN, sent
 from tests.governance.test_policies import ask, decisions, in_force, last_events, put
+from tests.governance.trials import tried
 from tests.rest.conftest import fault, member
 
 OFF_RECORD = {
@@ -134,9 +133,7 @@ def test_a_trial_knows_what_was_replaced(site: Site) -> None:
         "conditions": {"contains": ["iban"]},
         "effect": {"kind": "deny"},
     }
-    document = PolicyDocument.model_validate({"rules": [rule]})
-    trial = policy_trial(site.cast.team.id, document, limit=10)
-    assert trial.count("denied") == 1
+    assert tried(member(site.cast.alice), rule)["denied"] == 1
 
 
 @pytest.mark.parametrize(

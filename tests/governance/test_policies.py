@@ -13,7 +13,6 @@ from apps.accounts.models import Scope
 from apps.audit.models import Entry
 from apps.engine import events as ev
 from apps.engine.events import PolicyDecided
-from apps.governance.selectors import policy_newest
 from apps.pools.models import Worker
 from apps.pools.selectors import snapshots_forget
 from apps.runs.models import Run
@@ -302,105 +301,6 @@ def test_the_run_of_a_denied_prompt_is_verified(site: Site) -> None:
     found = member(site.cast.alice).get(f"runs/{run.id}/").json()
     assert found["policy_decisions"][0]["rules"] == ["team: No Falcon"]
     assert isinstance(run.id, uuid.UUID)
-
-
-# --- trials ---------------------------------------------------------------------------
-
-
-def tried(site: Site, *rules: dict[str, Any], **values: Any) -> dict[str, Any]:
-    body = {"rules": list(rules), **values}
-    response = member(site.cast.alice).post("policy/trial/", body)
-    assert response.status_code == 200, response.content
-    found: dict[str, Any] = response.json()
-    return found
-
-
-def test_rules_are_tried_on_recorded_runs_and_change_nothing(site: Site) -> None:
-    assert ask(site).status_code == 200
-    assert ask(site, "What does a kestrel cost?").status_code == 200
-    before = Entry.objects.for_team(site.cast.team.id).count()
-    found = tried(site, {**DENY_FALCON, "mode": "shadow"})
-    assert (found["tried"], found["denied"], found["changed"]) == (2, 1, 0)
-    (run,) = found["runs"]
-    assert run["title"] == PROMPT
-    assert run["reason"] == "Rule 'No Falcon' says: deny it"
-    assert tried(site, {**DENY_FALCON, "mode": "off"})["runs"] == []
-    assert tried(site, DENY_FALCON, runs=1)["tried"] == 1
-    assert Entry.objects.for_team(site.cast.team.id).count() == before
-    assert policy_newest(site.cast.team.id) is None
-
-
-@pytest.mark.parametrize(
-    ("rule", "outcome"),
-    [
-        (only("moon"), "denied"),
-        ({"name": "R", "effect": {"kind": "no_conductor"}}, "changed"),
-        ({"name": "R", "effect": {"kind": "limit", "max_tokens": 1}}, "changed"),
-        ({"name": "R", "effect": {"kind": "limit", "max_tokens": 10**8}}, None),
-        (
-            {
-                "name": "R",
-                "conditions": {"roles": ["owner"]},
-                "effect": {"kind": "deny"},
-            },
-            None,
-        ),
-        (
-            {
-                "name": "R",
-                "conditions": {"cost_over_usd": "0.000001"},
-                "effect": {"kind": "deny"},
-            },
-            "denied",
-        ),
-    ],
-)
-def test_a_trial_tells_what_would_have_changed(
-    site: Site, rule: dict[str, Any], outcome: str | None
-) -> None:
-    assert ask(site).status_code == 200
-    runs = tried(site, rule)["runs"]
-    assert [run["outcome"] for run in runs] == ([outcome] if outcome else [])
-
-
-def test_a_run_whose_worker_is_refused_would_have_changed(site: Site) -> None:
-    assert ask(site, model="worker/sim-delta").status_code == 200
-    assert ask(site).status_code == 200
-    used = {e.worker for e in last_events(site) if isinstance(e, ev.StepStarted)}
-    tag(site, used.pop(), "us")
-    rule = {"name": "R", "effect": {"kind": "no_workers", "tags": ["us"]}}
-    assert tried(site, rule)["runs"][0]["outcome"] == "changed"
-
-
-def test_a_run_whose_model_is_gone_cannot_be_tried(site: Site) -> None:
-    assert ask(site, model="worker/sim-delta").status_code == 200
-    change(site, "sim-delta", is_enabled=False)
-    assert tried(site, DENY_FALCON)["unknown"] == 1
-
-
-def test_a_wrong_rule_is_not_tried(site: Site) -> None:
-    alice = member(site.cast.alice)
-    fault(alice.post("policy/trial/", {"rules": [{"name": "X"}]}), 400)
-    fault(alice.post("policy/trial/", {"rules": [], "runs": 501}), 400)
-    fault(member(site.cast.bob).post("policy/trial/", {"rules": []}), 403)
-
-
-def test_the_page_of_a_rule_tries_it(site: Site) -> None:
-    assert ask(site).status_code == 200
-    form = {
-        "name": "No Falcon",
-        "mode": "enforce",
-        "words": "project falcon",
-        "effect": "deny",
-        "version": "0",
-        "try": "",
-    }
-    alice = member(site.cast.alice)
-    page = alice.client.post("/policy/rules/new/", form).content.decode()
-    assert "Tried on the newest 1 run<" in page
-    assert "would have denied <strong>1</strong>" in page
-    assert PROMPT in page
-    assert policy_newest(site.cast.team.id) is None
 
 
 def _session(caller: Caller) -> str:

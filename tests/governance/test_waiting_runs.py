@@ -11,7 +11,7 @@ import openai
 from apps.accounts.models import Role
 from apps.runs.models import Run
 from tests.conftest import Site
-from tests.governance.test_approvals import (
+from tests.governance.approval_runs import (
     HOLD,
     approve,
     colleague,

@@ -7,6 +7,7 @@ from typing import Any
 
 from apps.core.ids import first_id
 from apps.runs.models import Run
+from apps.runs.selectors import shape_of
 from tests.conftest import Cast
 from tests.runs.test_usage import ran, step
 
@@ -46,6 +47,8 @@ def answered(cast: Cast, at: datetime, **fields: Any) -> Run:
         "finished_at": at,
         **fields,
     }
+    access = [each["access"] for each in values["plan"]]
+    values.setdefault("shape", shape_of(access).key)
     run = ran(cast, at, **values)
     step(run, "alpha", 0)
     step(run, "beta", 1)

@@ -118,7 +118,7 @@ def test_runs_of_an_evaluation_have_the_family_of_their_task(cast: Cast):
     make_evaluation(cast.team)
     result = EvaluationResult.objects.for_team(cast.team.id).get()
     now = timezone.now()
-    answered(cast, now, id=result.run_id, source="evaluation")
+    answered(cast, now, id=result.run_id, family="sums", source="evaluation")
     answered(cast, now)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     asked = Inquiry(cast.team.id, midnight, now + timedelta(seconds=1), True)

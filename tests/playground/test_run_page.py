@@ -11,7 +11,8 @@ from django.db import connection
 from django.urls import reverse
 
 from apps.audit.bundles.verifier import verify_bundle
-from apps.audit.models import Entry
+from apps.audit.exports.jobs import export_take
+from apps.audit.models import Entry, LedgerExport
 from apps.audit.selectors import entry_list
 from apps.core.ids import new_id
 from apps.engine.events import (
@@ -209,6 +210,44 @@ def test_an_export_that_is_refused_records_the_faults(alice, run):
     data = json.loads(bytes(newest.canonical))["data"]
     assert data["run_id"] == str(run.id)
     assert [fault["kind"] for fault in data["faults"]] == ["hash_mismatch"]
+
+
+def test_a_long_record_is_exported_in_the_background(alice, run, monkeypatch):
+    monkeypatch.setattr("apps.audit.bundles.export.MAX_TEXT_BYTES", 100)
+    page = alice.post(address("run_bundle", run), follow=True)
+    assert page.redirect_chain == [(reverse("console:ledger_exports"), 302)]
+    assert "This record is long" in page.content.decode()
+    (export,) = LedgerExport.objects.for_team(run.team_id)
+    list(export_take() or ())
+    file = alice.post(reverse("console:ledger_export_file", args=[export.id]))
+    content = io.BytesIO(b"".join(file.streaming_content))
+    assert verify_bundle(content, team=run.team_id).entries == 11
+
+    answer = alice.get(reverse("rest:run_export", args=[run.id]))
+    assert answer.status_code == 409
+    said = answer.json()["error"]["message"]
+    order = json.loads(said[said.index("{") :])
+    made = alice.post("/api/v1/ledger/exports/", order, "application/json")
+    assert (made.status_code, made.json()["filter"]) == (
+        202,
+        {"subject_id": str(run.id)},
+    )
+
+
+@pytest.mark.parametrize("said", [b"{}", b'{"bodies":{}}', b'{"bodies":{"prompt":1}}'])
+def test_an_entry_that_is_none_is_named_wherever_it_is_read(alice, run, said):
+    execute("UPDATE audit_entry SET canonical = %s WHERE seq = 3", said)
+    named = f"ntry 3 of team {run.team_id} is not readable"
+    bundle = alice.post(address("run_bundle", run))
+    assert (bundle.status_code, named in bundle.content.decode()) == (409, True)
+    for name in ("run_detail", "run_export"):
+        page = alice.get(address(name, run))
+        assert (page.status_code, named in page.content.decode()) == (500, True)
+    answers = {"run_export": 409, "run_entries": 500, "run": 500}
+    for name, status in answers.items():
+        answer = alice.get(reverse(f"rest:{name}", args=[run.id]))
+        assert answer.status_code == status
+        assert named in answer.json()["error"]["message"]
 
 
 def test_g12_verification_names_a_tail_that_was_cut(bob, run):

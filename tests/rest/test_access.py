@@ -29,6 +29,15 @@ def operations() -> Iterator[Any]:
             )
 
 
+def operator_operations() -> Iterator[tuple[str, str]]:
+    """Yield operations on the whole site; tests/security tries who may call them."""
+    for pattern in rest_urls.urlpatterns:
+        view = getattr(pattern.callback, "cls")  # noqa: B009
+        if getattr(view, "is_for_operators", False):
+            methods = set(view().allowed_methods) - {"HEAD"}
+            yield from ((pattern.name, method) for method in sorted(methods))
+
+
 every_operation = pytest.mark.parametrize(
     ("name", "method", "right"), list(operations())
 )

@@ -10,6 +10,7 @@ import pytest
 from apps.accounts.models import Scope
 from tests.conftest import Site
 from tests.evaluation.made_up import STATES, made_up_evaluation
+from tests.evaluation.pool_changes import change_worker
 from tests.evaluation.samples import documents, make_evaluation, suite
 from tests.factories import issue_key
 from tests.runs.asking import eventually
@@ -99,6 +100,27 @@ def test_a_key_needs_every_scope(site, program, scopes, status):
 def test_an_unknown_suite_is_not_found(site, program):
     wanted = {"suite": "none", "settings": settings(site)}
     assert program.post("/evaluations/", json=wanted).status_code == 404
+
+
+def test_versions_of_a_pool_are_compared_or_refused(site, program):
+    suite(site.cast.team, documents()[:2])
+    change_worker(site.cast.team, "sim-delta", model="sim-birch")
+    tier = {"kind": "tier", "tier": "ultra"}
+    both = [tier, {**tier, "pool_version": 1}]
+    wanted = {"suite": "basics", "settings": settings(site, systems=both)}
+    started = program.post("/evaluations/", json=wanted)
+    assert started.status_code == 202, started.text
+    assert started.json()["settings"]["systems"][1]["pool_version"] == 1
+    place = f"/evaluations/{started.json()['id']}/"
+    assert eventually(lambda: program.get(place).json()["state"] == "completed")
+    report = program.get(f"{place}report/").json()
+    labels = [system["system"] for system in report["systems"]]
+    assert labels == ["conductor (ultra)", "conductor (ultra, pool version 1)"]
+    unknown = [tier, {**tier, "pool_version": 5}]
+    wanted = {"suite": "basics", "settings": settings(site, systems=unknown)}
+    refused = program.post("/evaluations/", json=wanted)
+    assert refused.status_code == 400
+    assert "has no version 5" in refused.json()["error"]["message"]
 
 
 def test_an_evaluation_that_has_ended_stays_as_it_is(site, program):

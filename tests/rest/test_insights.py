@@ -57,7 +57,14 @@ def test_queries_are_summed_beside_the_period_before(vera, cast, runs):
 
 def test_runs_of_tests_count_if_asked_for(vera, runs):
     assert vera.get("insights/queries/?with_tests=true").json()["total"]["runs"] == 3
-    assert vera.get("insights/queries/?group=family").json()["with_tests"] is True
+
+
+def test_every_row_has_percentiles(vera, cast):
+    for number in range(60):
+        answered(cast, timezone.now(), family=f"family {number}")
+    rows = vera.get("insights/queries/?group=family").json()["rows"]
+    assert len(rows) == 60
+    assert all(row["latency_ms"] and row["cost_each_usd"] for row in rows)
 
 
 def test_failures_tell_rescue_and_examples(vera, runs):

@@ -23,10 +23,10 @@ from tests.factories import ACTOR
 from tests.rest.test_ledger_exports import EXPORTS, keyed, order
 
 
-def make(cast: Cast, **values: Any) -> LedgerExport:
-    """Order a bundle and make it."""
+def make(cast: Cast, form: str = "bundle", **values: Any) -> LedgerExport:
+    """Order an export and make it."""
     program = keyed(cast.team, Scope.AUDIT_EXPORT)
-    made = order(program, format="bundle", **values).json()
+    made = order(program, format=form, **values).json()
     list(export_take() or ())
     return LedgerExport.objects.for_team(cast.team.id).get(id=made["id"])
 
@@ -102,6 +102,26 @@ def test_pages_make_one_list(cast, monkeypatch):
     assert seqs == sorted(set(seqs))
     assert found.entries == len(seqs) >= 10
     assert found.texts == 5
+
+
+SAID = [b"{}", b'{"bodies":{}}', b'{"bodies":{"prompt":{}}}', b'{"bodies":[]}']
+"""Valid JSON in the place of an entry."""
+
+
+@pytest.mark.usefixtures("failures")
+@pytest.mark.parametrize("said", SAID)
+def test_what_is_no_entry_is_named_and_stays_out_of_proofs(cast, said):
+    victim = Entry.objects.for_team(cast.team.id).filter(action="run.failed").first()
+    assert victim is not None
+    sql = "UPDATE audit_entry SET canonical = %s WHERE id = %s"
+    execute(sql, said, victim.id)
+    export = make(cast, action="run.failed", texts=True)
+    named = f"entry {victim.seq} of team {cast.team.id} is not readable"
+    assert named in export.error
+    assert export.size == 0
+    for form, count in (("jsonl", 5), ("csv", 5)):
+        whole = make(cast, form, action="run.failed", texts=True)
+        assert (whole.error, whole.entries) == ("", count)
 
 
 @pytest.mark.usefixtures("failures")

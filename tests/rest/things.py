@@ -27,6 +27,7 @@ from tests.factories import (
     WorkerFactory,
     issue_key,
 )
+from tests.governance.made_trials import make_trial
 from tests.webhooks.examples import make_webhook
 
 BASE_URL = "http://127.0.0.1:9/v1"
@@ -68,6 +69,7 @@ def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
         "run_id": make_run(cast),
         "review_id": make_review(cast),
         "export_id": make_export(cast.team.id),
+        "trial_id": make_trial(cast.team),
         **make_webhook(cast.team),
         **evaluation_ids(team),
         "hold_id": hold_place(

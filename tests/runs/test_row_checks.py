@@ -119,6 +119,49 @@ def test_fault_or_loop_that_was_made_up_is_found(place: int) -> None:
     assert differences(run.team) == [(f"run {run.id}", "findings")]
 
 
+def test_loop_that_no_row_names_is_found() -> None:
+    run = looped()
+    faults = [each for each in run.findings or [] if each["stage"] != "loop"]
+    Run.objects.for_team(run.team_id).filter(id=run.id).update(findings=faults)
+    assert differences(run.team) == [(f"run {run.id}", "findings")]
+    Run.objects.for_team(run.team_id).filter(id=run.id).update(findings=[])
+    assert differences(run.team) == [(f"run {run.id}", "findings")]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("state", "cancelled"),
+        ("tier", "mini"),
+        ("family", "invoices"),
+        ("planner", "fallback"),
+        ("plan", []),
+        ("shape", "0123456789abcdef"),
+        ("prompt_tokens", 7),
+        ("completion_tokens", 7),
+        ("cost_micros", 7),
+        ("has_unknown_cost", True),
+        ("latency_ms", 7),
+        ("first_token_ms", 7),
+        ("asked_tokens", 7),
+        ("answer_tokens", 7),
+        ("findings", []),
+        ("error_code", "timeout"),
+        ("api_key_id", None),
+    ],
+)
+def test_each_column_that_insights_sum_is_compared(
+    user: User, column: str, value: object
+) -> None:
+    team = TeamFactory.create()
+    run = record(team, told(stories.planned_again), user)
+    if column == "api_key_id":  # of another key than the entries name
+        column, value = "user_id", UserFactory.create().id
+    assert getattr(run, column) != value
+    set_run(run, **{column: value})
+    assert differences(team) == [(f"run {run.id}", column)]
+
+
 def test_loop_stays_when_its_texts_are_erased() -> None:
     run = looped()
     places = [

@@ -9,6 +9,7 @@ import pytest
 
 from apps.core.ids import new_id
 from apps.runs.models import Run, RunState, Step
+from apps.runs.planning.model_resolver import tier_named
 from apps.runs.selectors import usage_by, worker_calls
 from tests.conftest import Cast
 from tests.factories import TeamFactory
@@ -24,6 +25,7 @@ def ran(cast: Cast, at: datetime = NOON, **fields: Any) -> Run:
         "state": RunState.COMPLETED,
         "source": "api",
         "model": "conductor-ultra",
+        "tier": tier_named(fields.get("model", "conductor-ultra")),
         "pool_name": "lab",
         "pool_version": 1,
         "title": "Why?",

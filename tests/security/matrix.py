@@ -31,8 +31,13 @@ def managed(permission: P, read: P | None = None) -> Access:
     return Access(read or permission, permission)
 
 
-SUPERUSERS_ONLY = ("site_operations", "site_policy", "site_suspensions")
-"""Pages below `admin/` that are not for everybody who may open the admin."""
+SUPERUSERS_ONLY = (
+    "site_operations",
+    "site_policy",
+    "site_suspensions",
+    "rest:site_suspension",
+)
+"""About the whole site: neither for teams nor for everybody who may open the admin."""
 
 MATRIX = {
     # --- open ---
@@ -118,6 +123,11 @@ MATRIX = {
     "console:policy_pattern_edit": managed(P.MANAGE_POLICY),
     "console:policy_pattern_delete": Access(write=P.MANAGE_POLICY),
     "console:policy_examples": Access(write=P.MANAGE_POLICY),
+    "console:policy_trials": Access(P.MANAGE_POLICY),
+    "console:policy_trial": Access(P.MANAGE_POLICY),
+    "console:policy_trial_cancel": Access(write=P.MANAGE_POLICY),
+    "console:policy_trial_again": Access(write=P.MANAGE_POLICY),
+    "console:policy_trial_delete": Access(write=P.MANAGE_POLICY),
     "console:policy_history": TEAM,
     "console:policy_restore": Access(write=P.MANAGE_POLICY),
     "console:ledger": Access(P.READ_AUDIT),
@@ -142,6 +152,8 @@ MATRIX = {
     "console:evaluation_csv": RUNS,
     "console:evaluation_inspect": RUNS,
     "console:evaluation_cancel": Access(write=P.MANAGE_POOLS),
+    "console:learning": managed(P.MANAGE_POLICY, P.READ_RUNS),
+    "console:learning_export": Access(write=P.MANAGE_POLICY),
     "console:ab_new": managed(P.MANAGE_POOLS),
     "console:ab_test": RUNS,
     "console:ab_stop": Access(write=P.MANAGE_POOLS),
@@ -225,7 +237,10 @@ MATRIX = {
     "rest:insights_plans": TEAM,
     "rest:policy": managed(P.MANAGE_POLICY, P.READ_TEAM),
     "rest:site_policy": TEAM,
-    "rest:policy_trial": Access(write=P.MANAGE_POLICY),
+    "rest:policy_trials": managed(P.MANAGE_POLICY),
+    "rest:policy_trial": managed(P.MANAGE_POLICY),
+    "rest:policy_trial_cancel": Access(write=P.MANAGE_POLICY),
+    "rest:policy_trial_runs": Access(P.MANAGE_POLICY),
     "rest:policy_versions": TEAM,
     "rest:policy_version": TEAM,
     "rest:ledger": Access(P.READ_AUDIT),
@@ -245,6 +260,9 @@ MATRIX = {
     "rest:evaluation_results": RUNS,
     "rest:evaluation_comparison": RUNS,
     "rest:evaluation_inspect": RUNS,
+    "rest:learning_settings": managed(P.MANAGE_POLICY, P.READ_RUNS),
+    "rest:learning_data": RUNS,
+    "rest:learning_export": Access(P.MANAGE_POLICY),
     "rest:ab_tests": managed(P.MANAGE_POOLS, P.READ_RUNS),
     "rest:ab_test": RUNS,
     "rest:ab_test_stop": Access(write=P.MANAGE_POOLS),

@@ -10,7 +10,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from apps.gateway.app import create_app
 from apps.runs.routing import websocket_urlpatterns
 
-PERSONAL_PREFIXES = ("accounts/", "admin/")
+PERSONAL_PREFIXES = ("accounts/", "admin/", "api/v1/site/")
 """About the visitor alone, or for the site's operator; no team is behind them."""
 
 

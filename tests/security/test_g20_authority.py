@@ -15,7 +15,7 @@ from apps.pools.models import Tier
 from apps.runs.models import PlanApproval, Run
 from apps.runs.selectors import run_events
 from tests.conftest import Site
-from tests.governance.test_approvals import HOLD, ended, pending, start, waiting
+from tests.governance.approval_runs import HOLD, ended, pending, start, waiting
 from tests.governance.test_policies import PROMPT, in_force
 from tests.rest.conftest import member
 

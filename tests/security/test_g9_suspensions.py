@@ -11,6 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from apps.accounts.models import Scope
 from apps.audit.selectors import entry_list
 from apps.core.errors import Conflict, InvalidFields
 from apps.engine import events as ev
@@ -20,9 +21,10 @@ from apps.runs.execution.executor import get_executor
 from apps.runs.models import Run, Suspension
 from apps.runs.selectors import run_events
 from apps.runs.services import runs_allow, runs_suspend
+from apps.runs.types import SuspensionInForce
 from tests.conftest import Cast, Site
 from tests.factories import ACTOR, UserFactory
-from tests.rest.conftest import Caller, actions, fault, member
+from tests.rest.conftest import Caller, actions, fault, keyed, member
 from tests.runs.starting import on_loop, order
 
 PROMPT = "What is 6 times 7?"
@@ -142,6 +144,20 @@ def test_g9_a_run_that_waits_does_not_begin(queueing: None, site: Site) -> None:
     run = ended(Run.objects.for_team(site.cast.team.id).get(id=run_id))
     assert (run.state, run.error_code) == ("failed", "runs_suspended")
     assert "step.started" not in [e.event.action for e in run_events(run)]
+
+
+def test_g9_a_run_that_waited_begins_as_soon_as_runs_are_allowed(
+    queueing: None, site: Site
+) -> None:
+    executor = get_executor()
+    run_id = on_loop(executor.enqueue(order(site.cast, PROMPT)))
+    # What this process read last says that the team is stopped; since then it isn't.
+    team_id = site.cast.team.id
+    lifted = SuspensionInForce(team_id, REASON, ACTOR)
+    executor.suspensions.replace({team_id: lifted})
+    on_loop(executor.claim(run_id))
+    run = ended(Run.objects.for_team(team_id).get(id=run_id))
+    assert (run.state, run.error_code) == ("completed", "")
 
 
 def test_g9_other_teams_go_on(site: Site) -> None:
@@ -272,6 +288,88 @@ def test_g9_the_operator_learns_what_is_wrong(
     page = operator.post("/admin/stop/", form, follow=True).content.decode()
     assert words in page
     assert not Suspension.objects.across_teams().exists()
+
+
+# --- the operator's part of the REST API ----------------------------------------------
+
+
+SITE = "site/suspension/"
+
+
+@pytest.fixture
+def olga(operator: Client) -> Caller:
+    """The operator, who is in no team, in a script of their session."""
+    return Caller(operator)
+
+
+def test_g9_the_operator_stops_the_site_over_rest_and_allows_it_again(
+    site: Site, olga: Caller, stalled: Run
+) -> None:
+    stopped = olga.post(SITE, {"reason": REASON})
+    assert stopped.status_code == 200
+    told = {"scope": "site", "reason": REASON, "actor_name": "Olga"}
+    assert stopped.json() == olga.get(SITE).json() == {"is_suspended": True, **told}
+    known_here()
+    assert ended(stalled).state == "cancelled"
+    answer = ask(site)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, SUSPENDED)
+    assert REASON in answer.json()["error"]["message"]
+    assert actions(site.cast.other_team)[-1] == "team.suspended"
+    (entry,) = recorded(site, "team.suspended")
+    assert (entry.actor.display, entry.data["scope"]) == ("Olga", "site")
+    assert entry.context["address"]
+
+    assert olga.delete(SITE).status_code == 204
+    known_here()
+    assert ask(site).status_code == 200
+    assert not olga.get(SITE).json()["is_suspended"]
+    assert actions(site.cast.other_team)[-1] == "team.resumed"
+
+
+def test_g9_the_site_state_is_not_that_of_a_team(cast: Cast, olga: Caller) -> None:
+    stop(member(cast.alice))
+    assert not olga.get(SITE).json()["is_suspended"]
+    fault(olga.delete(SITE), 409)
+
+
+def test_g9_the_operator_learns_over_rest_what_is_wrong(
+    cast: Cast, olga: Caller
+) -> None:
+    assert fault(olga.post(SITE, {"reason": " "}), 400)["param"] == "reason"
+    assert fault(olga.post(SITE, {"scope": "site"}), 400)["param"]
+    olga.post(SITE, {"reason": REASON})
+    fault(olga.post(SITE, {"reason": "Again"}), 409)
+    olga.delete(SITE)
+    fault(olga.delete(SITE), 409)
+
+
+def test_g9_owners_their_keys_and_plain_staff_do_not_stop_the_site(
+    cast: Cast, client: Client
+) -> None:
+    client.force_login(UserFactory.create(is_staff=True))
+    callers = [member(cast.alice), Caller(client), keyed(cast.team, *Scope)]
+    for caller in callers:
+        for method in ("GET", "POST", "DELETE"):
+            body = {"reason": REASON} if method == "POST" else None
+            error = fault(caller.call(method, SITE, body), 403)
+            assert "operator" in error["message"]
+    fault(Caller(Client()).post(SITE, {"reason": REASON}), 401)
+    assert not Suspension.objects.across_teams().exists()
+    assert "team.suspended" not in actions(cast.team)
+
+
+def test_g9_a_key_beside_the_operator_s_session_is_a_key(
+    cast: Cast, operator: Client
+) -> None:
+    key = keyed(cast.team, *Scope)
+    fault(Caller(operator, key.headers).post(SITE, {"reason": REASON}), 403)
+
+
+def test_g9_a_stop_of_the_site_needs_a_csrf_token(cast: Cast) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(UserFactory.create(is_staff=True, is_superuser=True))
+    error = fault(Caller(client).post(SITE, {"reason": REASON}), 403)
+    assert error["code"] == "csrf_failed"
 
 
 def recorded(site: Site, action: str) -> list[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.apps import apps
 from django.db import models, transaction
@@ -26,6 +27,7 @@ from apps.budgets.services import budget_create
 from apps.core.ids import new_id
 from apps.engine.codec import encode
 from apps.engine.events import ApprovalRequested
+from apps.evaluation.models import StepGrade
 from apps.governance.models import ReviewItem, ReviewState
 from apps.governance.services import hold_place, policy_replace
 from apps.pools.models import Pool
@@ -37,6 +39,7 @@ from apps.pools.services import (
     worker_update,
 )
 from apps.runs.models import ApprovalState, PlanApproval, Run, RunState
+from apps.training.services import training_settings_replace
 from tests.audit.examples import make_export
 from tests.evaluation.samples import evaluation_ids
 from tests.factories import (
@@ -48,6 +51,7 @@ from tests.factories import (
     UserFactory,
     issue_key,
 )
+from tests.governance.made_trials import make_trial
 from tests.playground import stories
 from tests.security.routes import Route
 from tests.webhooks.examples import make_webhook
@@ -164,10 +168,12 @@ def build_world() -> World:
         "name": PATTERN,
         "seq": SEQ,
         "export_id": make_export(team.id),
+        "trial_id": make_trial(team, f"rule {MARK}"),
         **make_webhook(team, f"webhook {MARK}"),
         **evaluation_ids(team, f"suite {MARK}"),
         "hold_id": hold_place(team=team, run_id=None, reason=MARK, actor=ACTOR).id,
     }
+    _learning(team, arguments["run_id"])
     return World(team, people, keys, arguments)
 
 
@@ -238,6 +244,12 @@ def _rule(team: Team) -> int:
 def _budget(team: Team, key: ApiKey) -> Any:
     values = {"kind": "key", "api_key_id": key.id, "period": "day", "limit_usd": "9"}
     return budget_create(team=team, values=values, actor=ACTOR)
+
+
+def _learning(team: Team, run_id: UUID) -> None:
+    values = {"learns_from_requests": True}
+    training_settings_replace(team=team, values=values, actor=ACTOR)
+    StepGrade.objects.create(team=team, run_id=run_id, round=0, step=0, grade=1.0)
 
 
 def _run(team: Team) -> dict[str, Any]:

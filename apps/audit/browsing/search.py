@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -283,14 +284,11 @@ def _source_of(team_id: UUID, wanted: EntryFilter) -> _Source:
 def _chain_source(team: Any, wanted: EntryFilter) -> _Source:
     """Let the database leave out what is not wanted, where bytes say so."""
     contains = dialect_of(connection).contains
-    conditions, needles = "", []
-    if wanted.outcome:
-        needles.append(b'"outcome":' + orjson.dumps(wanted.outcome))
-        conditions += f" AND {contains}"
-    if wanted.data_class:
-        classes = classes_from(wanted.data_class)
-        needles += [b'"data_class":' + orjson.dumps(name) for name in classes]
-        conditions += f" AND ({' OR '.join([contains] * len(classes))})"
+    conditions = ""
+    needles: list[bytes] = []
+    for choices in _fact_needles(wanted.outcome, wanted.data_class):
+        needles += choices
+        conditions += f" AND ({' OR '.join([contains] * len(choices))})"
     return _Source(team, conditions, tuple(needles), is_chain=True)
 
 
@@ -348,6 +346,9 @@ def _match(row: _Row, wanted: EntryFilter) -> FoundEntry | None:
     if wanted.is_rare and row.action in ROUTINE_ACTIONS:
         return None
     canonical = bytes(row.canonical)
+    for choices in _fact_needles(wanted.outcome, wanted.data_class):
+        if not any(needle in canonical for needle in choices):
+            return None
     needles = [_needle(text) for text in (wanted.actor, wanted.text) if text]
     if needles:
         # Most entries fall out here, which is cheaper than reading them.
@@ -373,6 +374,20 @@ def _has_action(action: str, wanted: str) -> bool:
 def _needle(text: str) -> str:
     """Return a text as canonical JSON holds it, in folded case."""
     return orjson.dumps(text)[1:-1].decode().casefold()
+
+
+@lru_cache(maxsize=64)
+def _fact_needles(
+    outcome: str, data_class: DataClassName | None
+) -> tuple[tuple[bytes, ...], ...]:
+    """Return what the bytes of wanted entries hold: of each group one at least."""
+    found: list[tuple[bytes, ...]] = []
+    if outcome:
+        found.append((b'"outcome":' + orjson.dumps(outcome),))
+    if data_class:
+        classes = classes_from(data_class)
+        found.append(tuple(b'"data_class":' + orjson.dumps(name) for name in classes))
+    return tuple(found)
 
 
 def _is_by(actor: Actor, wanted: str) -> bool:

@@ -32,6 +32,8 @@ SCHEMAS = ("schema.json", "run-events.schema.json", "ledger-entries.schema.json"
 REPORT = "report.html"
 VERIFIER = "verify.py"
 FILES = Path(__file__).parent / "files"
+COMPRESSION = 1
+"""Four times as fast as the usual level, for a file that is a sixth longer."""
 
 
 def bundle_archive(contents: BundleContents, exported: datetime) -> bytes:
@@ -115,5 +117,5 @@ def _zipped(files: Mapping[str, bytes], at: datetime) -> bytes:
             info = zipfile.ZipInfo(name, at.timetuple()[:6])
             info.compress_type = zipfile.ZIP_DEFLATED
             info.external_attr = 0o644 << 16
-            archive.writestr(info, content)
+            archive.writestr(info, content, compresslevel=COMPRESSION)
     return buffer.getvalue()

@@ -14,10 +14,12 @@ from uuid import UUID
 
 import orjson
 
+from apps.audit.browsing.search import FoundEntry, found_entry
 from apps.audit.chain import GENESIS, untagged
 from apps.audit.checking import unrecorded_erasures
 from apps.audit.checkpoints.creation import checkpoints_create
 from apps.audit.checkpoints.format import SignedCheckpoint
+from apps.audit.errors import EntryUnreadable
 from apps.audit.merkle.proofs import inclusion_proof
 from apps.audit.merkle.stored_tree import StoredTree, TreeUnavailable, tree_extend
 from apps.audit.models import Checkpoint, Entry
@@ -36,7 +38,7 @@ PAGE = 500
 
 
 class ProvableEntry(Protocol):
-    """What is needed of a stored entry."""
+    """What is needed of a readable entry."""
 
     @property
     def seq(self) -> int:
@@ -46,6 +48,11 @@ class ProvableEntry(Protocol):
     @property
     def canonical(self) -> bytes:
         """Return what was hashed."""
+        ...
+
+    @property
+    def bodies(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the digest of each text, by name."""
         ...
 
 
@@ -59,7 +66,10 @@ class BundleEntry:
     """Hash of the entry before it in the chain."""
     path: tuple[bytes, ...]
     """Inclusion proof in the tree of the checkpoint."""
+    bodies: Mapping[str, Mapping[str, Any]]
+    """Digest of each text, by name."""
     texts: tuple[OpenedText, ...]
+    """Empty if texts are not wanted."""
 
     @property
     def document(self) -> dict[str, Any]:
@@ -92,7 +102,8 @@ def bundle_contents(team_id: UUID, run_id: UUID) -> BundleContents:
     does not open.
     """
     checkpoint = covering_checkpoint(team_id, _last_seq(team_id, run_id))
-    rows = list(_rows(team_id, run_id, checkpoint.seq))
+    rows = [_found(row) for row in _rows(team_id, run_id, checkpoint.seq)]
+    require_readable(team_id, rows)
     tree = signed_tree(team_id, checkpoint)
     entries = entries_proven(tree, rows, has_texts=True)
     return BundleContents(team_id, run_id, checkpoint, entries)
@@ -110,7 +121,7 @@ def entries_proven(
     previous = _previous_hashes(team_id, rows)
     texts: Mapping[int, Sequence[OpenedText]] = {}
     if has_texts:
-        texts = texts_open(team_id, {row.seq: _bodies(row) for row in rows})
+        texts = texts_open(team_id, {row.seq: row.bodies for row in rows})
         _require_recorded_erasures(team_id, rows, texts)
     return tuple(
         BundleEntry(
@@ -118,6 +129,7 @@ def entries_proven(
             row.canonical,
             previous[row.seq],
             _path(tree, row.seq),
+            row.bodies,
             tuple(texts.get(row.seq, ())),
         )
         for row in rows
@@ -202,7 +214,7 @@ def _require_recorded_erasures(
     places = [
         (row.seq, name, body["digest"])
         for row in rows
-        for name, body in _bodies(row).items()
+        for name, body in row.bodies.items()
         if (row.seq, name) in gone
     ]
     head = stored_head(team_id)
@@ -211,12 +223,15 @@ def _require_recorded_erasures(
         raise Conflict(f"entry {fault.seq}: {fault.detail}; audit_verify says more")
 
 
-def _bodies(row: ProvableEntry) -> dict[str, Any]:
-    """Return what an entry says of its texts. Raises: Conflict if it is no entry."""
-    try:
-        return dict(orjson.loads(row.canonical)["bodies"])
-    except (ValueError, KeyError, TypeError) as exc:
-        raise Conflict(f"entry {row.seq} is none; audit_verify says more") from exc
+def _found(row: StoredEntry) -> FoundEntry:
+    return found_entry(row.seq, row.action, row.subject_type, row.canonical, row.hash)
+
+
+def require_readable(team_id: UUID, rows: Iterable[FoundEntry]) -> None:
+    """Check that all are entries, whatever they say. Raises: Conflict."""
+    for row in rows:
+        if not row.is_readable:
+            raise Conflict(EntryUnreadable(team_id, row.seq).message)
 
 
 def _path(tree: StoredTree, seq: int) -> tuple[bytes, ...]:

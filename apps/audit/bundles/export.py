@@ -9,18 +9,23 @@ from hashlib import sha256
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Sum
 from django.utils import timezone
 
 from apps.audit.browsing.run_checks import run_check
 from apps.audit.bundles.archive import bundle_archive
 from apps.audit.bundles.contents import bundle_contents
 from apps.audit.bundles.verifier import BundleRefused, BundleSummary, verify_bundle
+from apps.audit.models import Content, Entry
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import Conflict
 
 BUNDLE_TYPE = "application/zip"
 RUN_EXPORTED = "run.exported"
+MAX_TEXT_BYTES = 32 * 2**20
+"""Of all texts of a run that a request exports by itself, which takes one to two
+seconds (`bench.ledger_exports`). Longer records are exported in the background."""
 logger = logging.getLogger(__name__)
 
 
@@ -32,6 +37,14 @@ class RunBundle:
     """Of the file."""
     content: bytes
     summary: BundleSummary
+
+
+def bundle_is_long(team_id: UUID, run_id: UUID) -> bool:
+    """Say whether the texts of a run are too long to be exported within a request."""
+    seqs = Entry.objects.for_team(team_id).filter(subject_id=run_id).values("seq")
+    texts = Content.objects.for_team(team_id).filter(seq__in=seqs)
+    size: int = texts.aggregate(size=Sum("size", default=0))["size"]
+    return size > MAX_TEXT_BYTES
 
 
 def bundle_create(*, team_id: UUID, run_id: UUID, actor: Actor) -> RunBundle:

@@ -21,6 +21,7 @@ from apps.audit.bundles.contents import (
     BundleEntry,
     covering_checkpoint,
     entries_proven,
+    require_readable,
     signed_tree,
 )
 from apps.audit.canonical_json import canonical_bytes
@@ -143,6 +144,7 @@ def _pages(
     for found in pages_found(team_id, filter_read(export.filter), through):
         tree = StoredTree(team_id, checkpoint.seq)  # it keeps what it has read
         has_texts = is_of_texts and export.has_texts
+        require_readable(team_id, found.entries)
         entries = entries_proven(tree, found.entries, has_texts=has_texts)
         if is_first:
             _require_signed(tree, entries)

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from apps.console.evaluations.evaluation_plot import HeatCell, IntervalBar, interval_bar
 from apps.evaluation.reports.statistics import Interval, share
-from apps.evaluation.selectors import has_simulated
 from apps.pools.models import (
     OutcomeSource,
     Pool,
@@ -169,13 +168,10 @@ def pool_profiles(pool: Pool) -> PoolProfiles:
 
 def _is_simulated(measured: Mapping[Worker, Sequence[WorkerProfile]]) -> bool:
     """Say whether something was measured of an imitation, or on tasks for those."""
-    profiles = [profile for rows in measured.values() for profile in rows]
-    return any(worker.is_simulated for worker, rows in measured.items() if rows) or (
-        has_simulated(
-            profiles[0].team_id, {profile.evaluation_id for profile in profiles}
-        )
-        if profiles
-        else False
+    return any(
+        worker.is_simulated or any(profile.is_simulated for profile in rows)
+        for worker, rows in measured.items()
+        if rows
     )
 
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from urllib.parse import urlencode
 
-from apps.evaluation.models import Suite
-from apps.pools.models import Pool
+from django.utils import timezone
 
+from apps.evaluation.models import Suite
+from apps.pools.models import Pool, PoolVersion
+from apps.pools.selectors import pool_versions
+
+OFFERED = 50
+"""Earlier versions of a pool, the newest."""
 BENCHMARK_POOL = "benchmark"
 """The name in `docs/pools/benchmark.yaml`: its workers know the simulated tasks."""
 
@@ -19,6 +24,18 @@ def usual_pool(suite: Suite, pools: Collection[Pool]) -> str:
         return BENCHMARK_POOL
     default = (pool.name for pool in pools if pool.is_default)
     return next(default, next(iter(names)))
+
+
+def version_choices(pool: Pool) -> list[tuple[str, str]]:
+    """Return the earlier versions of a pool, the newest first, in words."""
+    earlier = pool_versions(pool.team_id, pool.id).filter(version__lt=pool.version)
+    return [(str(row.version), _version_words(row)) for row in earlier[:OFFERED]]
+
+
+def _version_words(row: PoolVersion) -> str:
+    made = f"{timezone.localtime(row.created_at):%Y-%m-%d %H:%M}"
+    maker = f" by {row.actor_name}" if row.actor_name else ""
+    return f"Version {row.version}, {made}{maker}"
 
 
 def sample_comparison(suites: Iterable[Suite], pools: Iterable[Pool]) -> str:

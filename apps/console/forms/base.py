@@ -41,10 +41,7 @@ class ConsoleForm(forms.Form):
     @property
     def is_unfolded(self) -> bool:
         """Say whether a folded field differs from its default or has a fault."""
-        return any(
-            field.errors or _text(field.value()) != _text(field.field.initial)
-            for field in self.folded_fields
-        )
+        return any(map(is_changed, self.folded_fields))
 
     def take(self, error: InvalidInput) -> None:
         """Show a service's complaint beside the field it is about."""
@@ -61,6 +58,11 @@ class ConsoleForm(forms.Form):
                     self.add_error(own, text)
                 else:
                     self.add_error(None, f"{name}: {text}" if name else text)
+
+
+def is_changed(field: forms.BoundField) -> bool:
+    """Say whether a field differs from its default or has a fault."""
+    return bool(field.errors) or _text(field.value()) != _text(field.field.initial)
 
 
 def _text(value: object) -> str:

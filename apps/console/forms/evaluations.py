@@ -21,6 +21,8 @@ from apps.evaluation.systems.short_names import (
 from apps.pools.types import PoolSnapshot
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
+EXPLORATION = "exploration"
+"""The system that runs training tasks, so that planners learn from them."""
 COST_HELP = "No run begins that could exceed it. Every worker needs a price then."
 
 
@@ -127,6 +129,9 @@ class EvaluationForm(ConsoleForm):
         "training tasks. A cascade learns from one that also ran several answers of "
         "the cheap worker.",
     )
+    plans = _count(
+        "Plans of an exploration", 1, 50, "For each training task. Empty: 1."
+    )
     rounds = _count(
         "Rounds of the conductor",
         0,
@@ -138,6 +143,12 @@ class EvaluationForm(ConsoleForm):
         label="Another conductor",
         required=False,
         help_text="Plans in the place of the pool's.",
+    )
+    pool_version = forms.ChoiceField(
+        label="Also with an earlier version of the pool",
+        required=False,
+        help_text="The chosen tiers run twice: with the present pool, and with this "
+        "version of it.",
     )
     grader = forms.ChoiceField(
         required=False,
@@ -168,8 +179,10 @@ class EvaluationForm(ConsoleForm):
         "cheap",
         "samples",
         "measured",
+        "plans",
         "rounds",
         "conductor",
+        "pool_version",
         "suite_version",
         "grader",
         "parallel_runs",
@@ -184,6 +197,7 @@ class EvaluationForm(ConsoleForm):
         workers: Sequence[str],
         conductors: Sequence[str] = (),
         measured: Sequence[tuple[str, str]] = (),
+        pool_versions: Sequence[tuple[str, str]] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -197,10 +211,15 @@ class EvaluationForm(ConsoleForm):
         ):
             _offer_or_none(self, name, [(each, each) for each in names])
         _offer_or_none(self, "measured", measured)
+        _offer_or_none(self, "pool_version", pool_versions)
 
     def clean(self) -> dict[str, Any]:
-        """Refuse systems that lack a field which they need."""
+        """Refuse systems that lack a field which they need, or run other tasks."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
+        if self._explores and len(self._chosen()) > 1:
+            self.add_error(
+                "systems", "An exploration runs other tasks: choose it alone."
+            )
         for choice in self._chosen():
             for name in choice.needs:
                 if name not in self.errors and given.get(name) in (None, ""):
@@ -211,14 +230,19 @@ class EvaluationForm(ConsoleForm):
         chosen = self.cleaned_data.get("systems", ())
         return [choice for choice in PAGE_CHOICES if choice.value in chosen]
 
+    @property
+    def _explores(self) -> bool:
+        return any(choice.value == EXPLORATION for choice in self._chosen())
+
     def values(self, snapshot: PoolSnapshot) -> dict[str, Any]:
         """Return the settings for the chosen pool."""
         given = self.cleaned_data
         cost = given["max_cost"]
-        names = [choice.short_name(given) for choice in self._chosen()]
+        names = [n for choice in self._chosen() for n in choice.short_names(given)]
         found = {
             "pool": given["pool"],
             "systems": systems_named(names, snapshot),
+            "split": "training" if self._explores else None,
             "max_tasks": given["max_tasks"],
             "max_cost_micros": cost and int(cost * MICROS),
             "parallel_runs": given["parallel_runs"],

@@ -52,8 +52,8 @@ class InsightsForm(forms.Form):
 
     @property
     def with_tests(self) -> bool:
-        """Say whether runs that no caller waits for count. Only they have families."""
-        return bool(self._get("tests")) or self.group_chosen == "family"
+        """Say whether runs that no caller waits for count."""
+        return bool(self._get("tests"))
 
     @property
     def worker_chosen(self) -> str:

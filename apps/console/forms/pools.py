@@ -81,6 +81,7 @@ class PoolForm(PathForm):
         *args: Any,
         workers: Sequence[Worker],
         conductors: Iterable[Conductor],
+        light_version: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -101,6 +102,8 @@ class PoolForm(PathForm):
             self.fields.update(
                 {f"tiers.{tier}.{k}": field for k, field in _tier_fields(tier)}
             )
+            if light_version is not None:
+                self._offer_light(tier, light_version)
 
     @property
     def worker_rows(self) -> list[WorkerOption]:
@@ -145,7 +148,7 @@ class PoolForm(PathForm):
         values["conductor_id"] = UUID(chosen) if chosen else None
         for tier in values["tiers"].values():
             tier["max_cost_usd"] = tier["max_cost_usd"] or None
-            if values["conductor_id"] is None:
+            if values["conductor_id"] is None and not _is_light(tier["planner"]):
                 tier["planner"] = TierPlanner.SINGLE_WORKER
         if not self.cleaned_data["has_ultra"]:
             values["tiers"][TierName.ULTRA] = None
@@ -162,6 +165,21 @@ class PoolForm(PathForm):
     def _limits(self, tier: TierName) -> list[BoundField]:
         group = self.group(f"tiers.{tier}")
         return [field for field in group if not field.name.endswith(HEDGED)]
+
+    def _offer_light(self, tier: TierName, version: int) -> None:
+        light = [
+            (TierPlanner.LIGHT, f"The light planner, version {version}"),
+            (TierPlanner.CASCADE, "The light planner; unsure, it asks the conductor"),
+        ]
+        self._choices(f"tiers.{tier}.planner", [*_PLANNERS[tier], *light])
+        self.fields[f"tiers.{tier}.cost_weight_percent"] = forms.IntegerField(
+            label="Worth of cost, %",
+            min_value=0,
+            max_value=100,
+            help_text="The success, in points of a hundred, that one answer of the "
+            "dearest worker has to be worth. 0: cost does not matter.",
+            widget=forms.NumberInput(attrs={"class": "input"}),
+        )
 
     def _choices(self, name: str, choices: Iterable[tuple[str, str]]) -> None:
         field = self.fields[name]
@@ -187,7 +205,8 @@ def pool_initial(pool: Pool, workers: Iterable[Worker]) -> dict[str, Any]:
     if pool.conductor_id is None:
         # A default, not a choice: a conductor added in the form is to plan.
         for tier in values["tiers"].values():
-            tier["planner"] = TierPlanner.CONDUCTOR.value
+            if not _is_light(tier["planner"]):
+                tier["planner"] = TierPlanner.CONDUCTOR.value
     return {
         **_usual_tiers(),
         **flattened(values),
@@ -232,6 +251,10 @@ def moved(data: QueryDict, order: str) -> QueryDict:
         ids.insert(min(max(new, 0), len(ids) - 1), ids.pop(old))
         changed.setlist("worker_ids", ids)
     return changed
+
+
+def _is_light(planner: str) -> bool:
+    return TierPlanner(planner) is TierPlanner.LIGHT
 
 
 def _tier_fields(tier: TierName) -> Iterator[tuple[str, forms.Field]]:

@@ -12,16 +12,15 @@ from django.views.decorators.http import require_GET
 
 from apps.console.forms.budgets import USAGE_DAYS
 from apps.console.forms.insights import GROUP_WORDS, InsightsForm
-from apps.console.insight_charts import DayScale, bar_chart, trend
+from apps.console.insight_charts import DayScale, bar_chart
 from apps.console.insight_rows import (
     SHOWN,
-    FaultLine,
-    change_words,
+    counted_url,
     day_lines,
+    fault_line,
     odd_days,
     query_charts,
     query_lines,
-    rescue_words,
     shape_line,
     totals,
 )
@@ -34,7 +33,8 @@ from apps.insights.selectors import (
     query_report,
     shape_report,
 )
-from apps.insights.types import FaultFigures, Inquiry
+from apps.insights.types import Inquiry
+from apps.runs.models import RunState
 from apps.web.formats import count
 from apps.web.team_access import TeamRequest, team_view
 
@@ -53,12 +53,12 @@ def insights_page(request: TeamRequest) -> HttpResponseBase:
         "report": report,
         "group_word": GROUP_WORDS[group],
         "group_choices": GROUP_WORDS.items(),
-        "lines": query_lines(report, with_tests=form.with_tests),
+        "lines": query_lines(report, asked),
         "hidden": max(len(report.rows) - SHOWN, 0) if group != "day" else 0,
-        "day_lines": day_lines(report, with_tests=form.with_tests),
+        "day_lines": day_lines(report, asked),
         "totals": totals(report),
         "charts": query_charts(asked, report.days, anomalies),
-        "odd_days": odd_days(anomalies),
+        "odd_days": odd_days(asked, anomalies),
         "audit": efficiency_audit(asked, report.total, form.worker_chosen),
         "is_complete": report.is_complete,
         "has_runs": report.total.runs,
@@ -79,10 +79,11 @@ def insights_failures(request: TeamRequest) -> HttpResponseBase:
     scale = DayScale(asked.first_day, asked.last_day, count)
     context = {
         "report": report,
-        "faults": [_fault_line(each, asked) for each in report.faults],
-        "loops": [_fault_line(each, asked) for each in report.loops],
+        "faults": [fault_line(asked, each) for each in report.faults],
+        "loops": [fault_line(asked, each) for each in report.loops],
         "chart": bar_chart("faults", "Faults by day", "all kinds", scale, by_day),
         "by_day": sorted(by_day.items(), reverse=True),
+        "failed_url": counted_url(asked, state=RunState.FAILED),
         "trend_width": asked.days - 1 or 1,
         "is_complete": report.is_complete,
         "has_runs": report.runs,
@@ -97,7 +98,7 @@ def insights_plans(request: TeamRequest) -> HttpResponseBase:
     form, asked = _asked(request)
     report = shape_report(asked)
     context = {
-        "lines": [shape_line(row, report.runs) for row in report.rows[:SHOWN]],
+        "lines": [shape_line(asked, row, report.runs) for row in report.rows[:SHOWN]],
         "hidden": max(len(report.rows) - SHOWN, 0),
         "is_complete": report.is_complete,
         "has_runs": report.runs,
@@ -124,15 +125,6 @@ def insights_file(request: TeamRequest, part: str) -> HttpResponseBase:
 def _asked(request: TeamRequest) -> tuple[InsightsForm, Inquiry]:
     form = InsightsForm(request.GET)
     return form, form.asked(request.team.id, timezone.now().astimezone(UTC))
-
-
-def _fault_line(figures: FaultFigures, asked: Inquiry) -> FaultLine:
-    return FaultLine(
-        figures,
-        trend(figures.by_day, asked.first_day, asked.last_day),
-        rescue_words(figures),
-        change_words(figures.count, figures.before),
-    )
 
 
 def _page(

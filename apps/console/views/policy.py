@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from django.views.decorators.http import (
 from apps.accounts.models import Permission
 from apps.accounts.selectors import api_key_list, member_list
 from apps.console.forms.policy import RuleForm, rule_initial
+from apps.console.forms.policy_trials import TrialForm
 from apps.console.layout import (
     change_and_tell,
     console_page,
@@ -27,29 +28,33 @@ from apps.console.layout import (
     require,
     try_change,
 )
+from apps.console.trial_rows import trial_context
 from apps.core.errors import Conflict, NotFound
-from apps.core.input_parts import values_read
-from apps.governance.models import PolicyVersion, SitePolicyVersion
+from apps.governance.models import PolicyTrial, PolicyVersion
 from apps.governance.policies.examples import EXAMPLES
 from apps.governance.policies.rules import PolicyDocument, Rule
 from apps.governance.policies.sentences import sentence
-from apps.governance.policies.trial import TRIED_RUNS, policy_trial
 from apps.governance.policies.worker_tags import has_one, not_stated
 from apps.governance.selectors import (
+    access_policy_trial,
     access_policy_version,
     policy_newest,
+    policy_read,
     policy_versions,
     site_policy_newest,
 )
 from apps.governance.sensitive_data.own_patterns import OwnPattern
-from apps.governance.services import policy_replace
+from apps.governance.services import (
+    policy_replace,
+    policy_trial_cancel,
+    policy_trial_start,
+)
+from apps.governance.types import PolicyInForce
 from apps.pools.models import Worker
 from apps.pools.selectors import policy_tags, worker_list
 from apps.web.team_access import TeamRequest, team_view
 
 TAB = "policy"
-COUNTED = ("denied", "held", "changed", "unknown")
-"""Outcomes of a trial that the page counts."""
 VERSIONS_SHOWN = 50
 """The REST API has them all."""
 
@@ -75,6 +80,7 @@ class VersionRow:
     sentences: tuple[tuple[str, str], ...]
     """Name and sentence of each rule."""
     patterns: tuple[OwnPattern, ...]
+    is_readable: bool
 
 
 @require_GET
@@ -82,18 +88,23 @@ class VersionRow:
 def policy_page(request: TeamRequest) -> HttpResponseBase:
     """Show the rules that every run of the team must pass."""
     newest = policy_newest(request.team.id)
+    policy = policy_read("team", newest)
+    rules = policy.document.rules
     workers = list(worker_list(request.team.id))
     site_newest = site_policy_newest()
-    site_rules = _rules(site_newest)
+    site_policy = policy_read("site", site_newest)
+    site_rules = site_policy.document.rules
     context = {
-        "rows": _rows(request, _rules(newest), [_tags(each) for each in workers]),
+        "rows": _rows(request, rules, [_tags(each) for each in workers]),
         "newest": newest,
-        "patterns": document_of(newest).patterns,
-        "has_more_examples": bool(_more_examples(_rules(newest))),
-        "version": newest.version if newest else 0,
+        "patterns": policy.document.patterns,
+        "has_more_examples": bool(_more_examples(rules)),
+        "version": policy.version,
+        "unreadable": unreadable_version(policy),
         "worker_count": len(workers),
         "site_policy": site_newest,
         "site_rules": [(rule, sentence(rule, {})) for rule in site_rules],
+        "site_unreadable": unreadable_version(site_policy),
     }
     return console_page(request, "console/policy.html", context, tab=TAB)
 
@@ -140,6 +151,7 @@ def policy_examples(request: TeamRequest) -> HttpResponseBase:
     """Add the example rules that the policy does not have; all are off."""
     require(request, Permission.MANAGE_POLICY)
     newest = policy_newest(request.team.id)
+    require_readable(newest)
     rules = _rules(newest)
     more = _more_examples(rules)
     if not more:
@@ -168,18 +180,18 @@ def _more_examples(rules: Sequence[Rule]) -> list[dict[str, Any]]:
 @team_view
 def policy_history(request: TeamRequest) -> HttpResponseBase:
     """Show the rules of each version, who made it and when."""
-    names = _names(request)
+    names = rule_names(request)
     rows = policy_versions(request.team.id)[:VERSIONS_SHOWN]
-    versions = [
-        VersionRow(
-            row,
-            tuple((rule.name, sentence(rule, names)) for rule in _rules(row)),
-            document_of(row).patterns,
-        )
-        for row in rows
-    ]
+    versions = [_version_row(row, names) for row in rows]
     context = {"versions": versions}
     return console_page(request, "console/policy_history.html", context, tab=TAB)
+
+
+def _version_row(row: PolicyVersion, names: Mapping[uuid.UUID, str]) -> VersionRow:
+    policy = policy_read("team", row)
+    document = policy.document
+    sentences = tuple((rule.name, sentence(rule, names)) for rule in document.rules)
+    return VersionRow(row, sentences, document.patterns, policy.is_readable)
 
 
 @require_POST
@@ -204,28 +216,62 @@ def policy_restore(request: TeamRequest, version: int) -> HttpResponseBase:
 def _rule_page(request: TeamRequest, place: int | None) -> HttpResponseBase:
     require(request, Permission.MANAGE_POLICY)
     newest = policy_newest(request.team.id)
-    rules = _rules(newest)
+    policy = policy_read("team", newest)
+    rules = policy.document.rules
     initial: dict[str, Any] = {"version": newest.version if newest else 0}
     if place is not None:
         initial |= rule_initial(_at(rules, place))
-    form = _form(request, initial)
+    form = _form(request, initial, policy.document)
+    tries = TrialForm(posted(request))
     trial = None
-    if form.is_valid() and "try" in request.POST:
-        values = _with_rule(newest, place, form.values)
-        document = try_change(form, lambda: values_read(PolicyDocument, values))
-        if document is not None:
-            trial = policy_trial(request.team.id, document, limit=TRIED_RUNS)
+    if "cancel" in request.POST:
+        trial = _cancelled(request)
+    elif "try" in request.POST:
+        trial = _started(request, form, tries, newest, place)
     elif form.is_valid() and _save(request, form, newest, place):
         messages.success(request, f"Rule “{form.cleaned_data['name']}” is saved.")
         return redirect("console:policy")
     context = {
         "title": "Add a rule" if place is None else f"Rule “{rules[place].name}”",
         "form": form,
-        "trial": trial,
-        **({name: trial.count(name) for name in COUNTED} if trial else {}),
+        "tries": tries,
+        "unreadable": unreadable_version(policy),
+        **(trial_context(trial, in_form=True) if trial else {}),
         "back": reverse("console:policy"),
     }
     return console_page(request, "console/policy_rule.html", context, tab=TAB)
+
+
+def _started(
+    request: TeamRequest,
+    form: RuleForm,
+    tries: TrialForm,
+    newest: PolicyVersion | None,
+    place: int | None,
+) -> PolicyTrial | None:
+    """Start a trial of the policy with the rule in the form; None if it is refused."""
+    if not (form.is_valid() and tries.is_valid()):
+        return None
+    values = _with_rule(newest, place, form.values)
+    return try_change(
+        form,
+        lambda: policy_trial_start(
+            team=request.team,
+            values=values,
+            runs=tries.cleaned_data["runs"],
+            actor=request.actor,
+        ),
+    )
+
+
+def _cancelled(request: TeamRequest) -> PolicyTrial:
+    """Cancel the trial that the form names, and return it. Raises: NotFound."""
+    try:
+        trial_id = uuid.UUID(request.POST["cancel"])
+    except ValueError as exc:
+        raise NotFound("there is no such trial in this team") from exc
+    policy_trial_cancel(trial=access_policy_trial(request.team.id, trial_id))
+    return access_policy_trial(request.team.id, trial_id)
 
 
 def _save(
@@ -258,20 +304,34 @@ def _with_rule(
 
 
 def policy_values(row: PolicyVersion | None) -> dict[str, Any]:
-    """Return the JSON values of a policy, with all that is not given."""
-    return document_of(row).model_dump(mode="json")
+    """Return the JSON values of a policy, with all that is not given.
+
+    Without rules if there is none, or if it cannot be read.
+    """
+    return policy_read("team", row).document.model_dump(mode="json")
 
 
-def document_of(row: PolicyVersion | SitePolicyVersion | None) -> PolicyDocument:
-    """Return the policy of a version; one without rules if there is none."""
-    return PolicyDocument.model_validate(row.document if row else {})
+def require_readable(row: PolicyVersion | None) -> None:
+    """Raise Conflict if a version cannot be read: a change would drop its rules."""
+    version = unreadable_version(policy_read("team", row))
+    if version is not None:
+        raise Conflict(
+            f"version {version} of the policy cannot be read, so it cannot be changed; "
+            "restore an earlier version first"
+        )
 
 
-def _form(request: TeamRequest, initial: dict[str, Any]) -> RuleForm:
+def unreadable_version(policy: PolicyInForce) -> int | None:
+    """Return the version of a policy that cannot be read; None: it can."""
+    return None if policy.is_readable else policy.version
+
+
+def _form(
+    request: TeamRequest, initial: dict[str, Any], document: PolicyDocument
+) -> RuleForm:
     team_id = request.team.id
     tags = {tag for worker in worker_list(team_id) for tag in _tags(worker)}
     members, keys = _people(request), _keys(request)
-    document = document_of(policy_newest(team_id))
     return RuleForm(
         posted(request),
         members=members.items(),
@@ -307,8 +367,8 @@ def _change(request: TeamRequest, rules: Sequence[Rule], done: str) -> HttpRespo
     )
 
 
-def _rules(row: PolicyVersion | SitePolicyVersion | None) -> list[Rule]:
-    return list(document_of(row).rules)
+def _rules(row: PolicyVersion | None) -> list[Rule]:
+    return list(policy_read("team", row).document.rules)
 
 
 def _at(rules: Sequence[Rule], place: int) -> Rule:
@@ -320,7 +380,7 @@ def _at(rules: Sequence[Rule], place: int) -> Rule:
 def _rows(
     request: TeamRequest, rules: Sequence[Rule], tags: Sequence[Collection[str]]
 ) -> list[RuleRow]:
-    names = _names(request)
+    names = rule_names(request)
     return [
         RuleRow(place, rule, sentence(rule, names), *_matching(rule, tags))
         for place, rule in enumerate(rules)
@@ -342,7 +402,8 @@ def _matching(rule: Rule, tags: Sequence[Collection[str]]) -> tuple[int | None, 
     return len(tags) - len(without), unstated
 
 
-def _names(request: TeamRequest) -> dict[uuid.UUID, str]:
+def rule_names(request: TeamRequest) -> dict[uuid.UUID, str]:
+    """Return the names of the members and keys that rules may name, by their ids."""
     return {**_people(request), **_keys(request)}
 
 

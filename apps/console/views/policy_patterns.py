@@ -19,7 +19,7 @@ from apps.console.layout import (
     require,
     try_change,
 )
-from apps.console.views.policy import TAB, policy_values
+from apps.console.views.policy import TAB, policy_values, require_readable
 from apps.core.errors import NotFound
 from apps.governance.models import PolicyVersion
 from apps.governance.selectors import policy_newest
@@ -65,6 +65,7 @@ def policy_pattern_delete(request: TeamRequest, name: str) -> HttpResponseBase:
 def _pattern_page(request: TeamRequest, name: str | None) -> HttpResponseBase:
     require(request, Permission.MANAGE_POLICY)
     newest = policy_newest(request.team.id)
+    require_readable(newest)
     values = policy_values(newest)
     place = len(values["patterns"]) if name is None else _place(values, name)
     initial = {"version": newest.version if newest else 0}

@@ -218,7 +218,15 @@ def _form(
         initial=initial,
         workers=workers,
         conductors=conductors,
+        light_version=_light_version(pool),
     )
+
+
+def _light_version(pool: Pool | None) -> int | None:
+    """Return the version of its light planner that a pool uses, if any."""
+    if pool is None or pool.planner_version is None:
+        return None
+    return pool.planner_version.number
 
 
 def _answering(team_id: uuid.UUID, workers: list[Worker]) -> list[Worker]:

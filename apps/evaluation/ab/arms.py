@@ -23,14 +23,12 @@ from apps.core.ttl_cache import TtlCache
 from apps.evaluation.ab.models import ABTest
 from apps.evaluation.ab.selectors import is_full
 from apps.evaluation.ab.settings import ABSettings
-from apps.evaluation.costs import model_of, prompt_context
-from apps.evaluation.runnable import require_runnable
+from apps.evaluation.costs import model_of, pool_of_system, prompt_context
+from apps.evaluation.runnable import require_candidate
 from apps.governance.policies.run_facts import SHORT_PROMPT, patterns_of, stated_classes
 from apps.governance.selectors import policies_in_force
 from apps.governance.sensitive_data.classification import classify
 from apps.governance.sensitive_data.own_patterns import OwnPattern
-from apps.planners.fixed import FixedPlanner
-from apps.pools.selectors import pool_snapshot
 from apps.runs.models import Source
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import UNRESTRICTED, RunArm, RunOrder
@@ -49,9 +47,8 @@ class ActiveTest:
     patterns: tuple[OwnPattern, ...]
     """What the policies add to the kinds of sensitive data; empty without a highest
     data class."""
-    model: str
-    """Of the candidate, like the next one."""
-    planner: FixedPlanner | None
+    candidate: RunArm
+    """The arm of the runs that the candidate answers."""
 
 
 ActiveTests = Mapping[Place, ActiveTest]
@@ -75,7 +72,7 @@ class ABArms:
         if test is None or _is_narrowed(order) or not await _may_hold(test, order):
             return None
         if is_in_b(test.id, order.api_key_id, test.percent):
-            return RunArm(test.id, "b", test.model, test.planner)
+            return test.candidate
         return RunArm(test.id, "a")
 
 
@@ -118,17 +115,10 @@ def _as_active(test: ABTest) -> ActiveTest | None:
     if is_full(test):
         return None
     try:
-        snapshot = pool_snapshot(test.team_id, settings.pool_of_candidate)
-        require_runnable(
-            (settings.candidate,),
-            snapshot,
-            grader=None,
-            needs_prices=False,
-            param="candidate",
-        )
+        require_candidate(test.team_id, settings)
+        candidate = _candidate_arm(test, settings)
     except ConductorError:
         return None  # `ab_tests_end` ends it, and says why
-    arranged = settings.candidate.arrange(prompt_context("", str(test.id), snapshot))
     is_open = settings.highest_data_class is None
     policies = () if is_open else policies_in_force(test.team_id)
     return ActiveTest(
@@ -136,8 +126,23 @@ def _as_active(test: ABTest) -> ActiveTest | None:
         settings.percent,
         settings.highest_data_class,
         patterns_of(policies),
+        candidate,
+    )
+
+
+def _candidate_arm(test: ABTest, settings: ABSettings) -> RunArm:
+    snapshot = pool_of_system(
+        settings.candidate, test.team_id, settings.pool_of_candidate
+    )
+    arranged = settings.candidate.arrange(prompt_context("", str(test.id), snapshot))
+    return RunArm(
+        test.id,
+        "b",
         model_of(arranged, snapshot),
         arranged.planner,
+        arranged.conductor,
+        arranged.max_rounds,
+        arranged.pool_version,
     )
 
 

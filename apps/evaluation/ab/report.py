@@ -51,6 +51,11 @@ class ArmFigures:
         """Return the runs that completed or failed."""
         return self.runs - self.open - self.cancelled
 
+    @property
+    def completed(self) -> int:
+        """Return the runs that completed; without one there is no latency."""
+        return self.ended - self.failed
+
 
 @dataclass(frozen=True, slots=True)
 class ABReport:

@@ -22,7 +22,7 @@ from apps.evaluation.ab.models import ABOutcome, ABTest
 from apps.evaluation.ab.selectors import ab_list, is_full, runs_of
 from apps.evaluation.ab.settings import ABSettings
 from apps.evaluation.promotion import candidate_promote
-from apps.evaluation.runnable import require_runnable
+from apps.evaluation.runnable import require_candidate
 from apps.pools.selectors import pool_snapshot
 
 
@@ -125,13 +125,7 @@ def _require_possible(team: Team, settings: ABSettings) -> None:
         raise InvalidInput(
             f"pool {original.name!r} has no tier {settings.tier!r}", param="tier"
         )
-    require_runnable(
-        (settings.candidate,),
-        pool_snapshot(team.id, settings.pool_of_candidate),
-        grader=None,
-        needs_prices=False,
-        param="candidate",
-    )
+    require_candidate(team.id, settings)
 
 
 def _record_end(test: ABTest) -> None:

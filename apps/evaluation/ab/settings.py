@@ -28,12 +28,12 @@ class ABSettings(CandidateSettings):
 
     @model_validator(mode="after")
     def _is_plain(self) -> Self:
-        plain = (
-            TierSystem(kind="tier", tier="mini"),
-            TierSystem(kind="tier", tier="ultra"),
-        )
-        if isinstance(self.candidate, TierSystem) and self.candidate not in plain:
+        candidate = self.candidate
+        if isinstance(candidate, TierSystem) and (
+            candidate.workers or candidate.max_steps is not None
+        ):
             raise PydanticCustomError(
-                "plain", "the candidate must be a tier as its pool has it, unlimited"
+                "plain",
+                "the candidate must be a tier with the workers and steps of its pool",
             )
         return self

@@ -35,8 +35,6 @@ subject."""
 ENTRIES_AT_ONCE = 100
 MIN_MOVE = 10_000
 """Without news, how far a ledger has been read is noted no more often than that."""
-NO_FAMILY = ""
-"""Runs of callers have no family yet."""
 
 
 class _Answering(NamedTuple):
@@ -101,8 +99,9 @@ def _recount(team_id: UUID, run_ids: Collection[UUID]) -> None:
     opinions = opinions_of(team_id, run_ids)
     fresh = [
         outcome
-        for run_id, found in answering.items()
-        for outcome in _judged(team_id, run_id, found, opinions)
+        for run in runs
+        if run.id in answering
+        for outcome in _judged(run, answering[run.id], opinions)
     ]
     RunOutcome.objects.bulk_create(fresh)
     for worker_id in workers | {outcome.worker_id for outcome in fresh}:
@@ -110,22 +109,23 @@ def _recount(team_id: UUID, run_ids: Collection[UUID]) -> None:
 
 
 def _judged(
-    team_id: UUID, run_id: UUID, answering: _Answering, opinions: Opinions
+    run: Run, answering: _Answering, opinions: Opinions
 ) -> Iterator[RunOutcome]:
-    found = opinions.get(run_id, NO_OPINIONS)
+    found = opinions.get(run.id, NO_OPINIONS)
     counts = {
         OutcomeSource.FEEDBACK: (found.up, found.up + found.down),
         OutcomeSource.REVIEW: (
             int(found.verdict == Verdict.PASS),
             int(bool(found.verdict)),
         ),
+        OutcomeSource.VERIFIER: (found.verified_right, found.verified),
     }
     for source, (right, total) in counts.items():
         if total:
             yield RunOutcome(
-                team_id=team_id,
-                run_id=run_id,
-                family=NO_FAMILY,
+                team_id=run.team_id,
+                run_id=run.id,
+                family=run.family,
                 source=source,
                 right=right,
                 total=total,

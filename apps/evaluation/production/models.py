@@ -33,6 +33,8 @@ class RunOutcome(models.Model):
                 fields=["run", "source"], name="run_outcome_is_unique"
             )
         ]
+        # Of one team, run by run: what planners learn from.
+        indexes = [models.Index(fields=["team", "run"], name="run_outcome_by_team")]
 
     def __str__(self) -> str:
         return f"{self.run_id} {self.source} {self.right}/{self.total}"

@@ -59,7 +59,8 @@ def candidate_run(
 ) -> PlannedRun:
     """Return the run that sends a recorded request to the candidate.
 
-    Raises: CannotMirror.
+    The snapshot is of the version of the pool that the candidate uses. Raises:
+    CannotMirror.
     """
     original = original_order(mirrored)
     candidate = settings.candidate
@@ -133,6 +134,7 @@ def _arranged(
         planner=arranged.planner,
         conductor=arranged.conductor,
         max_rounds=arranged.max_rounds,
+        pool_version=arranged.pool_version,
         is_streamed=False,
         is_watched=False,
         delivery=None,

@@ -27,6 +27,7 @@ from apps.core.errors import (
 from apps.core.ids import first_id
 from apps.core.money import usd_text
 from apps.core.scoping import TeamQuerySet
+from apps.evaluation.costs import pool_of_system
 from apps.evaluation.requesters import requester_principal
 from apps.evaluation.shadow.candidate_runs import (
     CannotMirror,
@@ -215,32 +216,36 @@ class ShadowDriver:
             principal = requester_principal(
                 self._requested, self._test.team, self._test.user
             )
-            snapshot = pool_snapshot(self._team_id, self._settings.pool_of_candidate)
         except ConductorError as exc:
             raise ShadowEnded(ShadowOutcome.FAILED, exc.message) from exc
-        return self._begin_some(wanted, principal, snapshot)
+        return self._begin_some(wanted, principal)
 
     def _begin_some(
-        self,
-        wanted: Sequence[MirroredRun],
-        principal: Principal | None,
-        snapshot: PoolSnapshot,
+        self, wanted: Sequence[MirroredRun], principal: Principal | None
     ) -> int:
         for begun, mirrored in enumerate(wanted):
-            if not self._start(mirrored, principal, snapshot):
+            if not self._start(mirrored, principal):
                 return begun
         return len(wanted)
 
-    def _start(
-        self,
-        mirrored: MirroredRun,
-        principal: Principal | None,
-        snapshot: PoolSnapshot,
-    ) -> bool:
+    def _pool(self, mirrored: MirroredRun) -> PoolSnapshot:
+        """Return the pool of the grader, or that of the candidate in its version.
+
+        Raises: ShadowEnded if it cannot be used any more.
+        """
+        name, candidate = self._settings.pool_of_candidate, self._settings.candidate
+        try:
+            if mirrored.judging_run_id:
+                return pool_snapshot(self._team_id, name)
+            return pool_of_system(candidate, self._team_id, name)
+        except ConductorError as exc:
+            raise ShadowEnded(ShadowOutcome.FAILED, exc.message) from exc
+
+    def _start(self, mirrored: MirroredRun, principal: Principal | None) -> bool:
         """Begin the run that a row waits for; False: none can for a while."""
         make = judging_run if mirrored.judging_run_id else candidate_run
         try:
-            planned = make(mirrored, self._settings, snapshot)
+            planned = make(mirrored, self._settings, self._pool(mirrored))
         except CannotMirror as exc:
             self._give_up(mirrored, str(exc))
             return True

@@ -19,7 +19,7 @@ from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import Conflict, InvalidInput
 from apps.core.ids import first_id
 from apps.core.input_parts import values_read
-from apps.evaluation.runnable import require_runnable
+from apps.evaluation.runnable import require_candidate
 from apps.evaluation.shadow.models import MirrorState, ShadowOutcome, ShadowTest
 from apps.evaluation.shadow.selectors import mirrored_of, shadow_list
 from apps.evaluation.shadow.settings import ShadowSettings
@@ -102,13 +102,7 @@ def _require_possible(team: Team, settings: ShadowSettings) -> None:
         raise InvalidInput(
             f"pool {original.name!r} has no tier {settings.tier!r}", param="tier"
         )
-    require_runnable(
-        (settings.candidate,),
-        pool_snapshot(team.id, settings.pool_of_candidate),
-        grader=settings.grader,
-        needs_prices=True,
-        param="candidate",
-    )
+    require_candidate(team.id, settings, grader=settings.grader, needs_prices=True)
 
 
 def _until(since: datetime, days: int) -> datetime:

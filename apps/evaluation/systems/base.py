@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-import random
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Self
+from random import Random
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from apps.core.input_parts import InputPart, one_line
 from apps.engine.ports import CallParams, PoolWorker
 from apps.evaluation.systems.earlier import EarlierEvaluation
 from apps.planners.fixed import FixedPlanner
+from apps.pools.types import TierSnapshot
 from apps.runs.types import UNRESTRICTED, RunRestrictions
+
+if TYPE_CHECKING:
+    from apps.planners.light.model import LightModel
 
 ModelName = Annotated[
     str,
@@ -24,17 +28,42 @@ ModelName = Annotated[
     AfterValidator(one_line),
 ]
 WorkerName = ModelName
-CARRIER_TIER = "ultra"
-"""The tier whose limits bind runs that are planned by a fixed planner."""
+CARRIER_TIERS = ("ultra", "mini")
+"""The first of these that a pool has is the one whose limits bind runs that are planned
+by a fixed planner."""
+PoolVersionNumber = Annotated[int, Field(ge=1, lt=2**31)]
+VERSION_OPTION = "pool-version"
+"""Of short names, like `pool-version=3`."""
 SHORT_ID = 8
 """Characters of an id that labels show: the last ones, which are random."""
 Values = dict[str, Any]
 """A system as JSON values, as settings of an evaluation have it."""
 
 
+def carrier_tier(tiers: Mapping[str, TierSnapshot]) -> str:
+    """Return the tier of a pool for fixed plans. Every pool has one of them."""
+    return next(name for name in CARRIER_TIERS if name in tiers)
+
+
+def version_read(option: str) -> int | str | None:
+    """Return the number of `pool-version=N`; None: it is no such option.
+
+    What is no number is returned as it is; the settings refuse it by its field.
+    """
+    name, equals, text = option.partition("=")
+    if name != VERSION_OPTION or not (equals and text):
+        return None
+    return int(text) if text.isdecimal() else text
+
+
 def short_id(evaluation_id: UUID) -> str:
     """Return the end of an evaluation's id, which tells it from others in labels."""
     return str(evaluation_id)[-SHORT_ID:]
+
+
+def no_light_model(number: int) -> LightModel:
+    """Stand for a pool without a light planner. Raises: ValueError."""
+    raise ValueError(f"the pool has no version {number} of its light planner")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +77,25 @@ class TaskContext:
     """The chat workers of the pool, in its order."""
     fallback: str
     """The one of them that answers where there is no plan."""
+    carrier: str
+    """The tier of fixed planners; see `carrier_tier`."""
     max_steps: int
-    """Of a plan, by the tier of fixed planners."""
+    """Of a plan, by that tier."""
     seed: int
     earlier: Callable[[UUID], EarlierEvaluation]
     """Returns an earlier evaluation by its id."""
+    place: int = 0
+    """Of the task among those of its evaluation, from 0."""
+    light_model: Callable[[int], LightModel] = no_light_model
+    """Returns what a version of the pool's light planner knows, by its number."""
 
-    def random(self, purpose: str) -> random.Random:
+    def random(self, purpose: str) -> Random:
         """Return a source of chance that is the same for the same task and seed."""
-        return random.Random(f"{self.seed} {purpose} {self.key}")  # nosec B311
+        return self.shared_random(f"{purpose} {self.key}")
+
+    def shared_random(self, purpose: str) -> Random:
+        """Return a source of chance that is the same for all tasks with the seed."""
+        return Random(f"{self.seed} {purpose}")  # nosec B311
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +121,7 @@ class Arrangement:
     conductor: str = ""
     """As in a `RunOrder`, like the next one."""
     max_rounds: int | None = None
+    pool_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +148,23 @@ class PageChoice:
     """Fields that may not be empty."""
     is_usual: bool = False
     """True: chosen to begin with."""
+    again: str = ""
+    """A part with which the system runs a second time, if its field is not empty."""
 
-    def short_name(self, fields: Mapping[str, object]) -> str:
-        """Return the short name for what the page's fields hold."""
-        written = [
-            part.format_map(fields)
-            for part in self.parts
-            if fields[part[part.index("{") + 1 : part.index("}")]] not in (None, "")
-        ]
-        return ":".join([self.value, *written])
+    def short_names(self, fields: Mapping[str, object]) -> list[str]:
+        """Return the short names for what the page's fields hold: one, or two."""
+        name = ":".join([self.value, *_written(self.parts, fields)])
+        again = _written((self.again,), fields) if self.again else []
+        return [name, *(f"{name}:{part}" for part in again)]
+
+
+def _written(parts: Sequence[str], fields: Mapping[str, object]) -> list[str]:
+    """Return the parts whose field is not empty, with what it holds."""
+    return [
+        part.format_map(fields)
+        for part in parts
+        if fields[part[part.index("{") + 1 : part.index("}")]] not in (None, "")
+    ]
 
 
 class BaseSystem(InputPart):
@@ -149,6 +197,21 @@ class BaseSystem(InputPart):
         return 0
 
     @property
+    def is_exploration(self) -> bool:
+        """Say whether planners learn from its plans, so that it is no comparison."""
+        return False
+
+    @property
+    def grades_every_step(self) -> bool:
+        """Say whether the code of every step of its plans is tested."""
+        return self.is_exploration
+
+    @property
+    def version_of_pool(self) -> int | None:
+        """Return the version of the pool that it uses; None: the present one."""
+        return None
+
+    @property
     def identity(self) -> str:
         """Return the settings as one text: equal for the same system alone."""
         given = self.model_dump(mode="json", exclude_defaults=True)
@@ -157,6 +220,18 @@ class BaseSystem(InputPart):
     @abstractmethod
     def arrange(self, task: TaskContext) -> Arrangement:
         """Say how a task is run. Raises: ValueError if too little is known for it."""
+
+
+class VersionedSystem(BaseSystem):
+    """A system that may use an earlier version of the pool."""
+
+    pool_version: PoolVersionNumber | None = None
+    """None: the present one, whichever that is when a run begins."""
+
+    @property
+    def version_of_pool(self) -> int | None:
+        """Return the version of the pool that it uses; None: the present one."""
+        return self.pool_version
 
 
 class MeasuredSystem(BaseSystem):

@@ -16,7 +16,6 @@ from fractions import Fraction
 from typing import ClassVar, Literal, Self
 
 from apps.evaluation.systems.base import (
-    CARRIER_TIER,
     Arrangement,
     MeasuredSystem,
     PageChoice,
@@ -108,7 +107,7 @@ class CascadeSystem(MeasuredSystem):
         if self.samples is None or self.least_agreeing is None:
             raise ValueError("its threshold has not been learned")
         return Arrangement(
-            CARRIER_TIER,
+            task.carrier,
             CascadePlanner(self.cheap, self.samples, self.strong, self.least_agreeing),
             rounds=(
                 RoundShape(self.samples, (self.cheap,)),

@@ -12,7 +12,6 @@ from apps.core.input_parts import InputPart
 from apps.engine.plan import PlannedStep
 from apps.evaluation.suites.tasks import Label
 from apps.evaluation.systems.base import (
-    CARRIER_TIER,
     Arrangement,
     BaseSystem,
     PoolNames,
@@ -83,7 +82,7 @@ class GivenPlansSystem(BaseSystem):
         steps = tuple(PlannedStep(s.subtask, s.worker, s.access) for s in plan)
         workers = tuple(step.worker for step in plan)
         return Arrangement(
-            CARRIER_TIER,
+            task.carrier,
             GivenPlanPlanner(steps),
             rounds=(RoundShape(len(plan), workers),),
         )

@@ -11,7 +11,9 @@ from pydantic import Field
 
 from apps.evaluation.systems.base import BaseSystem
 from apps.evaluation.systems.cascade import CascadeSystem
+from apps.evaluation.systems.exploration import ExplorationSystem
 from apps.evaluation.systems.given_plans import GivenPlansSystem
+from apps.evaluation.systems.light_planner import LightPlannerSystem
 from apps.evaluation.systems.mixture_of_agents import MixtureOfAgentsSystem
 from apps.evaluation.systems.nearest_neighbors import NearestNeighborsSystem
 from apps.evaluation.systems.random_plan import RandomPlanSystem
@@ -34,6 +36,8 @@ AnySystem = (
     | CascadeSystem
     | GivenPlansSystem
     | RandomPlanSystem
+    | ExplorationSystem
+    | LightPlannerSystem
 )
 KINDS: tuple[type[BaseSystem], ...] = get_args(AnySystem)
 System = Annotated[AnySystem, Field(discriminator="kind")]

@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from apps.evaluation.systems.base import (
-    CARRIER_TIER,
     Arrangement,
     BaseSystem,
     PageChoice,
@@ -43,7 +42,7 @@ class MixtureOfAgentsSystem(BaseSystem):
         """Return a mixture of the pool's first workers, as many as fit or are asked."""
         match parts:
             case ["moa", aggregator]:
-                count = pool.max_steps - 1
+                count = max(pool.max_steps - 1, 2)  # fewer are no mixture
             case ["moa", aggregator, text] if text.isdecimal():
                 count = int(text)
             case _:
@@ -70,7 +69,7 @@ class MixtureOfAgentsSystem(BaseSystem):
     def arrange(self, task: TaskContext) -> Arrangement:
         """Let all propose."""
         return Arrangement(
-            CARRIER_TIER,
+            task.carrier,
             MixtureOfAgentsPlanner(self.workers, self.aggregator),
             rounds=(RoundShape(self.steps, self.named_workers),),
         )

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from apps.engine.plan import PlannedStep
 from apps.evaluation.systems.base import (
-    CARRIER_TIER,
     Arrangement,
     BaseSystem,
     PageChoice,
@@ -72,4 +71,4 @@ class RandomPlanSystem(BaseSystem):
                 PlannedStep(chance.choice(subtasks), chance.choice(names), access)
             )
         planner = GivenPlanPlanner(tuple(steps))
-        return Arrangement(CARRIER_TIER, planner, rounds=(RoundShape(count),))
+        return Arrangement(task.carrier, planner, rounds=(RoundShape(count),))

@@ -7,31 +7,24 @@ that its last answer is one more opinion.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from apps.evaluation.systems.base import (
-    CARRIER_TIER,
-    Arrangement,
-    BaseSystem,
-    PageChoice,
-    PoolNames,
-    RoundShape,
-    TaskContext,
-    Values,
-    WorkerName,
-)
+from apps.evaluation.systems.base import PageChoice
+from apps.evaluation.systems.repeated_worker import RepeatedWorkerSystem
 from apps.planners.fixed import SamplesPlanner
 
 SampleCount = Annotated[int, Field(ge=2, le=10)]
 
 
-class SamplesSystem(BaseSystem):
+class SamplesSystem(RepeatedWorkerSystem):
     """Several answers of one worker."""
 
     short_form: ClassVar[str] = "samples:NAME[:COUNT] (several answers of one worker)"
+    short_name: ClassVar[str] = "samples"
+    kind_name: ClassVar[str] = "samples"
+    count_field: ClassVar[str] = "samples"
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
         PageChoice(
             "samples",
@@ -42,40 +35,10 @@ class SamplesSystem(BaseSystem):
     )
 
     kind: Literal["samples"]
-    worker: WorkerName
     samples: SampleCount = 3
     """Answers in all."""
 
-    @classmethod
-    def named(cls, parts: Sequence[str], pool: PoolNames) -> list[Values] | None:
-        """Return samples of one worker."""
-        match parts:
-            case ["samples", worker]:
-                return [{"kind": "samples", "worker": worker}]
-            case ["samples", worker, count] if count.isdecimal():
-                given = {"worker": worker, "samples": int(count)}
-                return [{"kind": "samples", **given}]
-        return None
-
     @property
-    def label(self) -> str:
-        """Return the system's name in reports."""
-        return f"samples × {self.samples} ({self.worker})"
-
-    @property
-    def named_workers(self) -> tuple[str, ...]:
-        """Return the workers that the pool must have."""
-        return (self.worker,)
-
-    @property
-    def steps(self) -> int:
-        """Return the steps that its plan has."""
-        return self.samples
-
-    def arrange(self, task: TaskContext) -> Arrangement:
-        """Let the worker answer so often."""
-        return Arrangement(
-            CARRIER_TIER,
-            SamplesPlanner(self.worker, self.samples),
-            rounds=(RoundShape(self.samples, self.named_workers),),
-        )
+    def planner(self) -> SamplesPlanner:
+        """Return independent answers, and a last one that sees them."""
+        return SamplesPlanner(self.worker, self.samples)

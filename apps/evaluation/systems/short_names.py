@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apps.core.errors import InvalidInput
-from apps.evaluation.systems.base import CARRIER_TIER, PoolNames, Values
 from apps.evaluation.systems.base import PageChoice as PageChoice
+from apps.evaluation.systems.base import PoolNames, Values, carrier_tier
 from apps.evaluation.systems.kinds import KINDS
 from apps.pools.types import PoolSnapshot
 
@@ -20,11 +20,12 @@ PAGE_CHOICES: tuple[PageChoice, ...] = tuple(
 def systems_named(names: Sequence[str], snapshot: PoolSnapshot) -> list[Values]:
     """Return the systems of short names, as settings of an evaluation have them.
 
-    They fit the pool: in a mixture of agents as many workers propose as its tier has
-    steps for, the first ones of the pool. Raises: InvalidInput.
+    They fit the pool: in a mixture of agents as many workers propose as the tier of
+    fixed plans has steps for, the first ones of the pool. Raises: InvalidInput.
     """
     workers = tuple(worker.name for worker in snapshot.chat_workers)
-    pool = PoolNames(workers, snapshot.tiers[CARRIER_TIER].max_steps)
+    carrier = snapshot.tiers[carrier_tier(snapshot.tiers)]
+    pool = PoolNames(workers, carrier.max_steps)
     return [system for name in names for system in _named(name, pool)]
 
 

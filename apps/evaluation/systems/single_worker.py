@@ -7,20 +7,23 @@ from typing import ClassVar, Literal
 
 from apps.evaluation.systems.base import (
     Arrangement,
-    BaseSystem,
     PageChoice,
     PoolNames,
     TaskContext,
     Values,
+    VersionedSystem,
     WorkerName,
+    version_read,
 )
 from apps.runs.planning.model_resolver import direct_model
 
 
-class WorkerSystem(BaseSystem):
+class WorkerSystem(VersionedSystem):
     """A direct call of one worker: the baseline that a conductor must beat."""
 
-    short_form: ClassVar[str] = "worker:NAME, or workers (each one alone)"
+    short_form: ClassVar[str] = (
+        "worker:NAME, and perhaps :pool-version=N, or workers (each one alone)"
+    )
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
         PageChoice("workers", "Each worker alone", is_usual=True),
     )
@@ -35,6 +38,9 @@ class WorkerSystem(BaseSystem):
         match parts:
             case ["worker", worker]:
                 return [{"kind": "worker", "worker": worker}]
+            case ["worker", worker, option] if number := version_read(option):
+                given = {"worker": worker, "pool_version": number}
+                return [{"kind": "worker", **given}]
             case ["workers"]:
                 return [{"kind": "worker", "worker": name} for name in pool.workers]
         return None
@@ -42,7 +48,9 @@ class WorkerSystem(BaseSystem):
     @property
     def label(self) -> str:
         """Return the system's name in reports."""
-        return self.worker
+        if self.pool_version is None:
+            return self.worker
+        return f"{self.worker} (pool version {self.pool_version})"
 
     @property
     def named_workers(self) -> tuple[str, ...]:
@@ -51,4 +59,4 @@ class WorkerSystem(BaseSystem):
 
     def arrange(self, task: TaskContext) -> Arrangement:
         """Call the worker."""
-        return Arrangement(direct_model(self.worker))
+        return Arrangement(direct_model(self.worker), pool_version=self.pool_version)

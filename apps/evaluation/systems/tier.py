@@ -9,14 +9,15 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from apps.evaluation.systems.base import (
+    VERSION_OPTION,
     Arrangement,
-    BaseSystem,
     ModelName,
     PageChoice,
     PoolNames,
     RoundShape,
     TaskContext,
     Values,
+    VersionedSystem,
     WorkerName,
 )
 from apps.planners.fixed import SingleWorkerPlanner
@@ -27,16 +28,17 @@ OPTIONS = {
     "steps": "max_steps",
     "conductor": "conductor",
     "workers": "workers",
+    VERSION_OPTION: "pool_version",
 }
 """Fields by their names on the command line."""
 
 
-class TierSystem(BaseSystem):
+class TierSystem(VersionedSystem):
     """What a caller of `conductor-mini` or `conductor-ultra` gets, or a variant."""
 
     short_form: ClassVar[str] = (
         "conductor:mini or conductor:ultra, and perhaps :rounds=N, :steps=N, "
-        ":conductor=NAME, :workers=A,B"
+        ":conductor=NAME, :workers=A,B, :pool-version=N"
     )
     page_choices: ClassVar[tuple[PageChoice, ...]] = (
         PageChoice(
@@ -44,11 +46,13 @@ class TierSystem(BaseSystem):
             "Conductor, tier ultra",
             ("rounds={rounds}", "conductor={conductor}"),
             is_usual=True,
+            again="pool-version={pool_version}",
         ),
         PageChoice(
             "conductor:mini",
             "Conductor, tier mini",
             ("rounds={rounds}", "conductor={conductor}"),
+            again="pool-version={pool_version}",
         ),
     )
 
@@ -95,12 +99,9 @@ class TierSystem(BaseSystem):
             words.append(_counted(self.max_steps, "step"))
         if self.workers:
             words.append(f"only {', '.join(self.workers)}")
+        if self.pool_version is not None:
+            words.append(f"pool version {self.pool_version}")
         return f"conductor ({', '.join(words)})"
-
-    @property
-    def is_tier(self) -> bool:
-        """Say whether a tier of a pool can be set to do the same."""
-        return not self.workers and not self.conductor and self.max_rounds != 0
 
     @property
     def named_workers(self) -> tuple[str, ...]:
@@ -117,12 +118,14 @@ class TierSystem(BaseSystem):
                 SingleWorkerPlanner(worker),
                 restrictions=restrictions,
                 rounds=(RoundShape(1, (worker,)),),
+                pool_version=self.pool_version,
             )
         return Arrangement(
             self.tier,
             restrictions=restrictions,
             conductor=self.conductor or "",
             max_rounds=self.max_rounds,
+            pool_version=self.pool_version,
         )
 
     def _fallback(self, task: TaskContext) -> str:

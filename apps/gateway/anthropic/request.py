@@ -106,6 +106,7 @@ def parse_message_request(raw: bytes, *, max_prompt_bytes: int) -> MessageReques
         delivery=options.delivery,
         progress=options.progress,
         restrictions=options.restrictions,
+        family=options.family,
         ignored=ignored_names(body, USED_FIELDS, _left_out(read, tools)),
         answered=read.answered,
     )

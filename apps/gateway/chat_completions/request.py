@@ -76,6 +76,7 @@ def parse_chat_request(raw: bytes, *, max_prompt_bytes: int) -> CompletionReques
         delivery=conductor.delivery,
         progress=conductor.progress,
         restrictions=conductor.restrictions,
+        family=conductor.family,
         ignored=ignored_names(body, USED_FIELDS),
     )
     return CompletionRequest(

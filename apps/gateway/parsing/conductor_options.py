@@ -2,7 +2,7 @@
 
 `{"workers": ["a", "b"], "max_steps": 2, "max_rounds": 1, "max_cost_usd": "0.05",
 "delivery": "verified", "progress": "off", "approval": "never",
-"data_class": "confidential"}`; each part is optional,
+"data_class": "confidential", "family": "invoices"}`; each part is optional,
 and `rounds` is another name of `max_rounds`. What we do not know is refused: a misspelt
 limit must not be none.
 """
@@ -18,6 +18,8 @@ from apps.core.data_classes import data_class_read
 from apps.core.errors import InvalidInput
 from apps.core.money import micros_of_usd
 from apps.gateway.parsing.json_fields import read_integer, read_object, type_error
+from apps.gateway.parsing.params import names_family
+from apps.runs.planning.families import family_read
 from apps.runs.types import UNRESTRICTED, Delivery, RunRestrictions
 
 FIELD = "conductor"
@@ -27,6 +29,7 @@ PARTS = frozenset(
         "approval",
         "data_class",
         "delivery",
+        "family",
         "max_cost_usd",
         "max_rounds",
         "max_steps",
@@ -58,16 +61,15 @@ class ConductorOptions:
     """None: as the key or the tier says."""
     progress: ProgressWord | None = None
     """None: as the key says."""
-
-
-NONE = ConductorOptions()
+    family: str = ""
+    """Of tasks, for insights. Empty: none is named."""
 
 
 def read_conductor_options(body: Mapping[str, Any]) -> ConductorOptions:
     """Return what the request wants otherwise. Raises: InvalidInput."""
     given = read_object(body, FIELD)
     if not given:
-        return NONE
+        return ConductorOptions(family=_family_in_metadata(body))
     unknown = sorted(given.keys() - PARTS)
     if unknown:
         name = f"{AT}{unknown[0][:64]}"
@@ -84,8 +86,19 @@ def read_conductor_options(body: Mapping[str, Any]) -> ConductorOptions:
         approval=_approval(given.get("approval")),
     )
     return ConductorOptions(
-        restrictions, _delivery(given.get("delivery")), _progress(given.get("progress"))
+        restrictions,
+        _delivery(given.get("delivery")),
+        _progress(given.get("progress")),
+        family_read(given.get("family"), param=f"{AT}family")
+        or _family_in_metadata(body),
     )
+
+
+def _family_in_metadata(body: Mapping[str, Any]) -> str:
+    """Return the family in a request's own metadata, for clients without our field."""
+    if not names_family(body):
+        return ""
+    return family_read(body["metadata"]["family"], param="metadata.family")
 
 
 def _rounds(given: Mapping[str, Any]) -> int | None:

@@ -112,6 +112,12 @@ def check_named_schema(named: Mapping[str, Any], where: str) -> None:
         raise InvalidInput(f"{place}: {exc}", param=place) from exc
 
 
+def names_family(body: Mapping[str, Any]) -> bool:
+    """Say whether a request's metadata name a family of tasks."""
+    metadata = body.get("metadata")
+    return isinstance(metadata, dict) and metadata.get("family") is not None
+
+
 def ignored_names(
     body: Mapping[str, Any], used: frozenset[str], more: Iterable[str] = ()
 ) -> str:
@@ -119,6 +125,8 @@ def ignored_names(
 
     `more`: names of things inside of fields that have none either.
     """
+    if names_family(body):
+        used |= {"metadata"}
     names = [*(name for name in body if name not in used), *more]
     if not names:
         return ""

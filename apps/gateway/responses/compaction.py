@@ -79,6 +79,7 @@ def _asked(request: ResponseRequest, messages: Messages) -> ChatTask:
         messages=conversation.messages,
         params=CallParams(),
         restrictions=request.options.restrictions,
+        family=request.options.family,
         ignored=request.ignored,
     )
 

@@ -118,6 +118,7 @@ class ResponseRequest:
             delivery=self.options.delivery,
             progress=self.options.progress,
             restrictions=self.options.restrictions,
+            family=self.options.family,
             ignored=self.ignored,
             is_background=self.is_background,
             echo=self.echo,

@@ -58,6 +58,7 @@ def parse_text_completion(raw: bytes, *, max_prompt_bytes: int) -> CompletionReq
         delivery=conductor.delivery,
         progress=conductor.progress,
         restrictions=conductor.restrictions,
+        family=conductor.family,
         ignored=ignored_names(body, USED_FIELDS),
     )
     wants_usage = read_bool(options, "include_usage", at="stream_options.")

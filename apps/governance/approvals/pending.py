@@ -18,7 +18,8 @@ from apps.pools.selectors import pool_snapshot
 from apps.runs.models import ApprovalState, PlanApproval, PlanVote, Run
 from apps.runs.planning.model_resolver import parse_model, resolve
 from apps.runs.records.run_view import RunView, fold
-from apps.runs.selectors import run_events
+from apps.runs.selectors import order_of, run_events
+from apps.runs.types import RunOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +109,26 @@ def pending_plan(team_id: uuid.UUID, run_id: uuid.UUID) -> PendingPlan:
         request,
         plan_of_stored(approval.edited_plan) or original,
         original,
-        _allowed_workers(approval.run, view, original),
+        _allowed_workers(_order(approval.run, recorded[0].event), view, original),
         _max_steps(recorded[0].event, view),
         tuple(votes.order_by("id").values_list("name", flat=True)),
         frozenset(votes.values_list("user_id", flat=True)),
     )
 
 
-def _allowed_workers(run: Run, view: RunView, plan: Plan) -> tuple[str, ...]:
+def _order(run: Run, created: ev.Event) -> RunOrder:
+    assert isinstance(created, ev.RunCreated)
+    return order_of(run, created)
+
+
+def _allowed_workers(order: RunOrder, view: RunView, plan: Plan) -> tuple[str, ...]:
     """Return the workers of the run's pool that no policy has refused to it."""
     refused = {n for each in view.policy_decisions for n in each.refused_workers}
     try:
-        name = parse_model(run.model)
-        resolved = resolve(name, run.model, pool_snapshot(run.team_id, name.pool))
+        name = parse_model(order.served_model)
+        planner, version = order.served_conductor, order.served_pool_version
+        snapshot = pool_snapshot(order.team_id, name.pool, planner, version)
+        resolved = resolve(name, order.served_model, snapshot)
         names = [worker.name for worker in resolved.pool.workers]
     except ConductorError:  # the pool is gone; the run goes on with what it has
         names = list(dict.fromkeys(step.worker for step in plan.steps))

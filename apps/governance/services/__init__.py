@@ -5,6 +5,14 @@ from apps.governance.reviews.feeding import reviews_feed
 from apps.governance.services.approvals import plan_approve, plan_refuse
 from apps.governance.services.feedback import feedback_give, feedback_withdraw
 from apps.governance.services.policies import policy_replace, site_policy_replace
+from apps.governance.services.policy_trials import (
+    MAX_TRIALS,
+    MAX_TRIED_RUNS,
+    TRIED_RUNS,
+    policy_trial_cancel,
+    policy_trial_delete,
+    policy_trial_start,
+)
 from apps.governance.services.retention import (
     GRACE,
     hold_place,
@@ -28,7 +36,10 @@ from apps.governance.services.reviews import (
 __all__ = [
     "ANSWER_LENGTH",
     "GRACE",
+    "MAX_TRIALS",
+    "MAX_TRIED_RUNS",
     "TEXT_LENGTH",
+    "TRIED_RUNS",
     "feedback_give",
     "feedback_withdraw",
     "hold_place",
@@ -37,6 +48,9 @@ __all__ = [
     "plan_approve",
     "plan_refuse",
     "policy_replace",
+    "policy_trial_cancel",
+    "policy_trial_delete",
+    "policy_trial_start",
     "retention_erase",
     "retention_set",
     "review_comment",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from apps.planners.light.search import Candidate
+from apps.planners.light.search import PlanCandidate
 
 CHEAPER = 0.5
 """A cheaper plan is shown if it costs at most this share of the chosen one."""
@@ -18,8 +18,8 @@ Explanation = dict[str, Any]
 
 
 def explained(
-    ranked: Sequence[Candidate],
-    alone: Sequence[Candidate],
+    ranked: Sequence[PlanCandidate],
+    alone: Sequence[PlanCandidate],
     names: Sequence[str],
     *,
     version: int,
@@ -51,7 +51,7 @@ def explained(
     }
 
 
-def _plan(candidate: Candidate, names: Sequence[str]) -> dict[str, Any]:
+def _plan(candidate: PlanCandidate, names: Sequence[str]) -> dict[str, Any]:
     return {
         "steps": [
             {"role": step.role.value, "worker": names[place]}

@@ -12,7 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-_PLAN = re.compile(r"\b(?:plan|outline|decide how|think through)\b", re.IGNORECASE)
+_PLAN = re.compile(
+    r"\b(?:plan|outline|decide how|think through"
+    r"|describe the (?:algorithm|approach|method))\b",
+    re.IGNORECASE,
+)
 _COMBINE = re.compile(
     r"\b(?:compare|combine|aggregate|merge|reconcile|judge|several answers)",
     re.IGNORECASE,

@@ -107,6 +107,16 @@ class LightModel:
             posterior(counts.combine[:, 3, :, :, kind], three.reshape(4, n)),
         )
 
+    def likeness(self, prompt: str) -> float:
+        """Return how like its kind a prompt is; 1: as like as nearly all of them."""
+        kind, found = self.kinds.nearest(prompt)
+        return found / max(float(self.nearness[kind]), 1e-9)
+
+    def answers_seen(self, kind: int, workers: Sequence[int]) -> float:
+        """Return the answers seen of whichever of some workers gave the fewest."""
+        by_worker = self.profiles.seen[:, list(workers), kind].sum(axis=0)
+        return float(by_worker.min())
+
     def to_bytes(self) -> bytes:
         """Return the model in its stored form."""
         head = {

@@ -11,13 +11,13 @@ import numpy as np
 
 from apps.engine.errors import PlanFault, PlanRejected
 from apps.engine.plan import Plan
-from apps.engine.ports import Ask, PlanRequest, PoolWorker
+from apps.engine.ports import Ask, PlanRequest, Pool, PoolWorker, Task
 from apps.engine.suitability import unsuited
 from apps.planners.light.explanation import Explanation, explained, in_words
 from apps.planners.light.model import LightModel
 from apps.planners.light.search import (
     Abilities,
-    Candidate,
+    PlanCandidate,
     best_candidates,
     most_useful,
 )
@@ -27,6 +27,11 @@ from apps.planners.light.token_costs import Prices, prompt_tokens
 
 COST_WEIGHT = 0.04
 """Success that one answer of the dearest worker has to be worth, unless set."""
+FAMILIAR = 0.5
+"""Prompts that are less than so like their kind, as a share of what nearly all of those
+are that it was made of, are unlike anything that was logged."""
+SEEN_OFTEN = 5.0
+"""Graded answers to prompts of a kind, of each worker of a plan, that are enough."""
 RANKED = 16
 """Plans that are kept of a search: for explanations, and after refusals."""
 
@@ -38,8 +43,8 @@ class Ranking:
     kind: int
     workers: tuple[str, ...]
     """Names, by place."""
-    candidates: tuple[Candidate, ...]
-    alone: tuple[Candidate, ...]
+    candidates: tuple[PlanCandidate, ...]
+    alone: tuple[PlanCandidate, ...]
     """Each worker on its own, the best one first."""
 
 
@@ -68,11 +73,38 @@ class LightPlanner:
                 PlanFault.EMPTY_PLAN,
                 "the light planner knows no other plan for these workers",
             )
-        chosen = ranking.candidates[refused]
-        explanation = self._explained(ranking, refused)
-        workers = [ranking.workers[place] for place in chosen.workers]
+        return self._plan(ranking, refused)
+
+    def plans(self, prompt: str, pool: Pool, max_steps: int, count: int) -> list[Plan]:
+        """Return the best plans for a prompt alone; none if it knows no worker."""
+        request = PlanRequest(Task(prompt), pool, max_steps)
+        ranking = self.ranking(request, count)
+        return [self._plan(ranking, n) for n in range(len(ranking.candidates))]
+
+    def expected(self, prompt: str, pool: Pool, max_steps: int) -> float:
+        """Return the success that is expected of the best plan; 0: there is none."""
+        request = PlanRequest(Task(prompt), pool, max_steps)
+        best = self.ranking(request, 1).candidates
+        return best[0].success if best else 0.0
+
+    def _plan(self, ranking: Ranking, place: int) -> Plan:
+        chosen = ranking.candidates[place]
+        explanation = self._explained(ranking, place)
+        workers = [ranking.workers[worker] for worker in chosen.workers]
         return template_plan(
             chosen.template, workers, in_words(explanation), json.dumps(explanation)
+        )
+
+    def is_unsure(self, request: PlanRequest) -> bool:
+        """Say whether little is known of such prompts, or of the best plan for one."""
+        ranking = self.ranking(request, 1)
+        if not ranking.candidates:
+            return True
+        best = ranking.candidates[0]
+        ids = [self.model.workers.index(ranking.workers[w]) for w in best.workers]
+        return (
+            self.model.likeness(request.task.prompt) < FAMILIAR
+            or self.model.answers_seen(ranking.kind, ids) < SEEN_OFTEN
         )
 
     def ranking(self, request: PlanRequest, count: int = RANKED) -> Ranking:
@@ -94,7 +126,7 @@ class LightPlanner:
         )
         abilities = _abilities(request, workers)
 
-        def best(max_steps: int, number: int) -> tuple[Candidate, ...]:
+        def best(max_steps: int, number: int) -> tuple[PlanCandidate, ...]:
             return tuple(
                 best_candidates(
                     tables,

@@ -34,7 +34,7 @@ MAX_WORKERS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PlanCandidate:
     """One plan that could be made."""
 
     template: Template
@@ -112,7 +112,7 @@ def best_candidates(
     max_steps: int,
     cost_weight: float,
     count: int,
-) -> list[Candidate]:
+) -> list[PlanCandidate]:
     """Return the `count` best plans, the best one first; none if no worker may answer.
 
     `cost_weight` is the success that one answer of the dearest worker has to be worth.
@@ -122,7 +122,7 @@ def best_candidates(
     dearest = float(
         template_costs(ONE, choices(ONE, n), tokens, prices, prompt_tokens).max()
     )
-    found: list[Candidate] = []
+    found: list[PlanCandidate] = []
     for template in TEMPLATES:
         if len(template) > max_steps:
             continue
@@ -133,7 +133,7 @@ def best_candidates(
         value[~_is_possible(chosen, abilities)] = -np.inf
         best = np.argsort(-value, kind="stable")[:count]
         found += [
-            Candidate(
+            PlanCandidate(
                 template,
                 tuple(map(int, chosen[row])),
                 float(success[row]),

@@ -54,10 +54,19 @@ PLANNER_WORDS = {
     "approver": "edited by an approver",
     "fallback": "fallback plan",
     "given_plan": "made before the run",
+    "light": "by the light planner",
+    "light_cascade": "by the light planner or the conductor",
     "language_model": "by a language model",
     "single_worker": "one worker, without a plan",
     "tool_continuation": "without a new plan",
 }
+
+
+@register.filter
+def explained(explanation: str) -> dict[str, Any]:
+    """Return what a planner says of its plan, for a template."""
+    found: dict[str, Any] = orjson.loads(explanation)
+    return found
 
 
 REASON_WORDS = {

@@ -31,14 +31,27 @@ from apps.pools.services.onboarding import (
     save_with_credential,
     worker_onboard,
 )
-from apps.pools.services.pools import pool_create, pool_delete, pool_update
+from apps.pools.services.planner_versions import (
+    PlannerFit,
+    planner_version_add,
+    planner_version_measured,
+    planner_version_use,
+)
+from apps.pools.services.pools import (
+    pool_check,
+    pool_create,
+    pool_delete,
+    pool_update,
+)
 from apps.pools.services.price_list import price_list_refresh
-from apps.pools.services.profiles import profiles_replace
+from apps.pools.services.profiles import profiles_mark, profiles_replace
 from apps.pools.services.server_status import conductor_look
+from apps.pools.services.setups import setup_put
 from apps.pools.services.workers import worker_create, worker_delete, worker_update
 
 __all__ = [
     "NewCredential",
+    "PlannerFit",
     "conductor_create",
     "conductor_delete",
     "conductor_look",
@@ -50,6 +63,10 @@ __all__ = [
     "credential_update",
     "model_calls_have_room",
     "models_fetch",
+    "planner_version_add",
+    "planner_version_measured",
+    "planner_version_use",
+    "pool_check",
     "pool_create",
     "pool_delete",
     "pool_import",
@@ -57,8 +74,10 @@ __all__ = [
     "pool_update",
     "prefill_refused",
     "price_list_refresh",
+    "profiles_mark",
     "profiles_replace",
     "save_with_credential",
+    "setup_put",
     "worker_create",
     "worker_delete",
     "worker_onboard",

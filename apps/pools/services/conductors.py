@@ -10,7 +10,7 @@ from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
 from apps.core.errors import Conflict
 from apps.pools.models import Conductor, Pool
-from apps.pools.pool_transaction import differences, pool_change
+from apps.pools.pool_transaction import PoolChange, differences, pool_change
 from apps.pools.selectors import access_conductor
 from apps.pools.serializers import conductor_values, recorded_values
 from apps.pools.service_inputs import ConductorInput
@@ -49,15 +49,24 @@ def conductor_update(
     person does. Raises: InvalidFields; NotAllowed for a price that `within` cannot set;
     NotFound.
     """
-    team_id = conductor.team_id
-    with pool_change(team_id, actor, within=within) as change:
-        row = access_conductor(team_id, conductor.id)
-        before = recorded_values(row)
-        endpoint_update(row, ConductorInput, conductor_values(row), values)
-        row = access_conductor(team_id, conductor.id)
-        changed = differences(before, recorded_values(row))
-        if changed:
-            change.record("conductor.updated", row, **changed)
+    with pool_change(conductor.team_id, actor, within=within) as change:
+        return conductor_put(change, conductor, values)
+
+
+def conductor_put(
+    change: PoolChange, conductor: Conductor, values: Mapping[str, Any]
+) -> Conductor:
+    """Change the given values of a conductor as a part of a change.
+
+    Raises: as `conductor_update`.
+    """
+    row = access_conductor(conductor.team_id, conductor.id)
+    before = recorded_values(row)
+    endpoint_update(row, ConductorInput, conductor_values(row), values)
+    row = access_conductor(conductor.team_id, conductor.id)
+    changed = differences(before, recorded_values(row))
+    if changed:
+        change.record("conductor.updated", row, **changed)
     return row
 
 

@@ -21,13 +21,14 @@ from apps.pools.models import (
     WorkerKind,
 )
 from apps.pools.pool_file_import import places_put
-from apps.pools.pool_transaction import differences, pool_change
+from apps.pools.pool_transaction import PoolChange, differences, pool_change
 from apps.pools.selectors import access_pool
 from apps.pools.serializers import pool_values
 from apps.pools.service_inputs import PoolInput
 from apps.pools.validation import UNKNOWN, Faults, merged, name_fault
 
 Limits = dict[TierName, dict[str, Any]]
+NO_LIGHT_PLANNER = "the pool has no light planner; train one, and use a version of it"
 
 
 def pool_create(*, team: Team, values: Mapping[str, Any], actor: Actor) -> Pool:
@@ -59,20 +60,44 @@ def pool_update(
     A tier given as null goes. Raises: InvalidFields, NotFound, VersionConflict if the
     pool is not at `expected_version` any more.
     """
-    team_id = pool.team_id
-    with pool_change(team_id, actor) as change:
-        row = access_pool(team_id, pool.id)
-        _check_version(row, expected_version)
-        before = pool_values(row)
-        given = values_read(PoolInput, _merged(before, values))
-        limits = _tier_limits(given)
-        _check(team_id, given, limits, own=row)
-        _put(row, given, limits, is_default=given.is_default)
-        row = access_pool(team_id, pool.id)
-        changed = differences(before, pool_values(row))
-        if changed:
-            change.record("pool.updated", row, **changed)
-    return access_pool(team_id, pool.id)
+    with pool_change(pool.team_id, actor) as change:
+        pool_put(change, pool, values, expected_version)
+    return access_pool(pool.team_id, pool.id)
+
+
+def pool_put(
+    change: PoolChange,
+    pool: Pool,
+    values: Mapping[str, Any],
+    expected_version: int | None,
+) -> None:
+    """Change the given values of a pool as a part of a change.
+
+    Raises: as `pool_update`.
+    """
+    row = access_pool(pool.team_id, pool.id)
+    _check_version(row, expected_version)
+    before = pool_values(row)
+    given, limits = _checked(row, before, values)
+    _put(row, given, limits, is_default=given.is_default)
+    row = access_pool(pool.team_id, pool.id)
+    changed = differences(before, pool_values(row))
+    if changed:
+        change.record("pool.updated", row, **changed)
+
+
+def pool_check(pool: Pool, values: Mapping[str, Any]) -> None:
+    """Say whether a pool can be given these values. Raises: InvalidFields."""
+    _checked(pool, pool_values(pool), values)
+
+
+def _checked(
+    row: Pool, present: Mapping[str, Any], values: Mapping[str, Any]
+) -> tuple[PoolInput, Limits]:
+    given = values_read(PoolInput, _merged(present, values))
+    limits = _tier_limits(given)
+    _check(row.team_id, given, limits, own=row)
+    return given, limits
 
 
 def pool_delete(
@@ -153,10 +178,13 @@ def _check(
     if not limits:
         faults.add("tiers", "a pool needs at least one tier")
     for name, row in limits.items():
-        if row["planner"] == TierPlanner.CONDUCTOR and wanted is None:
+        planner = TierPlanner(row["planner"])
+        if planner.has_conductor and wanted is None:
             faults.add(
                 f"tiers.{name}.planner", "the pool has no conductor to plan with"
             )
+        if planner.is_light and (own is None or own.planner_version_id is None):
+            faults.add(f"tiers.{name}.planner", NO_LIGHT_PLANNER)
         if row["max_calls"] < row["max_steps"]:
             faults.add(f"tiers.{name}.max_calls", "must be at least max_steps")
     faults.raise_any()

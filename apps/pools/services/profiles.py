@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
@@ -11,6 +11,17 @@ from apps.audit.types import Actor
 from apps.pools.models import Worker, WorkerProfile
 from apps.pools.pool_transaction import pool_change
 from apps.pools.worker_figures.profiles import CalibrationSource, FamilyMeasurement
+
+
+def profiles_mark(
+    *, team_id: uuid.UUID, evaluation_ids: Collection[uuid.UUID], is_simulated: bool
+) -> None:
+    """Say of the profiles that these evaluations made whether they are simulated.
+
+    What a conductor reads of them stays the same, so no pool gets a new version.
+    """
+    rows = WorkerProfile.objects.for_team(team_id)
+    rows.filter(evaluation_id__in=evaluation_ids).update(is_simulated=is_simulated)
 
 
 def profiles_replace(

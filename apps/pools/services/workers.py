@@ -10,7 +10,7 @@ from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
 from apps.core.errors import Conflict
 from apps.pools.models import EMBEDDING_PROTOCOLS, Pool, Worker, WorkerKind
-from apps.pools.pool_transaction import differences, pool_change
+from apps.pools.pool_transaction import PoolChange, differences, pool_change
 from apps.pools.selectors import access_worker
 from apps.pools.serializers import recorded_values, worker_values
 from apps.pools.service_inputs import WorkerInput
@@ -51,16 +51,23 @@ def worker_update(
     person does. Raises: InvalidFields; NotAllowed for a price that `within` cannot set;
     NotFound.
     """
-    team_id = worker.team_id
-    with pool_change(team_id, actor, within=within) as change:
-        row = access_worker(team_id, worker.id)
-        before = recorded_values(row)
-        endpoint_update(row, WorkerInput, worker_values(row), values)
-        row = access_worker(team_id, worker.id)
-        _check_kind(row)
-        changed = differences(before, recorded_values(row))
-        if changed:
-            change.record("worker.updated", row, **changed)
+    with pool_change(worker.team_id, actor, within=within) as change:
+        return worker_put(change, worker, values)
+
+
+def worker_put(change: PoolChange, worker: Worker, values: Mapping[str, Any]) -> Worker:
+    """Change the given values of a worker as a part of a change.
+
+    Raises: as `worker_update`.
+    """
+    row = access_worker(worker.team_id, worker.id)
+    before = recorded_values(row)
+    endpoint_update(row, WorkerInput, worker_values(row), values)
+    row = access_worker(worker.team_id, worker.id)
+    _check_kind(row)
+    changed = differences(before, recorded_values(row))
+    if changed:
+        change.record("worker.updated", row, **changed)
     return row
 
 

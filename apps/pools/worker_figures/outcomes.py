@@ -30,6 +30,8 @@ class OutcomeSource(models.TextChoices):
     """Ratings of people and programs; each counts."""
     REVIEW = "review", "passed in review"
     """Verdicts of reviewers; each run counts once."""
+    VERIFIER = "verifier", "verified by the caller"
+    """Outcomes that programs of callers found; each counts, as right from a half on."""
 
 
 class WorkerOutcome(models.Model):

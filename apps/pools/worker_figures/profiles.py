@@ -45,6 +45,8 @@ class WorkerProfile(models.Model):
     latency_ms = models.PositiveBigIntegerField()
     """Median of the tasks."""
     measured_at = models.DateTimeField()
+    is_simulated = models.BooleanField(default=False)
+    """Of simulated workers, or of tasks for them; as its evaluation says."""
 
     objects = TeamQuerySet["WorkerProfile"].as_manager()
 
@@ -83,6 +85,7 @@ class CalibrationSource:
     suite: str
     """Name and version, like `Support questions, version 2`."""
     evaluation_id: uuid.UUID
+    is_simulated: bool = False
 
 
 def present_profiles(worker: Worker) -> list[WorkerProfile]:

@@ -6,16 +6,18 @@ import re
 import uuid
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.rights import RATE, READ_RUNS
 from apps.core.errors import InvalidInput
-from apps.governance.models import COMMENT_LENGTH, Rating
+from apps.governance.models import COMMENT_LENGTH, VERIFIER, Rating
 from apps.governance.selectors import feedback_list
 from apps.governance.services import feedback_give, feedback_withdraw
-from apps.rest.fields import Input, Output, TextField, Time, Word
+from apps.governance.types import Feedback
+from apps.rest.fields import Input, Number, Output, TextField, Time, Word
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 from apps.runs.models import Run
@@ -25,6 +27,7 @@ TAG = "Feedback"
 COMPLETION = re.compile(r"(?:chatcmpl-|cmpl-|msg_|resp_)([0-9a-f]{32})")
 EXAMPLE: dict[str, Any] = {
     "rating": "down",
+    "outcome": {"score": 0.25, "source": "verifier"},
     "comment": "The second figure is of 2024.",
     "actor_name": "Build server",
     "updated_at": "2026-11-21T15:53:16.000000Z",
@@ -32,20 +35,30 @@ EXAMPLE: dict[str, Any] = {
 SENT = {"rating": "down", "comment": "The second figure is of 2024."}
 
 
-class FeedbackInput(Input):
-    """A rating."""
+class OutcomeInput(Input):
+    """How right a verifier of yours found the answer."""
 
-    rating = Word(choices=Rating.choices)
+    score = Number(min_value=0, max_value=1, help_text="Right from 0.5 on.")
+    source = Word(  # type: ignore[assignment]
+        choices=[VERIFIER], help_text="Who found it: a program."
+    )
+
+
+class FeedbackInput(Input):
+    """A rating, a verified outcome, or both."""
+
+    rating = Word(choices=Rating.choices, required=False)
+    outcome = OutcomeInput(required=False)
     comment = TextField(
         max_length=COMMENT_LENGTH,
         required=False,
         allow_blank=True,
-        help_text="Kept as long as the content of the run.",
+        help_text="Of the rating. Kept as long as the content of the run.",
     )
 
 
 class CompletionFeedbackInput(FeedbackInput):
-    """A rating of a completion."""
+    """A rating or a verified outcome of a completion."""
 
     completion_id = TextField(
         max_length=60,
@@ -54,15 +67,41 @@ class CompletionFeedbackInput(FeedbackInput):
     )
 
 
-class FeedbackOutput(Output):
-    """A rating of a run."""
+class OutcomeOutput(Output):
+    """How right a verifier of the caller found the answer."""
 
-    rating = serializers.ChoiceField(choices=Rating.choices)
+    score = serializers.FloatField(help_text="From 0 to 1, to a thousandth.")
+    source = serializers.ChoiceField(choices=[VERIFIER])  # type: ignore[assignment]
+
+
+class FeedbackOutput(Output):
+    """What one person or program says of an answer."""
+
+    rating = serializers.SerializerMethodField()
+    outcome = serializers.SerializerMethodField()
     comment = serializers.CharField(
         allow_null=True, help_text="Null: it has been erased."
     )
     actor_name = serializers.CharField()
     updated_at = Time()
+
+    @extend_schema_field(
+        serializers.ChoiceField(
+            choices=Rating.choices,
+            allow_null=True,
+            help_text="Null: there is only an outcome.",
+        )
+    )
+    def get_rating(self, feedback: Feedback) -> str | None:
+        """Return the rating, if there is one."""
+        return feedback.rating or None
+
+    @extend_schema_field(OutcomeOutput(allow_null=True))
+    def get_outcome(self, feedback: Feedback) -> dict[str, Any] | None:
+        """Return the outcome, if there is one."""
+        if feedback.score is None:
+            return None
+        return {"score": feedback.score, "source": VERIFIER}
 
 
 class RunFeedbackView(RestView):
@@ -78,7 +117,7 @@ class RunFeedbackView(RestView):
         example=EXAMPLE,
     )
     def get(self, request: Request, run_id: uuid.UUID) -> Response:
-        """Return the ratings, the newest first."""
+        """Return the ratings and verified outcomes, the newest first."""
         run = self._run(run_id)
         return self.listed(feedback_list(run.team_id, run.id), FeedbackOutput)
 
@@ -92,12 +131,16 @@ class RunFeedbackView(RestView):
         example=EXAMPLE,
     )
     def post(self, request: Request, run_id: uuid.UUID) -> Response:
-        """Rate the answer of a run that has ended; an earlier rating is replaced."""
+        """Rate the answer of a run that has ended, or say how right it is.
+
+        What you said before is replaced, the rating and the outcome each by itself.
+        Verified outcomes count in the figures of the worker that gave the answer.
+        """
         return _given(self, self._run(run_id), self.read(FeedbackInput))
 
     @operation("feedback_withdraw", "Take a rating back")
     def delete(self, request: Request, run_id: uuid.UUID) -> Response:
-        """Take your rating back. The ledger keeps that it was given."""
+        """Take your rating and outcome back. The ledger keeps that they were given."""
         feedback_withdraw(run=self._run(run_id), actor=self.principal.actor)
         return Response(status=204)
 
@@ -121,7 +164,10 @@ class CompletionFeedback(RestView):
         example=EXAMPLE,
     )
     def post(self, request: Request) -> Response:
-        """Rate an answer of the API under `/v1`; an earlier rating is replaced."""
+        """Rate an answer of the API under `/v1`, or say how right it is.
+
+        As by the id of the run.
+        """
         values = self.read(CompletionFeedbackInput)
         found = COMPLETION.fullmatch(values.pop("completion_id"))
         if found is None:

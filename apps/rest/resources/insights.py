@@ -112,16 +112,14 @@ class InsightQueries(InsightsView):
     def get(self, request: Request) -> Response:
         """Return tokens, cost and latency of runs that began on some days.
 
-        Days ascend; other rows come by cost, the dearest first, and the percentiles of
-        those after the fiftieth are null. Latencies are those of answered runs.
-        Percentiles are right to within 5 %. Runs of evaluations and shadow tests are
-        left out unless `with_tests` is true; only runs of evaluations have a family.
+        Days ascend; other rows come by cost, the dearest first. Latencies are those of
+        answered runs. Percentiles are right to within 5 %. Runs of evaluations and
+        shadow tests are left out unless `with_tests` is true. Families are those that
+        callers name, and those of the tasks of evaluations.
         """
         taken = self.read_query(QueriesQuery)
-        if taken["group"] == "family":
-            taken["with_tests"] = True
         asked = self.asked(taken)
-        report = query_report(asked, taken["group"])
+        report = query_report(asked, taken["group"], most=None)
         answer = {
             **taken,
             "rows": report.rows,

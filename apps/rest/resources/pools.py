@@ -58,6 +58,7 @@ ETAG = OpenApiParameter(
 )
 TIER: dict[str, Any] = {
     "planner": "conductor",
+    "cost_weight_percent": 4,
     "max_steps": 5,
     "max_rounds": 1,
     "max_parallel": 4,
@@ -90,7 +91,19 @@ SENT = {key: EXAMPLE[key] for key in ("name", "worker_ids", "fallback_id")}
 class TierInput(Input):
     """What differs from the tier's usual limits."""
 
-    planner = Word(choices=TierPlanner.choices, required=False)
+    planner = Word(
+        choices=TierPlanner.choices,
+        required=False,
+        help_text="`light` and `cascade` need a version of the light planner in use.",
+    )
+    cost_weight_percent = Whole(
+        min_value=0,
+        max_value=100,
+        required=False,
+        help_text="For the light planner: the success, in points of a hundred, that "
+        "one answer of the dearest worker has to be worth. 0: cost does not matter. "
+        "Default: 4.",
+    )
     max_steps = Whole(min_value=1, max_value=50, required=False)
     max_rounds = Whole(min_value=1, max_value=10, required=False)
     max_parallel = Whole(min_value=1, max_value=100, required=False)
@@ -162,6 +175,9 @@ class TierOutput(Output):
     """What a run with this tier may use. Null: no limit."""
 
     planner = serializers.ChoiceField(choices=TierPlanner.choices)
+    cost_weight_percent = serializers.IntegerField(
+        help_text="What cost is worth to the light planner."
+    )
     max_steps = serializers.IntegerField()
     max_rounds = serializers.IntegerField()
     max_parallel = serializers.IntegerField()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -37,6 +38,10 @@ class RunOutput(Output):
     state = serializers.ChoiceField(choices=RunState.choices)
     source = serializers.ChoiceField(choices=Source.choices)  # type: ignore[assignment]
     model = serializers.CharField()
+    tier = serializers.CharField(
+        help_text="`mini`, `ultra` or `direct`: what `model` asks for."
+    )
+    family = serializers.CharField(help_text="Of tasks. Empty: none was named.")
     pool_name = serializers.CharField()
     pool_version = serializers.IntegerField()
     title = serializers.CharField(help_text="How the prompt begins.")
@@ -136,6 +141,39 @@ class RunApprovalOutput(Output):
     is_edited = serializers.BooleanField()
 
 
+class PlannedStepOutput(Output):
+    """A step of a plan that the light planner looked at."""
+
+    role = serializers.ChoiceField(choices=["plan", "solve", "check", "combine"])
+    worker = serializers.CharField()
+
+
+class PlanOptionOutput(Output):
+    """A plan that the light planner looked at, and what it expects of it."""
+
+    steps = PlannedStepOutput(many=True)
+    success = serializers.FloatField(help_text="How often its answer is right: 0 to 1.")
+    cost_usd = DollarsOut(source="cost_micros")
+
+
+class PlanExplanationOutput(Output):
+    """Why the light planner chose the plan of a round."""
+
+    round = serializers.IntegerField()
+    version = serializers.IntegerField(help_text="Of the pool's light planner.")
+    kind = serializers.IntegerField(help_text="Of the prompt, among those it knows.")
+    kind_words = serializers.CharField(help_text="Words that mark this kind.")
+    cost_weight = serializers.FloatField(
+        help_text="Success that one answer of the dearest worker has to be worth."
+    )
+    chosen = PlanOptionOutput()
+    runner_up = PlanOptionOutput(allow_null=True)
+    cheaper = PlanOptionOutput(
+        allow_null=True, help_text="The best plan at half the cost or less."
+    )
+    alone = PlanOptionOutput(many=True, help_text="Each worker on its own.")
+
+
 class RunDetailOutput(RunOutput):
     """A run with what was asked, what came of it, and every step."""
 
@@ -152,6 +190,9 @@ class RunDetailOutput(RunOutput):
     approvals = RunApprovalOutput(
         many=True, help_text="Plans that people had to approve, in order."
     )
+    explanations = PlanExplanationOutput(
+        many=True, help_text="Of the light planner's plans; empty: it made none."
+    )
 
     def to_representation(self, shown: tuple[Run, RunView]) -> dict[str, Any]:
         """Return the row's fields and what the entries add to them."""
@@ -166,7 +207,16 @@ class RunDetailOutput(RunOutput):
                 view.policy_decisions, many=True
             ).data,
             "approvals": RunApprovalOutput(view.approvals, many=True).data,
+            "explanations": PlanExplanationOutput(_explanations(view), many=True).data,
         }
+
+
+def _explanations(view: RunView) -> list[dict[str, Any]]:
+    return [
+        {"round": round_.index, **orjson.loads(round_.explanation)}
+        for round_ in view.rounds
+        if round_.explanation
+    ]
 
 
 class EstimateOutput(Output):

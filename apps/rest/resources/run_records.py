@@ -10,9 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.rights import EXPORT_RUNS, READ_ENTRIES
-from apps.audit.bundles.export import BUNDLE_TYPE, bundle_create
+from apps.audit.bundles.export import BUNDLE_TYPE, bundle_create, bundle_is_long
 from apps.audit.selectors import entry_list, with_previous_hashes
 from apps.audit.types import EntryView
+from apps.core.errors import Conflict
 from apps.rest.fields import Output, Time
 from apps.rest.pagination import page_by_seq
 from apps.rest.resources.runs import TAG
@@ -93,9 +94,16 @@ class RunExport(RestView):
     def get(self, request: Request, run_id: uuid.UUID) -> HttpResponse:
         """Return a ZIP file of a run's entries, texts, proofs and a verifier.
 
-        The export is recorded in the ledger. 409: the record does not verify.
+        The export is recorded in the ledger. 409: the record does not verify, or it is
+        too long for one request; then `POST /ledger/exports/` makes the same file.
         """
         run = access_run(team_id=self.principal.team_id, run_id=run_id)
+        if bundle_is_long(run.team_id, run.id):
+            raise Conflict(
+                "this record is too long for one request; order it with POST "
+                '/api/v1/ledger/exports/ and {"format": "bundle", "texts": true, '
+                f'"subject_id": "{run.id}"}}'
+            )
         made = bundle_create(
             team_id=run.team_id, run_id=run.id, actor=self.principal.actor
         )

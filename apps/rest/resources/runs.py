@@ -17,6 +17,8 @@ from apps.budgets.rate_limits import Admission
 from apps.core.data_classes import DATA_CLASSES
 from apps.core.money import micros_of_usd
 from apps.engine.ports import CallParams
+from apps.insights.types import TIER_WORDS
+from apps.pools.worker_figures.profiles import FAMILY_LENGTH
 from apps.rest.fields import Dollars, Flag, Input, Number, TextField, Whole
 from apps.rest.pagination import PageQuery, page_by_id
 from apps.rest.resources.run_outputs import (
@@ -30,6 +32,7 @@ from apps.rest.throttles import pass_run
 from apps.rest.views import RestView
 from apps.runs.admission import ordered_by
 from apps.runs.models import RunState, Source
+from apps.runs.planning.families import MAX_FAMILIES, family_read
 from apps.runs.selectors import (
     SEARCHED,
     access_run,
@@ -43,7 +46,15 @@ from apps.runs.services import (
     run_rerun,
     run_start_blocking,
 )
-from apps.runs.types import RunFilters, RunOrder, RunRestrictions
+from apps.runs.types import ENDED, RunFilters, RunOrder, RunRestrictions
+from apps.web.run_addresses import (
+    BY_CALLERS,
+    NONE,
+    fault_of,
+    id_of,
+    named,
+    sources_of,
+)
 
 TAG = "Runs"
 IN_THE_NEWEST = f"Looked for in the newest {SEARCHED:,} of those asked for by time."
@@ -54,6 +65,8 @@ EXAMPLE: dict[str, Any] = {
     "state": "completed",
     "source": "rest",
     "model": "conductor-ultra",
+    "tier": "ultra",
+    "family": "primes",
     "pool_name": "house",
     "pool_version": 3,
     "title": "Is 2027 a prime number? Check it twice.",
@@ -96,6 +109,12 @@ class NarrowingInput(Input):
         required=False,
         help_text="What you say of the prompt; rules of the policy depend on it.",
     )
+    family = TextField(
+        max_length=FAMILY_LENGTH,
+        required=False,
+        help_text=f"Of tasks, to compare runs by. Your team has {MAX_FAMILIES}; more "
+        "count as `other`.",
+    )
     approval = serializers.ChoiceField(
         choices=["never"],
         required=False,
@@ -137,7 +156,11 @@ class RunInput(EstimateInput):
 class RunQuery(PageQuery):
     """Which runs, and which page of them."""
 
-    state = serializers.ChoiceField(choices=RunState.choices, required=False)
+    state = serializers.ChoiceField(
+        choices=[*RunState.choices, (ENDED, "Ended")],
+        required=False,
+        help_text=f"`{ENDED}`: whatever but running.",
+    )
     model = serializers.CharField(
         required=False, max_length=200, help_text=f"The whole name. {IN_THE_NEWEST}"
     )
@@ -152,10 +175,71 @@ class RunQuery(PageQuery):
         help_text=f"A part of the title. {IN_THE_NEWEST}",
     )
     source = serializers.ChoiceField(  # type: ignore[assignment]
-        choices=Source.choices, required=False, help_text=IN_THE_NEWEST
+        choices=[*Source.choices, (BY_CALLERS, "People and API clients")],
+        required=False,
+        help_text=f"`{BY_CALLERS}`: not of evaluations or shadow tests. "
+        f"{IN_THE_NEWEST}",
+    )
+    tier = serializers.ChoiceField(choices=list(TIER_WORDS.items()), required=False)
+    planner = serializers.CharField(
+        required=False, max_length=40, help_text=f"`{NONE}`: no plan was made."
+    )
+    family = serializers.CharField(
+        required=False, max_length=FAMILY_LENGTH, help_text=f"`{NONE}`: without one."
+    )
+    worker = serializers.CharField(
+        required=False,
+        max_length=100,
+        help_text="One that was called for a step. Looked for in its newest "
+        f"{SEARCHED:,} steps.",
+    )
+    api_key = serializers.CharField(
+        required=False,
+        max_length=36,
+        help_text=f"Its id; `{NONE}`: without a key. {IN_THE_NEWEST}",
+    )
+    member = serializers.CharField(
+        required=False,
+        max_length=36,
+        help_text=f"The id of a user; `{NONE}`: without one. {IN_THE_NEWEST}",
+    )
+    plan = serializers.CharField(
+        required=False,
+        max_length=16,
+        help_text="The `shape` of the newest plan, as insights name it; "
+        f"`{NONE}`: without a plan. {IN_THE_NEWEST}",
+    )
+    fault = serializers.CharField(
+        required=False,
+        max_length=150,
+        help_text="Stage, fault and worker as insights name them, such as "
+        f"`step:rate_limited:coder` or `run:timeout:`. {IN_THE_NEWEST}",
     )
     since = serializers.DateTimeField(required=False)
     until = serializers.DateTimeField(required=False)
+
+    def validate_api_key(self, value: str) -> str:
+        """Refuse what is no id. Raises: ValidationError."""
+        return _id_or_none(value)
+
+    def validate_member(self, value: str) -> str:
+        """Refuse what is no id. Raises: ValidationError."""
+        return _id_or_none(value)
+
+    def validate_fault(self, value: str) -> str:
+        """Refuse what names no fault. Raises: ValidationError."""
+        if fault_of(value) is None:
+            raise serializers.ValidationError(
+                "expected a stage (plan, step, loop or run), a fault and a worker, "
+                "like 'step:rate_limited:coder'"
+            )
+        return value
+
+
+def _id_or_none(value: str) -> str:
+    if value != NONE and id_of(value) is None:
+        raise serializers.ValidationError(f"expected an id or {NONE!r}")
+    return value
 
 
 # --- operations ----------------------------------------------------------------------
@@ -175,9 +259,7 @@ class Runs(RestView):
         """Return runs, newest first."""
         asked = self.read_page(RunQuery)
         cursor, limit = asked.pop("cursor"), asked.pop("limit")
-        source = asked.pop("source", None)
-        filters = RunFilters(**asked, sources=(source,) if source else ())
-        runs = run_list(team_id=self.principal.team_id, filters=filters)
+        runs = run_list(team_id=self.principal.team_id, filters=_filters(asked))
         shown = with_waits(self.principal.team_id, runs)
         return self.paged(page_by_id(shown, cursor=cursor, limit=limit), RunOutput)
 
@@ -294,10 +376,28 @@ def run_started(view: RestView, run_id: uuid.UUID) -> Response:
     return view.created(RunOutput(run).data, reverse("rest:run", args=[run_id]))
 
 
+def _filters(asked: dict[str, Any]) -> RunFilters:
+    """Return the filters of a query that has been checked."""
+    key, member = asked.pop("api_key", ""), asked.pop("member", "")
+    return RunFilters(
+        sources=sources_of(asked.pop("source", "")),
+        planner=named(asked.pop("planner", "")),
+        family=named(asked.pop("family", "")),
+        shape=named(asked.pop("plan", "")),
+        api_key_id=id_of(key),
+        user_id=id_of(member),
+        has_key=False if key == NONE else None,
+        has_member=False if member == NONE else None,
+        fault=fault_of(asked.pop("fault", "")),
+        **asked,
+    )
+
+
 def _order(
     principal: Principal, admission: Admission, values: dict[str, Any]
 ) -> RunOrder:
     restrictions = values.pop("conductor", {})
+    family = family_read(restrictions.pop("family", None), param="conductor.family")
     return RunOrder(
         **ordered_by(principal, admission),
         prompt=values.pop("prompt"),
@@ -306,6 +406,7 @@ def _order(
         params=CallParams(**{**values, "stop": tuple(values.get("stop", ()))}),
         is_watched=False,
         restrictions=_restrictions(**restrictions),
+        family=family,
     )
 
 

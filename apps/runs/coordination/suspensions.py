@@ -22,28 +22,7 @@ from apps.core.errors import Conflict, NotFound
 from apps.core.validation import clean_fields, clean_text
 from apps.runs.errors import RunsSuspended
 from apps.runs.models import SUSPENSION_REASON_LENGTH, Suspension
-
-
-@dataclass(frozen=True, slots=True)
-class SuspensionInForce:
-    """A suspension in force."""
-
-    team_id: uuid.UUID | None
-    """None: the whole site."""
-    reason: str
-    actor: Actor
-    """Who placed it."""
-
-    @property
-    def scope(self) -> str:
-        """Return what it stops: team or site."""
-        return "site" if self.team_id is None else "team"
-
-    @property
-    def message(self) -> str:
-        """Say what is stopped, by whom and why."""
-        what = "all runs of this site" if self.team_id is None else "this team's runs"
-        return f"{what} were stopped by {self.actor.display}: {self.reason}"
+from apps.runs.types import SuspensionInForce
 
 
 @dataclass
@@ -83,6 +62,11 @@ def suspension_of(team_id: uuid.UUID) -> SuspensionInForce | None:
     """Return what suspends a team's runs now."""
     found = suspensions_read()
     return found.get(team_id) or found.get(None)
+
+
+def suspension_of_site() -> SuspensionInForce | None:
+    """Return what suspends the runs of all teams now."""
+    return suspensions_read().get(None)
 
 
 @transaction.atomic

@@ -16,7 +16,7 @@ from apps.budgets.selectors import reservation_list, standings_peek, standings_r
 from apps.budgets.services import reservations_sweep, reservations_touch
 from apps.budgets.types import Standing
 from apps.core.single_flight import SingleFlight
-from apps.pools.selectors import peek_snapshot, pool_snapshot
+from apps.pools.selectors import SnapshotKey, peek_snapshot, pool_snapshot
 from apps.pools.types import PoolSnapshot
 from apps.runs.coordination.cancel_requests import cancel_requests_take
 from apps.runs.coordination.leases import (
@@ -42,22 +42,26 @@ class PoolLoader:
     """Loads pools without blocking the loop; runs that begin together share a read."""
 
     def __init__(self) -> None:
-        self._reads: SingleFlight[tuple[uuid.UUID, str | None, str], PoolSnapshot] = (
-            SingleFlight(_read_snapshot)
+        self._reads: SingleFlight[SnapshotKey, PoolSnapshot] = SingleFlight(
+            _read_snapshot
         )
 
     async def load(
-        self, team_id: uuid.UUID, pool: str | None, conductor: str = ""
+        self,
+        team_id: uuid.UUID,
+        pool: str | None,
+        conductor: str = "",
+        version: int | None = None,
     ) -> PoolSnapshot:
         """Return a pool, None: the default one. Raises: NotFound, PoolUnusable.
 
-        `conductor`: another one of the team plans.
+        `conductor`: another one of the team plans. `version`: one of the pool's.
         """
-        known = peek_snapshot(team_id, pool, conductor)
-        return known or await self._reads.get((team_id, pool, conductor))
+        key = team_id, pool, conductor, version
+        return peek_snapshot(*key) or await self._reads.get(key)
 
 
-async def _read_snapshot(key: tuple[uuid.UUID, str | None, str]) -> PoolSnapshot:
+async def _read_snapshot(key: SnapshotKey) -> PoolSnapshot:
     read: PoolSnapshot = await database_sync_to_async(pool_snapshot)(*key)
     return read
 

@@ -38,6 +38,7 @@ from apps.runs.coordination.leases import Ownership
 from apps.runs.coordination.suspensions import SuspensionBoard
 from apps.runs.execution.async_db import (
     idempotency_sweep,
+    read_suspensions,
     reservations_keep,
 )
 from apps.runs.execution.circuit_breaker import CircuitBreakers
@@ -54,6 +55,7 @@ from apps.runs.execution.run_resolver import RunResolver
 from apps.runs.execution.team_shares import TeamShares
 from apps.runs.live.broadcaster import Broadcaster
 from apps.runs.models import ProcessKind, Run
+from apps.runs.planning.families import FamilyNames
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.types import RunArm, RunOrder
 
@@ -106,6 +108,7 @@ class Executor:
         self.circuit_breakers = CircuitBreakers()
         self.latencies = LatencyStats()
         self._resolver = RunResolver(self.latencies)
+        self._families = FamilyNames()
         self._resumer = Resumer(lambda run_id: run_id in self._live, self._resume)
         self._observer = Observer()
         self._prefills = PrefillNotes()
@@ -173,6 +176,7 @@ class Executor:
 
         A request that the candidate can't take is in no test: its caller knows of none.
         """
+        order = await self._families.bounded(order)
         checked, resolved = await self._resolver.check(order)
         arm = await self._arms.arm(checked, resolved)
         if arm is None:
@@ -196,13 +200,23 @@ class Executor:
         self, run: Run, order: RunOrder, history: Sequence[ev.Event]
     ) -> None:
         """Go on with a run after the events that are on record."""
-        self.suspensions.require(order.team_id)
+        await self._refuse_suspended(order.team_id)
         resolved = await self._resolver.resolve(order)
         created = history[0]
         assert isinstance(created, ev.RunCreated)
         cost_cap = await self._budget_gate.keep(order, run.id, created)
         ownership = Ownership(run.owner_id, run.fence)
         self._begin(run.id, order, resolved, ownership, cost_cap, history)
+
+    async def _refuse_suspended(self, team_id: uuid.UUID) -> None:
+        """Refuse the runs of a suspended team by what is in force at this moment.
+
+        What was read last is up to a second old, and a run that is refused here has
+        failed for good. Only a refusal reads anew. Raises: RunsSuspended.
+        """
+        if self.suspensions.of(team_id) is not None:
+            self.suspensions.replace(await read_suspensions())
+            self.suspensions.require(team_id)
 
     def stop(self, stop: CancelRequest) -> None:
         """Cancel a run of this process, as another process requested."""

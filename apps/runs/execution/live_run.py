@@ -376,6 +376,7 @@ def opening_event(order: RunOrder, resolved: ResolvedModel) -> ev.RunCreated:
         redacted_class="" if order.redaction is None else order.redaction.data_class,
         ab_test="" if order.arm is None else str(order.arm.test_id),
         ab_arm="" if order.arm is None else order.arm.letter,
+        family=order.family,
     )
 
 

@@ -40,7 +40,8 @@ class RunResolver:
         self._latencies = latencies
         self._pools = PoolLoader()
         self._resolved: dict[
-            tuple[uuid.UUID, str, str], tuple[PoolSnapshot, ResolvedModel]
+            tuple[uuid.UUID, str, str, int | None],
+            tuple[PoolSnapshot, ResolvedModel],
         ] = {}
 
     async def check(self, order: RunOrder) -> tuple[RunOrder, ResolvedModel]:
@@ -60,7 +61,8 @@ class RunResolver:
         snapshot = await self._snapshot(order, name)
         if is_restricted(order):
             return self._adapt(resolve_restricted(name, order, snapshot), order)
-        key = (order.team_id, model, order.conductor)
+        planner, version = order.served_conductor, order.served_pool_version
+        key = (order.team_id, model, planner, version)
         known = self._resolved.get(key)
         if known is not None and known[0] is snapshot:
             return self._adapt(known[1], order)
@@ -72,8 +74,8 @@ class RunResolver:
 
     def _adapt(self, resolved: ResolvedModel, order: RunOrder) -> ResolvedModel:
         """Return what this order alone needs otherwise."""
-        if order.max_rounds is not None:
-            resolved = with_rounds(resolved, order.max_rounds)
+        if (rounds := order.served_rounds) is not None:
+            resolved = with_rounds(resolved, rounds)
         if (planner := order.served_planner) is not None:
             resolved = planned_by(resolved, planner)
         if order.continues:
@@ -98,9 +100,10 @@ class RunResolver:
         return replace(resolved, pool=replace(resolved.pool, workers=workers))
 
     async def _snapshot(self, order: RunOrder, name: ModelName) -> PoolSnapshot:
+        planner, version = order.served_conductor, order.served_pool_version
         try:
-            return await self._pools.load(order.team_id, name.pool, order.conductor)
+            return await self._pools.load(order.team_id, name.pool, planner, version)
         except NotFound as exc:
-            if name.pool is None or order.conductor:
+            if name.pool is None or planner or version:
                 raise
             raise unknown_model(order.served_model) from exc

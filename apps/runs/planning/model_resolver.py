@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 
@@ -22,6 +23,7 @@ from apps.engine.ports import Planner, Pool, PoolWorker
 from apps.engine.usage import Price
 from apps.llm.protocols.registry import extra_params_of
 from apps.llm.types import Endpoint
+from apps.planners.cascade import PlannerCascade
 from apps.planners.fixed import FixedPlanner, SingleWorkerPlanner
 from apps.planners.language_model import LanguageModelPlanner
 from apps.planners.tool_continuation import ToolContinuationPlanner
@@ -34,6 +36,9 @@ from apps.pools.types import (
     WorkerSnapshot,
 )
 from apps.runs.types import Delivery
+
+if TYPE_CHECKING:
+    from apps.planners.light.planner import LightPlanner
 
 DEFAULT_TIERS = {"conductor-mini": "mini", "conductor-ultra": "ultra"}
 DIRECT = "direct"
@@ -76,7 +81,7 @@ class ResolvedModel:
     @property
     def plans_with_model(self) -> bool:
         """Say whether a model is asked for the plan."""
-        return isinstance(self.planner, LanguageModelPlanner)
+        return isinstance(self.planner, LanguageModelPlanner | PlannerCascade)
 
 
 def parse_model(model: str) -> ModelName:
@@ -89,6 +94,17 @@ def parse_model(model: str) -> ModelName:
     if slash and tier in DEFAULT_TIERS.values() and _is_pool_name(pool):
         return ModelName(pool, tier)
     raise unknown_model(model)
+
+
+def tier_named(model: str) -> str:
+    """Return the tier that a model name asks for: mini, ultra or direct.
+
+    Empty: the name has no known form.
+    """
+    try:
+        return parse_model(model).tier
+    except NotFound:
+        return ""
 
 
 def is_direct(model: str) -> bool:
@@ -214,7 +230,7 @@ def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> ResolvedModel:
             substitutes=_substitutes(snapshot),
             retries_refusals=snapshot.retries_refusals,
         ),
-        planner=_PLANNERS[TierPlanner(tier.planner)](snapshot),
+        planner=_PLANNERS[TierPlanner(tier.planner)](snapshot, tier),
         limits=_limits(tier),
         endpoints=endpoints,
         tier=tier.name,
@@ -224,7 +240,7 @@ def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> ResolvedModel:
     )
 
 
-def _language_model(snapshot: PoolSnapshot) -> Planner:
+def _language_model(snapshot: PoolSnapshot, tier: TierSnapshot) -> Planner:
     conductor = snapshot.conductor
     if conductor is None:
         raise InvalidInput(
@@ -234,21 +250,40 @@ def _language_model(snapshot: PoolSnapshot) -> Planner:
     return conductor_planner(conductor)
 
 
-def _single_worker(snapshot: PoolSnapshot) -> Planner:
+def _single_worker(snapshot: PoolSnapshot, tier: TierSnapshot) -> Planner:
     return SingleWorkerPlanner(snapshot.fallback)
 
 
-_PLANNERS: Mapping[TierPlanner, Callable[[PoolSnapshot], Planner]] = {
+def _light(snapshot: PoolSnapshot, tier: TierSnapshot) -> LightPlanner:
+    # Brings NumPy with it, which a process without light planners does not need.
+    from apps.planners.light.planner import LightPlanner
+
+    found = snapshot.planner
+    if found is None:
+        raise InvalidInput(
+            f"pool {snapshot.name!r} has no light planner, which this tier needs",
+            param="model",
+        )
+    return LightPlanner(found.model, found.number, tier.cost_weight_percent / 100)
+
+
+def _cascade(snapshot: PoolSnapshot, tier: TierSnapshot) -> Planner:
+    return PlannerCascade(_light(snapshot, tier), _language_model(snapshot, tier))
+
+
+_PLANNERS: Mapping[TierPlanner, Callable[[PoolSnapshot, TierSnapshot], Planner]] = {
     TierPlanner.CONDUCTOR: _language_model,
     TierPlanner.SINGLE_WORKER: _single_worker,
+    TierPlanner.LIGHT: _light,
+    TierPlanner.CASCADE: _cascade,
 }
 
 
 def _limits(tier: TierSnapshot) -> Limits:
-    has_conductor = tier.planner == TierPlanner.CONDUCTOR
+    plans = TierPlanner(tier.planner) is not TierPlanner.SINGLE_WORKER
     return Limits(
         # Where nobody plans, a new plan is the old one: it would only cost again.
-        max_replans=MAX_REPLANS if has_conductor else 0,
+        max_replans=MAX_REPLANS if plans else 0,
         max_steps=tier.max_steps,
         max_rounds=tier.max_rounds,
         max_parallel=tier.max_parallel,

@@ -18,7 +18,9 @@ from apps.engine import events as ev
 from apps.runs.coordination.leases import Ownership
 from apps.runs.coordination.plan_approvals import requested, settled, withdrawn
 from apps.runs.models import TITLE_CHARACTERS, RunState
+from apps.runs.planning.model_resolver import tier_named
 from apps.runs.records.end_facts import end_facts
+from apps.runs.records.plan_shapes import shape_of
 from apps.runs.records.round_view import StepView
 from apps.runs.records.run_view import RunView
 from apps.runs.types import RunOrder
@@ -38,6 +40,8 @@ _FIXED = (
     "api_key_id",
     "ab_test_id",
     "ab_arm",
+    "tier",
+    "family",
     "created_at",
     "owner_id",
     "fence",
@@ -46,6 +50,7 @@ CHANGING = (
     "state",
     "planner",
     "plan",
+    "shape",
     "steps_total",
     "steps_done",
     "prompt_tokens",
@@ -197,6 +202,8 @@ class RunProjection:
             order.api_key_id,
             order.arm.test_id if order.arm else None,
             order.arm.letter if order.arm else "",
+            tier_named(order.model),
+            order.family,
             self._created_at,
             *self._ownership,
         )
@@ -224,6 +231,7 @@ def run_columns(view: RunView) -> tuple[object, ...]:
         view.state if view.is_over else RUNNING,
         view.planner,
         orjson.dumps(view.plan_drawing).decode(),
+        shape_of([step.access for step in view.newest_plan]).key,
         view.steps_planned,
         view.steps_done,
         view.usage.prompt_tokens,

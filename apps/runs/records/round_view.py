@@ -297,6 +297,9 @@ class RoundView:
     """The conductor's calls; a completed one with a fault was rejected."""
     planner: str = ""
     reasoning: str = ""
+    explanation: str = ""
+    """JSON of a planner that explains itself; see `apps.planners.light.explanation`.
+    Empty: it does not, or its words are erased."""
     steps: list[StepView] = field(default_factory=list)
     state: str = "planning"
     """planning, approval (people must approve the plan), planned, kept (the earlier

@@ -5,15 +5,15 @@ more memory than its days of usage have rows. It runs beside runs that execute: 
 differs is read again before it is reported. Texts are compared and never quoted.
 
 Not in the entries, so not compared: a run's source, the model as its caller named it,
-who owns it now. Loops that a row does not name are not looked for: they rest on texts
-that are read for rows with loops only. Times of rows come from a process's clock and
-those of entries from the database's: they must lie near each other.
+who owns it now. Loops rest on texts, which are read for runs that can have one; once
+those are erased, loops are left as they are. Times of rows come from a process's clock
+and those of entries from the database's: they must lie near each other.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -21,13 +21,14 @@ import orjson
 from django.db.models import Exists, OuterRef
 
 from apps.accounts.models import Team
+from apps.audit.errors import EntryUnreadable
 from apps.audit.models import Entry
 from apps.audit.rows import RowFault, RowReport
 from apps.audit.selectors import entries_by_subject
 from apps.audit.types import EntryView
 from apps.core.errors import SecretUnreadable
 from apps.engine import events as ev
-from apps.runs.models import Run, Step
+from apps.runs.models import Run, Source, Step
 from apps.runs.records.end_facts import LOOP
 from apps.runs.records.history import events_in
 from apps.runs.records.projection import (
@@ -64,6 +65,7 @@ UNRECORDED = frozenset(
     {
         "planner",
         "plan",
+        "shape",
         "steps_total",
         "steps_done",
         "orchestration_prompt_tokens",
@@ -74,7 +76,14 @@ UNRECORDED = frozenset(
 """Columns of a run that broke off which may hold what came to no entry."""
 HIDDEN = "(not shown)"
 UNREADABLE = "they cannot be read"
-_READING_ERRORS = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+_READING_ERRORS = (
+    EntryUnreadable,
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    AttributeError,
+)
 """What reading entries may raise after tampering."""
 _RUN_COLUMNS = (
     "pool_name",
@@ -87,6 +96,9 @@ _RUN_COLUMNS = (
     "api_key_id",
     "ab_test_id",
     "ab_arm",
+    "tier",
+    "family",
+    "source",
     "created_at",
     "finished_at",
     *CHANGING,
@@ -119,11 +131,11 @@ def rows_check(team_id: uuid.UUID, run_id: uuid.UUID | None, report: RowReport) 
         return  # its rows went with it, the chain stays
     days = kept_days(team_id) if run_id is None else DerivedDays()
     for page in _pages(team_id, run_id):
-        stories = _page_stories(team_id, page)
         steps = _steps([run["id"] for run in page])
-        for run in page:
-            rows = _Rows(run, steps.get(run["id"], {}))
-            _check_run(team_id, rows, stories[run["id"]], days, report)
+        rows = [_Rows(run, steps.get(run["id"], {})) for run in page]
+        stories = _page_stories(team_id, rows)
+        for each in rows:
+            _check_run(team_id, each, stories[each.run["id"]], days, report)
     _check_missing(team_id, run_id, report)
     if run_id is None:
         check_days(team_id, days, report)
@@ -158,13 +170,24 @@ def _steps(
     return found
 
 
-def _page_stories(
-    team_id: uuid.UUID, page: Sequence[Mapping[str, Any]]
-) -> dict[uuid.UUID, _Story]:
-    looped = [run["id"] for run in page if _loops_in(run["findings"])]
-    others = [run["id"] for run in page if run["id"] not in looped]
+def _page_stories(team_id: uuid.UUID, page: Sequence[_Rows]) -> dict[uuid.UUID, _Story]:
+    looped = [rows.run["id"] for rows in page if _can_have_loop(rows)]
+    others = [rows.run["id"] for rows in page if rows.run["id"] not in looped]
     found = _stories(team_id, others)
     return found | _stories(team_id, looped, LOOP_TEXTS) if looped else found
+
+
+def _can_have_loop(rows: _Rows) -> bool:
+    """Say whether a run may have done work twice: in two rounds, or with one worker.
+
+    Its steps are compared with their entries beside this, so that none is hidden.
+    """
+    if _loops_in(rows.run["findings"]):
+        return True
+    places = [(round_, values[0]) for (round_, _), values in rows.steps.items()]
+    rounds = {round_ for round_, _ in places}
+    is_short = len(places) < rows.run["steps_total"]
+    return is_short or len(rounds) > 1 or len(set(places)) < len(places)
 
 
 def _stories(
@@ -218,7 +241,7 @@ def _read_settled(team_id: uuid.UUID, run_id: uuid.UUID) -> tuple[_Rows, _Story]
     """Read a run's rows and entries as one moment has both, if it lets us."""
     rows = _read_rows(team_id, run_id)
     for _ in range(TRIES):
-        before, story = rows, _page_stories(team_id, [rows.run])[run_id]
+        before, story = rows, _page_stories(team_id, [rows])[run_id]
         rows = _read_rows(team_id, run_id)
         if rows == before:
             break
@@ -266,6 +289,8 @@ def _derived(
         "title": title_of(created.prompt),
         "ab_test_id": uuid.UUID(created.ab_test) if created.ab_test else None,
         "ab_arm": created.ab_arm,
+        "tier": created.tier,
+        "family": created.family,
         "actor_type": first.actor.type,
         "actor_id": first.actor.id,
         "actor_name": first.actor.display,
@@ -278,10 +303,7 @@ def _derived(
     if has_broken_off(view):
         derived = {k: v for k, v in derived.items() if k not in UNRECORDED}
         derived |= totals(view)
-    if run["findings"] is None:
-        derived = {k: v for k, v in derived.items() if k not in END_FACTS}
-    if not created.prompt:
-        derived.pop("asked_tokens", None)
+    derived = {k: v for k, v in derived.items() if k not in _unknown(run, created)}
     if not story.has_texts:
         del derived["title"], derived["error_message"]
     elif not created.prompt and not run["error_message"]:
@@ -289,7 +311,25 @@ def _derived(
     return derived
 
 
+def _unknown(run: Mapping[str, Any], created: ev.RunCreated) -> Set[str]:
+    """Return the columns that the entries of an older run, or its kind, leave open."""
+    found: set[str] = set()
+    if created.ab_arm == "b":
+        found.add("tier")  # theirs is that of the candidate, which nobody named
+    if run["shape"] is None:
+        found.add("shape")
+    if not created.family and run["source"] == Source.EVALUATION:
+        found.add("family")  # older evaluations did not record it
+    if run["findings"] is None:
+        found |= set(END_FACTS)
+    if not created.prompt:
+        found.add("asked_tokens")
+    return found
+
+
 def _is_alike(column: str, stored: Any, derived: Any, view: RunView) -> bool:
+    if column == "shape" and view.end is None:
+        return True
     if column == "plan":
         return _is_same_plan(stored, orjson.loads(derived), view)
     if column == "findings":
@@ -323,10 +363,10 @@ def _loops_in(findings: Any) -> list[Any]:
 
 
 def _are_same_findings(stored: Any, derived: Any, view: RunView) -> bool:
-    """Compare faults, and loops where their texts are at hand and not erased."""
-    loops = _loops_in(stored)
-    if loops and any(step.subtask for step in view.steps):
+    """Compare faults, and loops where their texts were read and are not erased."""
+    if any(step.subtask for step in view.steps):
         return bool(stored == derived)
+    loops = _loops_in(stored)
     if not isinstance(stored, list):
         return False
     told = [each for each in derived if each["stage"] != LOOP]

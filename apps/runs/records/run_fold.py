@@ -163,6 +163,7 @@ class RunFold:
         round_.state = "planned"
         if self._keeps_texts:
             round_.reasoning = event.reasoning
+            round_.explanation = event.explanation
         last = len(event.workers) - 1
         parts = zip(event.workers, event.subtasks, event.access, strict=True)
         for i, (worker, subtask, access) in enumerate(parts):

@@ -61,6 +61,7 @@ def params_on_record(order: RunOrder, delivery: Delivery) -> str:
         "planner": planner_values(order.planner) if order.planner else None,
         "conductor": order.conductor,
         "max_rounds": order.max_rounds,
+        "pool_version": order.pool_version,
         "reused": [asdict(answer) for answer in order.reused],
         "derived_from": order.derived_from,
         "mirrors": asdict(order.mirrors) if order.mirrors else None,
@@ -104,16 +105,24 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
         planner=planner_read(given["planner"]) if "planner" in given else None,
         conductor=given.get("conductor", ""),
         max_rounds=given.get("max_rounds"),
+        pool_version=given.get("pool_version"),
         reused=tuple(ReusedAnswer(**each) for each in given.get("reused", ())),
         derived_from=UUID(given["derived_from"]) if "derived_from" in given else None,
         mirrors=_mirrored(given["mirrors"]) if "mirrors" in given else None,
         arm=_arm_of(created, given.get("served", {})),
+        family=created.family,
     )
 
 
 def _served(arm: RunArm) -> dict[str, Any]:
     planner = planner_values(arm.planner) if arm.planner else None
-    values = {"model": arm.model, "planner": planner}
+    values = {
+        "model": arm.model,
+        "planner": planner,
+        "conductor": arm.conductor,
+        "max_rounds": arm.max_rounds,
+        "pool_version": arm.pool_version,
+    }
     return {name: value for name, value in values.items() if value}
 
 
@@ -126,6 +135,9 @@ def _arm_of(created: ev.RunCreated, served: Mapping[str, Any]) -> RunArm | None:
         "b" if created.ab_arm == "b" else "a",
         served.get("model", ""),
         planner_read(planner) if planner else None,
+        conductor=served.get("conductor", ""),
+        max_rounds=served.get("max_rounds"),
+        pool_version=served.get("pool_version"),
     )
 
 

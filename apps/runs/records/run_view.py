@@ -177,10 +177,16 @@ class RunView(RunFold):
                 return None
 
     @property
+    def answering_round(self) -> RoundView | None:
+        """Return the round whose last step wrote the answer that stands; None: none."""
+        planned = (round_ for round_ in reversed(self.rounds) if round_.steps)
+        return next((r for r in planned if r.steps[-1].state == "completed"), None)
+
+    @property
     def answering_worker(self) -> str:
         """Return the worker that wrote the answer that stands; empty if none did."""
-        finals = (round_.steps[-1] for round_ in reversed(self.rounds) if round_.steps)
-        return next((step.worker for step in finals if step.state == "completed"), "")
+        found = self.answering_round
+        return found.steps[-1].worker if found else ""
 
     def summary(self, run_id: uuid.UUID) -> RunSummary:
         """Return the finished run. Raises: ValueError while it runs."""

@@ -1,7 +1,8 @@
 """The list of a team's runs, for however many there are.
 
 Every filter either goes by an index or looks at a bounded number of rows, so that no
-list takes longer than a moment: text is searched among the newest runs only.
+list takes longer than a moment: text is searched among the newest runs only. Runs of
+one day, tier, planner, family or worker are those that insights count.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import uuid
 from django.db.models import Q, QuerySet
 
 from apps.core.ids import first_id
-from apps.runs.models import Run
-from apps.runs.types import RunFilters
+from apps.runs.models import STATES_CALLED, Run, RunState, Step
+from apps.runs.querysets import HasFinding
+from apps.runs.types import ENDED, FaultName, RunFilters
 from apps.runs.usage.report import ID_SLACK
 
+RUN = "run"
+"""The stage of what whole runs fail with, which is in no list of findings."""
 SEARCHED = 50_000
 """Runs that a search looks at: the newest of those that the other filters leave."""
 
@@ -22,17 +26,25 @@ SEARCHED = 50_000
 def run_list(*, team_id: uuid.UUID, filters: RunFilters) -> QuerySet[Run]:
     """Return a team's runs, newest first.
 
-    All filters but state and time are looked for in the newest SEARCHED runs of the
-    state and the time asked for.
+    What has no index, see `runs_sought`, is looked for in the newest SEARCHED runs that
+    the other filters leave; a worker in its newest SEARCHED steps.
     """
-    runs = Run.objects.for_team(team_id).order_by("-id")
-    if filters.state:
-        runs = runs.filter(state=filters.state)
+    runs = Run.objects.for_team(team_id).filter(_indexed(filters)).order_by("-id")
     # Ids tell when, to the millisecond, but for a clock that was put right.
+    ids: dict[str, uuid.UUID] = {}
     if filters.since:
-        runs = runs.filter(id__gte=first_id(filters.since - ID_SLACK))
+        ids["gte"] = first_id(filters.since - ID_SLACK)
     if filters.until:
-        runs = runs.filter(id__lt=first_id(filters.until + ID_SLACK))
+        ids["lt"] = first_id(filters.until + ID_SLACK)
+    runs = runs.filter(**{f"id__{bound}": id for bound, id in ids.items()})
+    if filters.worker:
+        steps = Step.objects.for_team(team_id).filter(
+            worker=filters.worker,
+            state__in=STATES_CALLED,
+            **{f"run_id__{bound}": id for bound, id in ids.items()},
+        )
+        newest = steps.order_by("-run_id").values("run_id")[:SEARCHED]
+        runs = runs.filter(id__in=newest)
     sought = runs_sought(filters)
     if sought:
         # As a value of its own: the database plans badly for one it does not know.
@@ -45,8 +57,29 @@ def run_list(*, team_id: uuid.UUID, filters: RunFilters) -> QuerySet[Run]:
     return runs
 
 
+def _indexed(filters: RunFilters) -> Q:
+    """Return the condition of the filters that have an index of their own."""
+    found = Q()
+    if filters.state == ENDED:
+        found &= ~Q(state=RunState.RUNNING)
+    elif filters.state:
+        found &= Q(state=filters.state)
+    if filters.tier:
+        found &= Q(tier=filters.tier)
+    if filters.planner is not None:
+        found &= Q(planner=filters.planner)
+    if filters.family is not None:
+        found &= Q(family=filters.family)
+    return found
+
+
 def runs_sought(filters: RunFilters) -> Q:
-    """Return the condition of all filters but state and time; empty: there is none."""
+    """Return the condition of the filters without an index; empty: there is none."""
+    return _sought_at_begin(filters) & _sought_at_end(filters)
+
+
+def _sought_at_begin(filters: RunFilters) -> Q:
+    """Return the condition of what the beginning of a run decides."""
     sought = Q()
     if filters.model:
         sought &= Q(model=filters.model)
@@ -60,8 +93,28 @@ def runs_sought(filters: RunFilters) -> Q:
         sought &= Q(api_key=filters.api_key_id)
     if filters.user_id:
         sought &= Q(user=filters.user_id)
+    if filters.has_key is not None:
+        sought &= Q(api_key__isnull=not filters.has_key)
+    if filters.has_member is not None:
+        sought &= Q(user__isnull=not filters.has_member)
+    return sought
+
+
+def _sought_at_end(filters: RunFilters) -> Q:
+    """Return the condition of what follows from the course of a run."""
+    sought = Q()
     if filters.min_cost_micros is not None:
         sought &= Q(cost_micros__gte=filters.min_cost_micros)
     if filters.max_cost_micros is not None:
         sought &= Q(cost_micros__lte=filters.max_cost_micros)
+    if filters.shape is not None:
+        sought &= Q(shape=filters.shape)
+    if filters.fault is not None:
+        sought &= _has_fault(filters.fault)
     return sought
+
+
+def _has_fault(wanted: FaultName) -> Q:
+    if wanted.stage == RUN:
+        return Q(error_code=wanted.fault)
+    return Q(HasFinding("findings", wanted))

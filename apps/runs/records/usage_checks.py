@@ -15,7 +15,7 @@ from apps.accounts.models import ApiKey, User
 from apps.audit.rows import RowFault, RowReport
 from apps.engine import events as ev
 from apps.runs.coordination.fail_run import BROKEN
-from apps.runs.models import UsageDay
+from apps.runs.models import STATES_CALLED, UsageDay
 from apps.runs.records.round_view import StepView
 from apps.runs.records.run_view import RunView
 from apps.runs.types import UsageGroup
@@ -23,7 +23,6 @@ from apps.runs.usage.report import BEGIN, Slot, Sums, add_sums
 
 NONE = "nothing"
 """What is said to be stored, or derived, where a row is missing or too much."""
-_CALLED = frozenset({"completed", "failed"})
 
 
 @dataclass(slots=True)
@@ -138,7 +137,7 @@ def _slots_of(day: date, run: Mapping[str, Any], view: RunView) -> dict[Slot, Su
     for group, owner in owners.items():
         slots[Slot(day, group, owner.hex if owner else "")] = of_run
     for step in view.steps:
-        if step.state in _CALLED:
+        if step.state in STATES_CALLED:
             slot = Slot(day, "worker", step.worker)
             add_sums(slots, slot, _sums_of(step, is_first=slot not in slots))
     return slots

@@ -36,7 +36,7 @@ from django.utils import timezone
 
 from apps.accounts.models import ApiKey, User
 from apps.core.ids import first_id
-from apps.runs.models import Run, RunState, UsageDay, UsagePart
+from apps.runs.models import STATES_CALLED, Run, RunState, UsageDay, UsagePart
 from apps.runs.types import UsageGroup, UsageRow
 
 PLANNING = "Planning and cut-off calls"
@@ -103,8 +103,6 @@ _STEP_SUMS: Mapping[str, Any] = {
     "sum_cost": _sum("steps__cost_micros"),
     "sum_unknown": Count("steps", filter=Q(steps__cost_micros=None)),
 }
-_CALLED = ("completed", "failed")
-"""States of steps that asked their worker."""
 _KEPT_SUMS: Mapping[str, Any] = {f"sum_{name}": _sum(name) for name in Sums._fields}
 # As text: thousands of UUID objects would cost more than the sums themselves.
 _OWNERS: Mapping[UsageGroup, Any] = {
@@ -289,7 +287,7 @@ def _grouped(runs: QuerySet[Run], by: tuple[UsageGroup, ...]) -> QuerySet[Any, A
     """Return rows of a day, `by` in words, two keys, and sums."""
     names = Value(",".join(by), CharField())
     if by == ("worker",):
-        rows, keys = runs.filter(steps__state__in=_CALLED), [F("steps__worker")]
+        rows, keys = runs.filter(steps__state__in=STATES_CALLED), [F("steps__worker")]
         sums = _STEP_SUMS
     else:
         rows, keys, sums = runs, [_OWNERS[group] for group in by], _RUN_SUMS

@@ -14,7 +14,7 @@ from apps.simulator.answers import SIGNATURE, SimulatedAnswer
 from apps.simulator.benchmark.behavior import BenchOutcome, outcomes, role_of
 from apps.simulator.benchmark.tasks import BenchTask, recognise
 from apps.simulator.benchmark.workers import BenchWorker
-from apps.simulator.briefing import Briefing, StepRole
+from apps.simulator.briefing import Briefing, BriefingRole
 from apps.simulator.chance import draw, pick
 
 BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
@@ -26,9 +26,9 @@ UNKNOWN = (
     "this is none of them."
 )
 REMARKS = {
-    StepRole.SOLVE: "That is my answer, worked out by me.",
-    StepRole.CHECK: "I checked the latest answer before mine.",
-    StepRole.COMBINE: "I weighed the answers before mine.",
+    BriefingRole.SOLVE: "That is my answer, worked out by me.",
+    BriefingRole.CHECK: "I checked the latest answer before mine.",
+    BriefingRole.COMBINE: "I weighed the answers before mine.",
 }
 """The same for right and wrong answers, so that it gives nothing away."""
 
@@ -107,19 +107,19 @@ def _shorts(
     return task.near_misses if outcome is BenchOutcome.NEAR else task.far_off
 
 
-def _wording(task: BenchTask, role: StepRole, short: str) -> SimulatedAnswer:
-    if role is StepRole.PLAN:
+def _wording(task: BenchTask, role: BriefingRole, short: str) -> SimulatedAnswer:
+    if role is BriefingRole.PLAN:
         return SimulatedAnswer(short, f"**{PLAN_TITLE}**\n\n{short}")
     shown = f"```python\n{short}\n```" if task.is_code else f"**{short}**"
     return SimulatedAnswer(short, f"{shown}\n\n{REMARKS[role]}")
 
 
 def _finished(
-    task: BenchTask, role: StepRole, chosen: SimulatedAnswer, begun: str
+    task: BenchTask, role: BriefingRole, chosen: SimulatedAnswer, begun: str
 ) -> SimulatedAnswer:
     plans = (task.method, BAD_METHOD)
     answers = (task.answer, *task.near_misses, *task.far_off)
-    shorts = plans if role is StepRole.PLAN else answers
+    shorts = plans if role is BriefingRole.PLAN else answers
     said = begun.partition(SIGNATURE)[0]
     possible = (chosen, *(_wording(task, role, short) for short in shorts))
     found = (a for a in possible if f"{a.text}{SIGNATURE}".startswith(said))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from apps.simulator.benchmark.workers import BenchWorker
-from apps.simulator.briefing import StepRole
+from apps.simulator.briefing import BriefingRole
 
 
 class BenchOutcome(StrEnum):
@@ -42,27 +42,27 @@ OWN_SHARE, SHARE_OF_RIGHT = 0.85, 0.7
 """How much an aggregator's own skill counts, and the share of right drafts."""
 
 
-def role_of(role: StepRole, *, sees_any: bool) -> StepRole:
+def role_of(role: BriefingRole, *, sees_any: bool) -> BriefingRole:
     """Return what a role comes to: checks need responses, plans come first."""
-    if role is StepRole.PLAN:
-        return StepRole.SOLVE if sees_any else role
-    return role if sees_any else StepRole.SOLVE
+    if role is BriefingRole.PLAN:
+        return BriefingRole.SOLVE if sees_any else role
+    return role if sees_any else BriefingRole.SOLVE
 
 
 def outcomes(
     worker: BenchWorker,
     family: str,
-    role: StepRole,
+    role: BriefingRole,
     seen: Sequence[BenchOutcome],
 ) -> Distribution:
     """Return what a step may lead to; `seen` are the responses it reads, in order."""
     drafts = [outcome for outcome in seen if outcome in DRAFTS]
     role = role_of(role, sees_any=bool(seen))
-    if role is StepRole.PLAN:
+    if role is BriefingRole.PLAN:
         return _either(worker.planning, BenchOutcome.GOOD_PLAN, BenchOutcome.BAD_PLAN)
-    if role is StepRole.CHECK and drafts:
+    if role is BriefingRole.CHECK and drafts:
         return _checked(worker.repair[family], drafts[-1])
-    if role is StepRole.COMBINE and drafts:
+    if role is BriefingRole.COMBINE and drafts:
         return _combined(worker.solve[family], drafts)
     return _solved(worker, family, seen)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from apps.simulator.benchmark.behavior import BenchOutcome, outcomes, role_of
 from apps.simulator.benchmark.forms import TaskFamily
 from apps.simulator.benchmark.workers import BENCH_WORKERS, BenchWorker
-from apps.simulator.briefing import StepRole
+from apps.simulator.briefing import BriefingRole
 from apps.simulator.chance import draw
 
 MAX_STEPS = 6
@@ -22,10 +22,10 @@ MAX_STEPS = 6
 MAX_PROPOSERS = 4
 FAMILIES = tuple(TaskFamily)
 SOLVE, PLAN, CHECK, COMBINE = (
-    StepRole.SOLVE,
-    StepRole.PLAN,
-    StepRole.CHECK,
-    StepRole.COMBINE,
+    BriefingRole.SOLVE,
+    BriefingRole.PLAN,
+    BriefingRole.CHECK,
+    BriefingRole.COMBINE,
 )
 SHAPES = (
     (SOLVE,),
@@ -41,7 +41,7 @@ class BenchStep(NamedTuple):
     """One step of a plan for the benchmark."""
 
     worker: BenchWorker
-    role: StepRole
+    role: BriefingRole
     access: tuple[int, ...] = ()
     """Earlier steps whose responses it reads, counted from 0."""
 
@@ -171,7 +171,7 @@ def _candidates(pool: tuple[BenchWorker, ...]) -> list[BenchPlan]:
     ]
 
 
-def _access(shape: tuple[StepRole, ...], index: int) -> tuple[int, ...]:
+def _access(shape: tuple[BriefingRole, ...], index: int) -> tuple[int, ...]:
     is_attempt = shape[index] is SOLVE and shape[0] is not PLAN
     return () if is_attempt else tuple(range(index))
 

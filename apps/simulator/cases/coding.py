@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.simulator.benchmark.forms import Form, TaskFamily, Values, says
-from apps.simulator.benchmark.workers import BenchWorker
 from apps.simulator.cases.use_case import (
     ANSWER,
     CHECK,
     CasePlan,
     CaseStep,
+    CaseWorkers,
     UseCase,
     forms_of,
-    shares,
 )
 from apps.simulator.suitability import Need
 
@@ -228,53 +227,50 @@ _TRACED = CasePlan(
     "Nobody traces a program safely alone: one model works it out, another checks it.",
     (CaseStep(Need.CODE, ANSWER), CaseStep(Need.CHECKING, CHECK, (0,))),
 )
+WORKERS = CaseWorkers(FAMILIES, FORMS)
 CODING = UseCase(
     name="coding",
     fallback="coding-large",
     plans={FUNCTIONS: _PLANNED, REPAIRS: _PLANNED, TaskFamily.TRACING: _TRACED},
     forms=FORMS,
     workers=(
-        BenchWorker(
-            name="coding-planner",
-            description="Simulated. Planning: outlines functions and their edge cases.",
+        WORKERS.make(
+            "coding-planner",
+            "Simulated. Planning: outlines functions and their edge cases.",
             price=2,
-            solve=shares(FAMILIES, 0.30, 0.30, 0.20),
-            guided=shares(FAMILIES[:2], 0.40, 0.40),
+            solve=(0.30, 0.30, 0.20),
+            guided={FUNCTIONS: 0.40, REPAIRS: 0.40},
             planning=0.95,
-            repair=shares(FAMILIES, 0.3, 0.3, 0.2),
-            forms=FORMS,
+            repair=(0.3, 0.3, 0.2),
         ),
-        BenchWorker(
-            name="coding-writer",
-            description="Simulated. Writes Python code.",
+        WORKERS.make(
+            "coding-writer",
+            "Simulated. Writes Python code.",
             price=3,
-            solve=shares(FAMILIES, 0.60, 0.55, 0.45),
-            guided=shares(FAMILIES[:2], 0.92, 0.90),
+            solve=(0.60, 0.55, 0.45),
+            guided={FUNCTIONS: 0.92, REPAIRS: 0.90},
             planning=0.40,
-            repair=shares(FAMILIES, 0.3, 0.3, 0.3),
-            forms=FORMS,
+            repair=(0.3, 0.3, 0.3),
         ),
-        BenchWorker(
-            name="coding-checker",
-            description="Simulated. Checks what others wrote and corrects it.",
+        WORKERS.make(
+            "coding-checker",
+            "Simulated. Checks what others wrote and corrects it.",
             price=2,
-            solve=shares(FAMILIES, 0.40, 0.40, 0.40),
-            guided=shares(FAMILIES[:2], 0.50, 0.50),
+            solve=(0.40, 0.40, 0.40),
+            guided={FUNCTIONS: 0.50, REPAIRS: 0.50},
             planning=0.20,
-            repair=shares(FAMILIES, 0.90, 0.85, 0.92),
-            forms=FORMS,
+            repair=(0.90, 0.85, 0.92),
         ),
-        BenchWorker(
-            name="coding-large",
-            description="Simulated. A large, strong model for everything.",
+        WORKERS.make(
+            "coding-large",
+            "Simulated. A large, strong model for everything.",
             price=10,
-            solve=shares(FAMILIES, 0.75, 0.70, 0.50),
-            guided=shares(FAMILIES[:2], 0.80, 0.80),
+            solve=(0.75, 0.70, 0.50),
+            guided={FUNCTIONS: 0.80, REPAIRS: 0.80},
             planning=0.70,
-            repair=shares(FAMILIES, 0.4, 0.4, 0.4),
+            repair=(0.4, 0.4, 0.4),
             first_token_ms=500,
             tokens_per_s=80,
-            forms=FORMS,
         ),
     ),
 )

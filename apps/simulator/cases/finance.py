@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from apps.simulator.benchmark.forms import Form, TaskFamily, Values
-from apps.simulator.benchmark.workers import BenchWorker
 from apps.simulator.cases.use_case import (
     ANSWER,
     CHECK,
     CasePlan,
     CaseStep,
+    CaseWorkers,
     UseCase,
     forms_of,
-    shares,
 )
 from apps.simulator.suitability import Need
 
@@ -136,6 +135,7 @@ _CALCULATED = CasePlan(
     "A bare calculation: one model calculates, nothing has to be extracted.",
     (CaseStep(Need.ARITHMETIC, ANSWER),),
 )
+WORKERS = CaseWorkers(FAMILIES, FORMS)
 FINANCE = UseCase(
     name="finance",
     fallback="finance-large-eu",
@@ -146,59 +146,54 @@ FINANCE = UseCase(
     },
     forms=FORMS,
     workers=(
-        BenchWorker(
-            name="finance-reader-eu",
-            description="Simulated, in the EU. Extracts figures from documents.",
+        WORKERS.make(
+            "finance-reader-eu",
+            "Simulated, in the EU. Extracts figures from documents.",
             price=2,
-            solve=shares(FAMILIES, 0.45, 0.45, 0.20),
-            guided=shares(FAMILIES[:2], 0.50, 0.50),
+            solve=(0.45, 0.45, 0.20),
+            guided={INVOICES: 0.50, POSTINGS: 0.50},
             planning=0.95,
-            repair=shares(FAMILIES, 0.3, 0.3, 0.2),
-            forms=FORMS,
+            repair=(0.3, 0.3, 0.2),
         ),
-        BenchWorker(
-            name="finance-calculator-eu",
-            description="Simulated, in the EU. A small model for calculations.",
+        WORKERS.make(
+            "finance-calculator-eu",
+            "Simulated, in the EU. A small model for calculations.",
             price=1,
-            solve=shares(FAMILIES, 0.40, 0.40, 0.96),
-            guided=shares(FAMILIES[:2], 0.94, 0.92),
+            solve=(0.40, 0.40, 0.96),
+            guided={INVOICES: 0.94, POSTINGS: 0.92},
             planning=0.20,
-            repair=shares(FAMILIES, 0.3, 0.3, 0.4),
-            forms=FORMS,
+            repair=(0.3, 0.3, 0.4),
         ),
-        BenchWorker(
-            name="finance-auditor-eu",
-            description="Simulated, in the EU. Checks results and corrects them.",
+        WORKERS.make(
+            "finance-auditor-eu",
+            "Simulated, in the EU. Checks results and corrects them.",
             price=2,
-            solve=shares(FAMILIES, 0.50, 0.50, 0.60),
-            guided=shares(FAMILIES[:2], 0.60, 0.60),
+            solve=(0.50, 0.50, 0.60),
+            guided={INVOICES: 0.60, POSTINGS: 0.60},
             planning=0.40,
-            repair=shares(FAMILIES, 0.90, 0.90, 0.80),
-            forms=FORMS,
+            repair=(0.90, 0.90, 0.80),
         ),
-        BenchWorker(
-            name="finance-large-eu",
-            description="Simulated, in the EU. A large model for everything.",
+        WORKERS.make(
+            "finance-large-eu",
+            "Simulated, in the EU. A large model for everything.",
             price=12,
-            solve=shares(FAMILIES, 0.65, 0.65, 0.80),
-            guided=shares(FAMILIES[:2], 0.75, 0.75),
+            solve=(0.65, 0.65, 0.80),
+            guided={INVOICES: 0.75, POSTINGS: 0.75},
             planning=0.70,
-            repair=shares(FAMILIES, 0.4, 0.4, 0.4),
+            repair=(0.4, 0.4, 0.4),
             first_token_ms=600,
             tokens_per_s=60,
-            forms=FORMS,
         ),
-        BenchWorker(
-            name="finance-large-us",
-            description="Simulated, in the US. A large, strong model for everything.",
+        WORKERS.make(
+            "finance-large-us",
+            "Simulated, in the US. A large, strong model for everything.",
             price=10,
-            solve=shares(FAMILIES, 0.85, 0.85, 0.90),
-            guided=shares(FAMILIES[:2], 0.90, 0.90),
+            solve=(0.85, 0.85, 0.90),
+            guided={INVOICES: 0.90, POSTINGS: 0.90},
             planning=0.80,
-            repair=shares(FAMILIES, 0.5, 0.5, 0.5),
+            repair=(0.5, 0.5, 0.5),
             first_token_ms=500,
             tokens_per_s=80,
-            forms=FORMS,
         ),
     ),
     refused={INVOICES: frozenset({"finance-large-us"})},

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from apps.simulator.benchmark.forms import Form, TaskFamily, Values, says
-from apps.simulator.benchmark.workers import BenchWorker
 from apps.simulator.cases.use_case import (
     ANSWER,
     CHECK,
     CasePlan,
     CaseStep,
+    CaseWorkers,
     UseCase,
     forms_of,
-    shares,
 )
 from apps.simulator.suitability import Need
 
@@ -108,6 +107,7 @@ FORMS = (
     ),
     *forms_of(TaskFamily.CAPITALS),
 )
+WORKERS = CaseWorkers(FAMILIES, FORMS)
 KNOWLEDGE = UseCase(
     name="knowledge",
     fallback="knowledge-large",
@@ -128,47 +128,39 @@ KNOWLEDGE = UseCase(
     },
     forms=FORMS,
     workers=(
-        BenchWorker(
-            name="knowledge-small",
-            description="Simulated. Quick and cheap: reads documents.",
+        WORKERS.make(
+            "knowledge-small",
+            "Simulated. Quick and cheap: reads documents.",
             price=1,
-            solve=shares(FAMILIES, 0.92, 0.45, 0.40),
-            guided={},
+            solve=(0.92, 0.45, 0.40),
             planning=0.20,
-            repair=shares(FAMILIES, 0.3, 0.3, 0.1),
-            forms=FORMS,
+            repair=(0.3, 0.3, 0.1),
         ),
-        BenchWorker(
-            name="knowledge-recall",
-            description="Simulated. Recalls facts about the world.",
+        WORKERS.make(
+            "knowledge-recall",
+            "Simulated. Recalls facts about the world.",
             price=2,
-            solve=shares(FAMILIES, 0.60, 0.30, 0.94),
-            guided={},
+            solve=(0.60, 0.30, 0.94),
             planning=0.20,
-            repair=shares(FAMILIES, 0.2, 0.2, 0.5),
-            forms=FORMS,
+            repair=(0.2, 0.2, 0.5),
         ),
-        BenchWorker(
-            name="knowledge-checker",
-            description="Simulated. Checks answers against documents.",
+        WORKERS.make(
+            "knowledge-checker",
+            "Simulated. Checks answers against documents.",
             price=3,
-            solve=shares(FAMILIES, 0.70, 0.50, 0.40),
-            guided={},
+            solve=(0.70, 0.50, 0.40),
             planning=0.30,
-            repair=shares(FAMILIES, 0.9, 0.88, 0.3),
-            forms=FORMS,
+            repair=(0.9, 0.88, 0.3),
         ),
-        BenchWorker(
-            name="knowledge-large",
-            description="Simulated. A large, strong model for everything.",
+        WORKERS.make(
+            "knowledge-large",
+            "Simulated. A large, strong model for everything.",
             price=10,
-            solve=shares(FAMILIES, 0.96, 0.82, 0.92),
-            guided={},
+            solve=(0.96, 0.82, 0.92),
             planning=0.70,
-            repair=shares(FAMILIES, 0.5, 0.5, 0.5),
+            repair=(0.5, 0.5, 0.5),
             first_token_ms=500,
             tokens_per_s=80,
-            forms=FORMS,
         ),
     ),
 )

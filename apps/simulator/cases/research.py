@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from apps.simulator.benchmark.forms import SYLLABLES, Form, TaskFamily, Values
-from apps.simulator.benchmark.workers import BenchWorker
 from apps.simulator.cases.use_case import (
     CasePlan,
     CaseStep,
+    CaseWorkers,
     UseCase,
     forms_of,
-    shares,
 )
 from apps.simulator.suitability import Need
 
@@ -93,6 +92,7 @@ def _attempts(first: Need, second: Need) -> CasePlan:
     )
 
 
+WORKERS = CaseWorkers(FAMILIES, FORMS)
 RESEARCH = UseCase(
     name="research",
     fallback="research-editor",
@@ -103,47 +103,39 @@ RESEARCH = UseCase(
     },
     forms=FORMS,
     workers=(
-        BenchWorker(
-            name="research-archive",
-            description="Simulated. Recalls facts and names.",
+        WORKERS.make(
+            "research-archive",
+            "Simulated. Recalls facts and names.",
             price=1,
-            solve=shares(FAMILIES, 0.40, 0.88, 0.70),
-            guided={},
+            solve=(0.40, 0.88, 0.70),
             planning=0.20,
-            repair=shares(FAMILIES, 0.2, 0.4, 0.3),
-            forms=FORMS,
+            repair=(0.2, 0.4, 0.3),
         ),
-        BenchWorker(
-            name="research-analyst",
-            description="Simulated. Calculates with numbers.",
+        WORKERS.make(
+            "research-analyst",
+            "Simulated. Calculates with numbers.",
             price=2,
-            solve=shares(FAMILIES, 0.70, 0.35, 0.90),
-            guided={},
+            solve=(0.70, 0.35, 0.90),
             planning=0.30,
-            repair=shares(FAMILIES, 0.4, 0.1, 0.4),
-            forms=FORMS,
+            repair=(0.4, 0.1, 0.4),
         ),
-        BenchWorker(
-            name="research-reader",
-            description="Simulated. Reads texts closely.",
+        WORKERS.make(
+            "research-reader",
+            "Simulated. Reads texts closely.",
             price=2,
-            solve=shares(FAMILIES, 0.80, 0.70, 0.40),
-            guided={},
+            solve=(0.80, 0.70, 0.40),
             planning=0.40,
-            repair=shares(FAMILIES, 0.4, 0.3, 0.2),
-            forms=FORMS,
+            repair=(0.4, 0.3, 0.2),
         ),
-        BenchWorker(
-            name="research-editor",
-            description="Simulated. A large, strong model that judges and compares.",
+        WORKERS.make(
+            "research-editor",
+            "Simulated. A large, strong model that judges and compares.",
             price=8,
-            solve=shares(FAMILIES, 0.72, 0.72, 0.72),
-            guided={},
+            solve=(0.72, 0.72, 0.72),
             planning=0.70,
-            repair=shares(FAMILIES, 0.35, 0.35, 0.35),
+            repair=(0.35, 0.35, 0.35),
             first_token_ms=500,
             tokens_per_s=80,
-            forms=FORMS,
         ),
     ),
 )

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.simulator.benchmark.forms import Form, Values, says
-from apps.simulator.benchmark.workers import BenchWorker
 from apps.simulator.cases.use_case import (
     ANSWER,
     CasePlan,
     CaseStep,
+    CaseWorkers,
     UseCase,
-    shares,
 )
 from apps.simulator.suitability import Need
 
@@ -222,6 +221,7 @@ EDITED = (
     "Check the earlier answer: what it says and whether it keeps to the required form. "
     "Correct it, and state it first, in bold."
 )
+WORKERS = CaseWorkers(FAMILIES, FORMS)
 SUPPORT = UseCase(
     name="support",
     fallback="support-large",
@@ -250,57 +250,52 @@ SUPPORT = UseCase(
     },
     forms=FORMS,
     workers=(
-        BenchWorker(
-            name="support-sorter",
-            description="Simulated. Quick and cheap: sorts messages.",
+        WORKERS.make(
+            "support-sorter",
+            "Simulated. Quick and cheap: sorts messages.",
             price=1,
-            solve=shares(FAMILIES, 0.85, 0.25, 0.30),
-            guided=shares((REFUNDS,), 0.50),
+            solve=(0.85, 0.25, 0.30),
+            guided={REFUNDS: 0.50},
             planning=0.20,
-            repair=shares(FAMILIES, 0.4, 0.1, 0.2),
-            forms=FORMS,
+            repair=(0.4, 0.1, 0.2),
         ),
-        BenchWorker(
-            name="support-handbook",
-            description="Simulated. Knowledge of the shop: its rules and terms.",
+        WORKERS.make(
+            "support-handbook",
+            "Simulated. Knowledge of the shop: its rules and terms.",
             price=2,
-            solve=shares(FAMILIES, 0.50, 0.60, 0.40),
-            guided=shares((REFUNDS,), 0.70),
+            solve=(0.50, 0.60, 0.40),
+            guided={REFUNDS: 0.70},
             planning=0.94,
-            repair=shares(FAMILIES, 0.2, 0.4, 0.2),
-            forms=FORMS,
+            repair=(0.2, 0.4, 0.2),
         ),
-        BenchWorker(
-            name="support-writer",
-            description="Simulated. Writing: replies in a given form.",
+        WORKERS.make(
+            "support-writer",
+            "Simulated. Writing: replies in a given form.",
             price=2,
-            solve=shares(FAMILIES, 0.60, 0.45, 0.70),
-            guided=shares((REFUNDS,), 0.93),
+            solve=(0.60, 0.45, 0.70),
+            guided={REFUNDS: 0.93},
             planning=0.30,
-            repair=shares(FAMILIES, 0.3, 0.3, 0.4),
-            forms=FORMS,
+            repair=(0.3, 0.3, 0.4),
         ),
-        BenchWorker(
-            name="support-editor",
-            description="Simulated. Checks what others wrote, and its form.",
+        WORKERS.make(
+            "support-editor",
+            "Simulated. Checks what others wrote, and its form.",
             price=2,
-            solve=shares(FAMILIES, 0.60, 0.40, 0.45),
-            guided=shares((REFUNDS,), 0.50),
+            solve=(0.60, 0.40, 0.45),
+            guided={REFUNDS: 0.50},
             planning=0.30,
-            repair=shares(FAMILIES, 0.85, 0.85, 0.92),
-            forms=FORMS,
+            repair=(0.85, 0.85, 0.92),
         ),
-        BenchWorker(
-            name="support-large",
-            description="Simulated. A large, strong model for everything.",
+        WORKERS.make(
+            "support-large",
+            "Simulated. A large, strong model for everything.",
             price=10,
-            solve=shares(FAMILIES, 0.86, 0.75, 0.74),
-            guided=shares((REFUNDS,), 0.85),
+            solve=(0.86, 0.75, 0.74),
+            guided={REFUNDS: 0.85},
             planning=0.70,
-            repair=shares(FAMILIES, 0.4, 0.4, 0.4),
+            repair=(0.4, 0.4, 0.4),
             first_token_ms=500,
             tokens_per_s=80,
-            forms=FORMS,
         ),
     ),
 )

@@ -7,8 +7,9 @@ best: their skills are hidden from it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from apps.simulator.benchmark.forms import FORMS, Form
 from apps.simulator.benchmark.tasks import recognise
@@ -89,6 +90,37 @@ def forms_of(*families: str) -> tuple[Form, ...]:
     return tuple(form for form in FORMS if form.family in families)
 
 
-def shares(families: tuple[str, ...], *values: float) -> Shares:
-    """Return the share of each family, in their order."""
-    return dict(zip(map(str, families), values, strict=True))
+@dataclass(frozen=True, slots=True)
+class CaseWorkers:
+    """Makes the workers of one use case: all of them know its families and wordings."""
+
+    families: tuple[str, ...]
+    forms: tuple[Form, ...]
+
+    def make(
+        self,
+        name: str,
+        description: str,
+        *,
+        solve: Sequence[float],
+        repair: Sequence[float],
+        guided: Shares | None = None,
+        **others: Any,
+    ) -> BenchWorker:
+        """Return a worker; `solve` and `repair` are in the order of the families.
+
+        `others`: further fields of `BenchWorker`. Raises: ValueError if a share is
+        missing.
+        """
+        return BenchWorker(
+            name=name,
+            description=description,
+            solve=self._shares(solve),
+            repair=self._shares(repair),
+            guided=guided or {},
+            forms=self.forms,
+            **others,
+        )
+
+    def _shares(self, values: Sequence[float]) -> Shares:
+        return dict(zip(map(str, self.families), values, strict=True))

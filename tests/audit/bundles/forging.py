@@ -25,6 +25,8 @@ from apps.audit.signing import own_public_keys, public_pem, signing_key
 from tests.audit.examples import ALICE, append, draft
 
 Files = dict[str, bytes]
+Change = Callable[[list[Any]], object]
+"""Changes the rows of a file in place."""
 RUNS = uuid.UUID(int=1), uuid.UUID(int=2)
 LATER = uuid.UUID(int=3)
 
@@ -128,6 +130,48 @@ class Forgery:
         return "it holds"
 
 
+@dataclass(frozen=True)
+class Material:
+    """Files of true exports, from which forgeries are made."""
+
+    files: Files
+    """Of the run that is forged."""
+    other_run: Files
+    """Of another run of the same team."""
+    later: Files
+    """Of a third run, with a later checkpoint."""
+    foreign: Files
+    """Of another team."""
+    other_team: uuid.UUID
+
+    @property
+    def lines(self) -> list[bytes]:
+        """Return the entries of the export."""
+        return self.files[verifier.ENTRIES].splitlines(keepends=True)
+
+    def changed(self, words: str, **changed: bytes) -> Forgery:
+        """Return the export with other files, which the site's key signed all the same.
+
+        `changed`: contents by name, with `_` for the dot.
+        """
+        names = {name.replace("_", "."): value for name, value in changed.items()}
+        return Forgery(zipped(signed({**self.files, **names})), words)
+
+    def proofs(self, change: Change) -> bytes:
+        """Return the proofs after a change."""
+        return _with(self.files[verifier.PROOFS], "entries", change)
+
+    def bodies(self, change: Change) -> bytes:
+        """Return the texts after a change."""
+        return _with(self.files[verifier.BODIES], "bodies", change)
+
+
+def _with(content: bytes, part: str, change: Change) -> bytes:
+    found = json.loads(content)[part]
+    change(found)
+    return json.dumps({part: found}).encode()
+
+
 def forgeries(team_id: uuid.UUID, other_team: uuid.UUID) -> dict[str, Forgery]:
     """Return one forgery for each check, most of them signed with the site's key."""
     files = unzipped(export(team_id))
@@ -135,37 +179,26 @@ def forgeries(team_id: uuid.UUID, other_team: uuid.UUID) -> dict[str, Forgery]:
     other_run = unzipped(export(team_id, RUNS[1]))
     append(team_id, draft(subject_id=LATER))
     later = unzipped(export(team_id, LATER))
+    material = Material(files, other_run, later, foreign, other_team)
+    return {
+        **_of_archive(material),
+        **_of_manifest(material),
+        **_of_entries(material),
+        **_of_proofs(material),
+        **_of_texts(material),
+        **_of_form(material),
+    }
 
-    def made(words: str, **changed: bytes) -> Forgery:
-        names = {name.replace("_", "."): value for name, value in changed.items()}
-        return Forgery(zipped(signed({**files, **names})), words)
 
-    def rows(which: Files, name: str, part: str) -> list[Any]:
-        found: list[Any] = json.loads(which[name])[part]
-        return found
-
-    def proofs(change: Callable[[list[Any]], object]) -> bytes:
-        found = rows(files, verifier.PROOFS, "entries")
-        change(found)
-        return json.dumps({"entries": found}).encode()
-
-    def bodies(change: Callable[[list[Any]], object]) -> bytes:
-        found = rows(files, verifier.BODIES, "bodies")
-        change(found)
-        return json.dumps({"bodies": found}).encode()
-
-    lines = files[verifier.ENTRIES].splitlines(keepends=True)
-    foreign_line = other_run[verifier.ENTRIES].splitlines(keepends=True)[1]
-    foreign_proof = rows(other_run, verifier.PROOFS, "entries")[1]
+def _of_archive(material: Material) -> dict[str, Forgery]:
+    """Change the file itself, or what is in it."""
+    lines = material.lines
+    files = material.files
     return {
         "file twice": Forgery(
             zipped(files, (verifier.ENTRIES, b"")), "archive: a file is there twice"
         ),
         "too large": Forgery(zipped(files), "bytes are too many", max_bytes=50),
-        "another key": Forgery(
-            zipped(signed(files, key=Ed25519PrivateKey.generate())),
-            "manifest.txt: it is not signed with the public key",
-        ),
         "file missing": Forgery(
             zipped({n: c for n, c in files.items() if n != "schema.json"}),
             "schema.json: it is missing",
@@ -178,85 +211,37 @@ def forgeries(team_id: uuid.UUID, other_team: uuid.UUID) -> dict[str, Forgery]:
             zipped({**files, "report.html": b"nothing"}),
             "report.html: it is not the file that the manifest lists",
         ),
-        "another team asked for": Forgery(
-            zipped(files),
-            "manifest.txt: it is of another team",
-            {"team": other_team},
-        ),
-        "another run asked for": Forgery(
-            zipped(files), "manifest.txt: it is of another run", {"run": RUNS[1]}
-        ),
-        "checkpoint of another team": made(
-            "checkpoint.txt: it is of another team",
-            checkpoint_txt=foreign["checkpoint.txt"],
-        ),
-        "another checkpoint": made(
-            "checkpoint.txt: it is not the one that the manifest names",
-            checkpoint_txt=later["checkpoint.txt"],
-        ),
-        "entries fewer than told": made(
-            "entries.jsonl: 2 entries, the manifest says 3",
-            entries_jsonl=b"".join(lines[:2]),
-            proofs_json=proofs(lambda found: found.pop()),
-        ),
-        "proofs fewer than entries": made(
-            "proofs.json: 2 proofs for 3 entries",
-            proofs_json=proofs(lambda found: found.pop()),
-        ),
-        "entry twice": made(
-            "entries.jsonl seq 1: it comes after seq 1",
-            entries_jsonl=b"".join([lines[0], lines[0], lines[2]]),
-            proofs_json=proofs(lambda found: found.__setitem__(1, found[0])),
-        ),
-        "entry of another run": made(
-            "entries.jsonl seq 4: it is about something else",
-            entries_jsonl=b"".join([lines[0], foreign_line, lines[2]]),
-            proofs_json=proofs(lambda found: found.__setitem__(1, foreign_proof)),
-        ),
-        "proof of another entry": made(
-            "entries.jsonl seq 1: the proof does not show it in the signed tree",
-            proofs_json=proofs(
-                lambda found: found[0].__setitem__("path", found[1]["path"])
-            ),
-        ),
-        "entry changed": made(
-            "entries.jsonl seq 3: the proof does not show it in the signed tree",
-            entries_jsonl=b"".join(
-                [lines[0], lines[1].replace(b"Alice", b"Mally"), lines[2]]
-            ),
-        ),
-        "hash too short": made(
-            "proofs.json: not of the form that is described: 31 bytes are no hash",
-            proofs_json=proofs(
-                lambda found: found[0].__setitem__("previous", "00" * 31)
-            ),
-        ),
-        "text twice": made(
-            "bodies.json: a text is there twice",
-            bodies_json=bodies(lambda found: found.append(found[0])),
-        ),
-        "text missing": made(
-            "bodies.json seq 1 more: it is missing",
-            bodies_json=bodies(lambda found: found.pop(0)),
-        ),
-        "text changed": made(
-            "bodies.json seq 1 more: it is not what was recorded",
-            bodies_json=bodies(lambda found: found[0].__setitem__("text", "other")),
-        ),
-        "text without salt": made(
-            "bodies.json seq 1 more: it is not what was recorded",
-            bodies_json=bodies(lambda found: found[0].__setitem__("salt", None)),
-        ),
-        "text of no entry": made(
-            "bodies.json: no entry has these texts: [(1, 'other')]",
-            bodies_json=bodies(
-                lambda found: found.append({**found[0], "name": "other"})
-            ),
-        ),
         "no archive": Forgery(b"no archive", "archive: it cannot be read"),
         "damaged archive": Forgery(
             zipped(files).replace(lines[0], lines[0][::-1]),
             "entries.jsonl: it cannot be read: Bad CRC-32",
+        ),
+    }
+
+
+def _of_manifest(material: Material) -> dict[str, Forgery]:
+    """Change the manifest or its key, or ask for something else."""
+    files = material.files
+    return {
+        "another key": Forgery(
+            zipped(signed(files, key=Ed25519PrivateKey.generate())),
+            "manifest.txt: it is not signed with the public key",
+        ),
+        "another team asked for": Forgery(
+            zipped(files),
+            "manifest.txt: it is of another team",
+            {"team": material.other_team},
+        ),
+        "another run asked for": Forgery(
+            zipped(files), "manifest.txt: it is of another run", {"run": RUNS[1]}
+        ),
+        "checkpoint of another team": material.changed(
+            "checkpoint.txt: it is of another team",
+            checkpoint_txt=material.foreign["checkpoint.txt"],
+        ),
+        "another checkpoint": material.changed(
+            "checkpoint.txt: it is not the one that the manifest names",
+            checkpoint_txt=material.later["checkpoint.txt"],
         ),
         "no key": Forgery(
             zipped(files),
@@ -271,14 +256,106 @@ def forgeries(team_id: uuid.UUID, other_team: uuid.UUID) -> dict[str, Forgery]:
             zipped(signed(files, more="more")),
             "manifest.txt: it does not have the form that is described",
         ),
-        "no entry": made(
+    }
+
+
+def _of_entries(material: Material) -> dict[str, Forgery]:
+    """Change the entries."""
+    lines = material.lines
+    foreign_line = material.other_run[verifier.ENTRIES].splitlines(keepends=True)[1]
+    foreign_proof = json.loads(material.other_run[verifier.PROOFS])["entries"][1]
+    return {
+        "entries fewer than told": material.changed(
+            "entries.jsonl: 2 entries, the manifest says 3",
+            entries_jsonl=b"".join(lines[:2]),
+            proofs_json=material.proofs(lambda found: found.pop()),
+        ),
+        "entry twice": material.changed(
+            "entries.jsonl seq 1: it comes after seq 1",
+            entries_jsonl=b"".join([lines[0], lines[0], lines[2]]),
+            proofs_json=material.proofs(lambda found: found.__setitem__(1, found[0])),
+        ),
+        "entry of another run": material.changed(
+            "entries.jsonl seq 4: it is about something else",
+            entries_jsonl=b"".join([lines[0], foreign_line, lines[2]]),
+            proofs_json=material.proofs(
+                lambda found: found.__setitem__(1, foreign_proof)
+            ),
+        ),
+        "entry changed": material.changed(
+            "entries.jsonl seq 3: the proof does not show it in the signed tree",
+            entries_jsonl=b"".join(
+                [lines[0], lines[1].replace(b"Alice", b"Mally"), lines[2]]
+            ),
+        ),
+        "no entry": material.changed(
             "entries.jsonl seq 1: it is not an entry",
             entries_jsonl=b"".join([b"{}\n", *lines[1:]]),
         ),
-        "proofs of another form": made(
+    }
+
+
+def _of_proofs(material: Material) -> dict[str, Forgery]:
+    """Change the proofs."""
+    return {
+        "proofs fewer than entries": material.changed(
+            "proofs.json: 2 proofs for 3 entries",
+            proofs_json=material.proofs(lambda found: found.pop()),
+        ),
+        "proof of another entry": material.changed(
+            "entries.jsonl seq 1: the proof does not show it in the signed tree",
+            proofs_json=material.proofs(
+                lambda found: found[0].__setitem__("path", found[1]["path"])
+            ),
+        ),
+        "hash too short": material.changed(
+            "proofs.json: not of the form that is described: 31 bytes are no hash",
+            proofs_json=material.proofs(
+                lambda found: found[0].__setitem__("previous", "00" * 31)
+            ),
+        ),
+    }
+
+
+def _of_texts(material: Material) -> dict[str, Forgery]:
+    """Change the texts."""
+    return {
+        "text twice": material.changed(
+            "bodies.json: a text is there twice",
+            bodies_json=material.bodies(lambda found: found.append(found[0])),
+        ),
+        "text missing": material.changed(
+            "bodies.json seq 1 more: it is missing",
+            bodies_json=material.bodies(lambda found: found.pop(0)),
+        ),
+        "text changed": material.changed(
+            "bodies.json seq 1 more: it is not what was recorded",
+            bodies_json=material.bodies(
+                lambda found: found[0].__setitem__("text", "other")
+            ),
+        ),
+        "text without salt": material.changed(
+            "bodies.json seq 1 more: it is not what was recorded",
+            bodies_json=material.bodies(
+                lambda found: found[0].__setitem__("salt", None)
+            ),
+        ),
+        "text of no entry": material.changed(
+            "bodies.json: no entry has these texts: [(1, 'other')]",
+            bodies_json=material.bodies(
+                lambda found: found.append({**found[0], "name": "other"})
+            ),
+        ),
+    }
+
+
+def _of_form(material: Material) -> dict[str, Forgery]:
+    """Put something of another form in the place of a file."""
+    return {
+        "proofs of another form": material.changed(
             "proofs.json: not of the form that is described", proofs_json=b"[]"
         ),
-        "texts of another form": made(
+        "texts of another form": material.changed(
             "bodies.json: not of the form that is described", bodies_json=b"[]"
         ),
     }

@@ -251,6 +251,31 @@ def test_changed_entry_is_not_exported_as_if_it_were_recorded(team):
         export(team)
 
 
+NO_ENTRIES = {
+    "nothing": b"{}",
+    "a list": b"[]",
+    "texts alone": b'{"bodies":{}}',
+    "a text without a digest": b'{"bodies":{"text":{}}}',
+    "texts that are a list": b'{"bodies":["text"]}',
+}
+"""Valid JSON that somebody put in the place of an entry."""
+
+
+@pytest.mark.parametrize("said", NO_ENTRIES.values(), ids=NO_ENTRIES)
+def test_what_is_no_entry_is_not_exported_and_is_named(team, said):
+    execute(
+        "UPDATE audit_entry SET canonical = %s WHERE team_id = %s AND seq = 3",
+        said,
+        team,
+    )
+    with pytest.raises(Conflict, match=f"entry 3 of team {team} is not readable"):
+        export(team)
+    newest = Entry.objects.for_team(team).latest("seq")
+    assert newest.action == "audit.verified"
+    facts = json.loads(bytes(newest.canonical))["data"]
+    assert [fault["seq"] for fault in facts["faults"]] == [3]
+
+
 # --- commands ------------------------------------------------------------------------
 
 

@@ -12,14 +12,14 @@ from apps.planners.fixed import AGGREGATION, FIRST_ATTEMPT, REFLECTION
 from apps.simulator.benchmark.answers import BOLD
 from apps.simulator.benchmark.expectations import BenchPlan, expected_score
 from apps.simulator.benchmark.tasks import BenchTask
-from apps.simulator.briefing import StepRole
+from apps.simulator.briefing import BriefingRole
 from tests.simulator.asking import Asker
 
-SUBTASKS: Mapping[StepRole, str] = {
-    StepRole.SOLVE: FIRST_ATTEMPT,
-    StepRole.PLAN: "Plan how to answer the question, without answering it.",
-    StepRole.CHECK: REFLECTION,
-    StepRole.COMBINE: AGGREGATION,
+SUBTASKS: Mapping[BriefingRole, str] = {
+    BriefingRole.SOLVE: FIRST_ATTEMPT,
+    BriefingRole.PLAN: "Plan how to answer the question, without answering it.",
+    BriefingRole.CHECK: REFLECTION,
+    BriefingRole.COMBINE: AGGREGATION,
 }
 Z = 3.2905
 """Standard deviations of a two-sided interval of 99.9 %."""

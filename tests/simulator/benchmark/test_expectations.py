@@ -25,14 +25,14 @@ from apps.simulator.benchmark.expectations import (
 from apps.simulator.benchmark.forms import TaskFamily
 from apps.simulator.benchmark.suite import figures
 from apps.simulator.benchmark.workers import BENCH_BY_NAME, ROSTERS, STRONG_GENERALIST
-from apps.simulator.briefing import StepRole
+from apps.simulator.briefing import BriefingRole
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "simulated-benchmark.md"
 STRONG = ROSTERS["strong"]
 CODING, PLANNING = BENCH_BY_NAME["bench-coding"], BENCH_BY_NAME["bench-planning"]
 CHECKING = BENCH_BY_NAME["bench-checking"]
-CHECK = BenchStep(CHECKING, StepRole.CHECK, (0,))
-PLAN = BenchStep(PLANNING, StepRole.PLAN)
+CHECK = BenchStep(CHECKING, BriefingRole.CHECK, (0,))
+PLAN = BenchStep(PLANNING, BriefingRole.PLAN)
 STORY, TRACE = TaskFamily.WORD_PROBLEMS, TaskFamily.TRACING
 
 
@@ -67,17 +67,17 @@ def test_page_has_the_figures_of_the_command() -> None:
 
 def test_scores_by_hand() -> None:
     assert expected_score(alone(CODING), TRACE) == 0.4
-    checked = (BenchStep(CODING, StepRole.SOLVE), CHECK)
+    checked = (BenchStep(CODING, BriefingRole.SOLVE), CHECK)
     assert expected_score(checked, TRACE) == pytest.approx(0.4 * 0.99 + 0.6 * 0.92)
-    planned = (PLAN, BenchStep(CODING, StepRole.SOLVE, (0,)))
+    planned = (PLAN, BenchStep(CODING, BriefingRole.SOLVE, (0,)))
     assert expected_score(planned, STORY) == pytest.approx(
         0.95 * 0.95 + 0.05 * 0.15 * 0.7
     )
 
 
 def test_plan_and_draft_help_only_if_they_are_seen() -> None:
-    for role, family in ((StepRole.SOLVE, STORY), (StepRole.CHECK, TRACE)):
-        first = StepRole.PLAN if role is StepRole.SOLVE else StepRole.SOLVE
+    for role, family in ((BriefingRole.SOLVE, STORY), (BriefingRole.CHECK, TRACE)):
+        first = BriefingRole.PLAN if role is BriefingRole.SOLVE else BriefingRole.SOLVE
         unseen = (BenchStep(PLANNING, first), BenchStep(CODING, role))
         assert expected_score(unseen, family) == expected_score(alone(CODING), family)
 
@@ -91,7 +91,7 @@ def test_equal_steps_are_one_draw() -> None:
 def test_outcomes_add_up_to_one() -> None:
     for worker in BENCH_BY_NAME.values():
         for family in FAMILIES:
-            for role in StepRole:
+            for role in BriefingRole:
                 table = outcomes(worker, family, role, ())
                 assert sum(share for share, _ in table) == pytest.approx(1)
 
@@ -142,9 +142,9 @@ def test_impossible_sub_pool_is_refused(least: int) -> None:
     "plan",
     [
         (),
-        (BenchStep(CODING, StepRole.SOLVE, (0,)),),
-        (BenchStep(CODING, StepRole.SOLVE, (-1,)),),
-        (BenchStep(CODING, StepRole.SOLVE),) * 7,
+        (BenchStep(CODING, BriefingRole.SOLVE, (0,)),),
+        (BenchStep(CODING, BriefingRole.SOLVE, (-1,)),),
+        (BenchStep(CODING, BriefingRole.SOLVE),) * 7,
     ],
 )
 def test_invalid_plan_is_refused(plan: tuple[BenchStep, ...]) -> None:

@@ -26,7 +26,7 @@ from apps.simulator.benchmark.workers import (
     STRONG_GENERALIST,
     BenchWorker,
 )
-from apps.simulator.briefing import Briefing, Earlier, StepRole
+from apps.simulator.briefing import Briefing, BriefingRole, Earlier
 from tests.simulator.asking import Asker, joined
 from tests.simulator.benchmark.served import (
     is_right,
@@ -40,8 +40,14 @@ TRACES = [t for t in distinct_tasks(1_800, 8) if t.family is TaskFamily.TRACING]
 CODING, PLANNING = BENCH_BY_NAME["bench-coding"], BENCH_BY_NAME["bench-planning"]
 CHECKING = BENCH_BY_NAME["bench-checking"]
 MIXTURE = baselines(TaskFamily.TRACING, ROSTERS["strong"])["Mixture-of-Agents"]
-PLANNED = (BenchStep(PLANNING, StepRole.PLAN), BenchStep(CODING, StepRole.SOLVE, (0,)))
-CHECKED = (BenchStep(CODING, StepRole.SOLVE), BenchStep(CHECKING, StepRole.CHECK, (0,)))
+PLANNED = (
+    BenchStep(PLANNING, BriefingRole.PLAN),
+    BenchStep(CODING, BriefingRole.SOLVE, (0,)),
+)
+CHECKED = (
+    BenchStep(CODING, BriefingRole.SOLVE),
+    BenchStep(CHECKING, BriefingRole.CHECK, (0,)),
+)
 UNSEEN = tuple(step._replace(access=()) for step in CHECKED)
 UNPLANNED = tuple(step._replace(access=()) for step in PLANNED)
 
@@ -191,16 +197,18 @@ async def test_model_list_has_the_workers(client: httpx.AsyncClient) -> None:
 @pytest.mark.parametrize(
     ("subtask", "role"),
     [
-        (FIRST_ATTEMPT, StepRole.SOLVE),
-        (PROPOSAL, StepRole.SOLVE),
-        (REFLECTION, StepRole.CHECK),
-        (AGGREGATION, StepRole.COMBINE),
-        ("Write the function as outlined, with a docstring.", StepRole.SOLVE),
-        ("Compare the earlier attempts.", StepRole.COMBINE),
-        ("Review the answer for gaps and give the final text.", StepRole.COMBINE),
+        (FIRST_ATTEMPT, BriefingRole.SOLVE),
+        (PROPOSAL, BriefingRole.SOLVE),
+        (REFLECTION, BriefingRole.CHECK),
+        (AGGREGATION, BriefingRole.COMBINE),
+        ("Write the function as outlined, with a docstring.", BriefingRole.SOLVE),
+        ("Compare the earlier attempts.", BriefingRole.COMBINE),
+        ("Review the answer for gaps and give the final text.", BriefingRole.COMBINE),
     ],
 )
-def test_subtasks_of_planners_have_their_roles(subtask: str, role: StepRole) -> None:
+def test_subtasks_of_planners_have_their_roles(
+    subtask: str, role: BriefingRole
+) -> None:
     assert Briefing("?", subtask, (Earlier(0, "", "**1**"),)).role is role
 
 

@@ -8,7 +8,7 @@ import pytest
 from apps.simulator.benchmark.answers import UNKNOWN, worth
 from apps.simulator.benchmark.behavior import BenchOutcome
 from apps.simulator.benchmark.tasks import BenchTask, drawn_task, recognise
-from apps.simulator.briefing import StepRole
+from apps.simulator.briefing import BriefingRole
 from apps.simulator.cases import support
 from apps.simulator.cases.catalog import CASES
 from apps.simulator.cases.figures import best_worker, case_scores, conducted
@@ -20,10 +20,10 @@ from tests.simulator.benchmark.served import Z, message
 
 FAMILIES = [(case, family) for case in CASES.values() for family in case.families]
 SOLVE, PLAN, CHECK, COMBINE = (
-    StepRole.SOLVE,
-    StepRole.PLAN,
-    StepRole.CHECK,
-    StepRole.COMBINE,
+    BriefingRole.SOLVE,
+    BriefingRole.PLAN,
+    BriefingRole.CHECK,
+    BriefingRole.COMBINE,
 )
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
 each_family = pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_the_conductor_beats_every_worker_alone(case: UseCase) -> None:
     ],
 )
 def test_plans_give_each_step_to_the_worker_described_for_it(
-    name: str, family: str, roles: tuple[StepRole, ...], workers: tuple[str, ...]
+    name: str, family: str, roles: tuple[BriefingRole, ...], workers: tuple[str, ...]
 ) -> None:
     for task in made(CASES[name], family, 20):
         steps = conducted(CASES[name], task)

@@ -75,6 +75,11 @@ class Command(BaseCommand):
             action="store_true",
             help="keep the results of single workers as their profiles",
         )
+        parser.add_argument(
+            "--grade-every-step",
+            action="store_true",
+            help="test the code of every step, not of the last one alone",
+        )
         parser.add_argument("--grader", help="worker that judges by rubrics")
         parser.add_argument("--parallel", type=int, help="runs at the same time")
         parser.add_argument("--max-cost", help="of all runs together, in US dollars")
@@ -120,6 +125,7 @@ class Command(BaseCommand):
             "seed": options["seed"],
             "grader": options["grader"],
             "is_calibration": options["calibration"],
+            "grade_every_step": options["grade_every_step"],
             "parallel_runs": options["parallel"],
             "max_cost_micros": _micros(options["max_cost"]),
         }

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.audit.types import Actor
 from apps.core.errors import ConductorError
-from apps.governance.policies.rules import rules_parse
+from apps.governance.management.policy_files import policy_file_read
 from apps.governance.services import site_policy_replace
 
 ACTOR = Actor("service", "site_policy_set", "the operator")
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         """Make the change and say so."""
         try:
             row = site_policy_replace(
-                values=rules_parse(_read(options["file"])),
+                values=policy_file_read(options["file"]),
                 actor=ACTOR,
                 expected_version=options["if_version"],
             )
@@ -44,12 +44,3 @@ class Command(BaseCommand):
             raise CommandError(exc.message) from exc
         version = row.version if row else 0
         self.stdout.write(f"site policy, version {version}")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as exc:
-        raise CommandError(f"cannot read {path}: {exc.strerror}") from exc
-    except UnicodeDecodeError as exc:
-        raise CommandError(f"{path} is not UTF-8 text") from exc

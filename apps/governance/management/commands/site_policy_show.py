@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from apps.governance.management.policy_files import policy_file_text
 from apps.governance.selectors import site_policy_newest
 
 
@@ -18,7 +18,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the rules."""
         row = site_policy_newest()
-        values = {"rules": [], **(row.document if row else {})}
-        self.stdout.write(json.dumps(values, ensure_ascii=False, indent=2))
+        self.stdout.write(policy_file_text(row))
         whose = f"{row.version}, {row.actor_name}" if row else "0"
         self.stderr.write(f"site policy, version {whose}")

@@ -1,1 +1,1 @@
-"""Suites, evaluations and tests of candidates over REST."""
+"""Suites, evaluations, tests of candidates and learning over REST."""

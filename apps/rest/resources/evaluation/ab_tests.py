@@ -76,7 +76,8 @@ class ABTestInput(Input):
     """A tier, and the candidate that answers a share of the keys."""
 
     settings = serializers.DictField(
-        help_text="Tier, candidate, share and limits. " + FORMAT
+        help_text="Tier, candidate, share and limits. A candidate that is a tier may "
+        "name a `conductor`, `max_rounds` and `pool_version`. " + FORMAT
     )
 
 
@@ -200,7 +201,8 @@ class ABTestPromotion(RestView):
     def put(self, request: Request, ab_test_id: uuid.UUID) -> Response:
         """Let the tier become the candidate for all, which ends the test.
 
-        400: no tier can be this candidate. 409: it is so already.
+        409: no tier can be this candidate, and the message says why; or it is so
+        already.
         """
         ab_promote(test=_test(self, ab_test_id), principal=self.principal)
         return Response(ABTestOutput(_test(self, ab_test_id)).data)
@@ -211,7 +213,10 @@ class ABTestPromotion(RestView):
         errors=(409,),
     )
     def delete(self, request: Request, ab_test_id: uuid.UUID) -> Response:
-        """Let the tier become again what it was. 409: it has been changed since."""
+        """Let the tier become again what it was.
+
+        409: it has been changed since, or something that it was is gone.
+        """
         candidate_demote(test=_test(self, ab_test_id), principal=self.principal)
         return Response(status=204)
 

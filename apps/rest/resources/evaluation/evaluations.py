@@ -126,7 +126,8 @@ class EvaluationInput(Input):
         required=False, min_value=1, help_text="Default: the newest one."
     )
     settings = serializers.DictField(
-        help_text="Pool, systems, tasks and limits. " + FORMAT
+        help_text="Pool, systems, tasks and limits. A tier or a worker may name a "
+        "`pool_version`. " + FORMAT
     )
 
 

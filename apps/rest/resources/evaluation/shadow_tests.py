@@ -96,7 +96,8 @@ class ShadowTestInput(Input):
     """What is mirrored, and to which candidate."""
 
     settings = serializers.DictField(
-        help_text="Tier, candidate, share and limits. " + FORMAT
+        help_text="Tier, candidate, share and limits. A candidate that is a tier may "
+        "name a `conductor`, `max_rounds` and `pool_version`. " + FORMAT
     )
 
 
@@ -294,7 +295,8 @@ class ShadowTestPromotion(RestView):
     def put(self, request: Request, test_id: uuid.UUID) -> Response:
         """Let the tier become the candidate, from the next run on.
 
-        400: no tier can be this candidate. 409: it is so already.
+        409: no tier can be this candidate, and the message says why; or it is so
+        already.
         """
         candidate_promote(test=_test(self, test_id), principal=self.principal)
         return Response(ShadowTestOutput(_test(self, test_id)).data)
@@ -305,7 +307,10 @@ class ShadowTestPromotion(RestView):
         errors=(409,),
     )
     def delete(self, request: Request, test_id: uuid.UUID) -> Response:
-        """Let the tier become again what it was. 409: it has been changed since."""
+        """Let the tier become again what it was.
+
+        409: it has been changed since, or something that it was is gone.
+        """
         candidate_demote(test=_test(self, test_id), principal=self.principal)
         return Response(status=204)
 

@@ -10,14 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.rights import MANAGE_POLICY, READ_POLICY
-from apps.core.input_parts import values_read
 from apps.governance.models import PolicyVersion, SitePolicyVersion
-from apps.governance.policies.rules import PolicyDocument
-from apps.governance.policies.trial import (
-    MAX_TRIED_RUNS,
-    TRIED_RUNS,
-    policy_trial,
-)
 from apps.governance.selectors import (
     access_policy_version,
     policy_newest,
@@ -25,7 +18,7 @@ from apps.governance.selectors import (
     site_policy_newest,
 )
 from apps.governance.services import policy_replace
-from apps.rest.fields import Input, Output, Time, Whole
+from apps.rest.fields import Input, Output, Time
 from apps.rest.schema import operation
 from apps.rest.version_tags import IF_MATCH, etag_of, expected_version
 from apps.rest.views import RestView
@@ -85,22 +78,6 @@ SITE_NEVER: dict[str, Any] = {
     "rules": [],
     "patterns": [],
 }
-TRIAL: dict[str, Any] = {
-    "tried": 200,
-    "denied": 1,
-    "held": 0,
-    "changed": 0,
-    "unknown": 0,
-    "runs": [
-        {
-            "run_id": "0199c0de-0000-7000-8000-000000000001",
-            "title": "What does Project Falcon cost?",
-            "created_at": "2026-11-21T15:53:16.000000Z",
-            "outcome": "denied",
-            "reason": "Rule 'No Falcon' says: deny it",
-        }
-    ],
-}
 RULES_HELP = (
     "In the order in which they are checked. Each has a `name`, `conditions` that must "
     "all hold, an `effect` (`kind` is allow, deny, only_workers, no_workers, "
@@ -143,44 +120,6 @@ class SitePolicyOutput(Output):
     patterns = serializers.ListField(
         child=serializers.DictField(), help_text=PATTERNS_HELP
     )
-
-
-class PolicyTrialInput(Input):
-    """Rules to try."""
-
-    rules = serializers.ListField(child=serializers.DictField(), help_text=RULES_HELP)
-    patterns = serializers.ListField(
-        child=serializers.DictField(), required=False, help_text=PATTERNS_HELP
-    )
-    runs = Whole(
-        min_value=1,
-        max_value=MAX_TRIED_RUNS,
-        required=False,
-        help_text=f"How many of the newest runs; {TRIED_RUNS} by default.",
-    )
-
-
-class TriedRunOutput(Output):
-    """A run that the rules would have stopped or changed."""
-
-    run_id = serializers.UUIDField()
-    title = serializers.CharField()
-    created_at = Time()
-    outcome = serializers.ChoiceField(choices=["denied", "held", "changed", "unknown"])
-    reason = serializers.CharField()
-
-
-class PolicyTrialOutput(Output):
-    """What the rules would have done."""
-
-    tried = serializers.IntegerField()
-    denied = serializers.IntegerField()
-    held = serializers.IntegerField(help_text="Would have waited for an approval.")
-    changed = serializers.IntegerField()
-    unknown = serializers.IntegerField(
-        help_text="The prompt is erased, or the model is not there any more."
-    )
-    runs = TriedRunOutput(many=True, help_text="Those that would not have passed.")
 
 
 class PolicyVersionOutput(Output):
@@ -259,40 +198,6 @@ class SitePolicyView(RestView):
         row = site_policy_newest()
         told = _site_told(row) if row else SITE_NEVER
         return Response(SitePolicyOutput(told).data)
-
-
-class PolicyTrialView(RestView):
-    """Rules tried on recorded runs."""
-
-    tag = TAG
-    rights = {"POST": MANAGE_POLICY}
-
-    @operation(
-        "policy_trial",
-        "Try rules on recorded runs",
-        body=PolicyTrialInput,
-        answer=PolicyTrialOutput,
-        sent={"rules": RULES, "patterns": PATTERNS, "runs": 200},
-        example=TRIAL,
-    )
-    def post(self, request: Request) -> Response:
-        """Return what rules would have done to the newest runs. Changes nothing.
-
-        Rules in shadow mode count as enforced. Roles, tags and prices are today's.
-        """
-        values = self.read(PolicyTrialInput)
-        limit = values.pop("runs", TRIED_RUNS)
-        document = values_read(PolicyDocument, values)
-        trial = policy_trial(self.principal.team_id, document, limit=limit)
-        told = {
-            "tried": len(trial.runs),
-            "denied": trial.count("denied"),
-            "held": trial.count("held"),
-            "changed": trial.count("changed"),
-            "unknown": trial.count("unknown"),
-            "runs": trial.affected,
-        }
-        return Response(PolicyTrialOutput(told).data)
 
 
 class PolicyVersions(RestView):

@@ -1,0 +1,127 @@
+"""The forms of trainings, and of putting a light planner's version to use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django import forms
+
+from apps.console.forms.base import ConsoleForm
+from apps.console.forms.nested_forms import dollars, whole_number
+from apps.core.money import micros_of_usd
+from apps.evaluation.models import Suite
+from apps.pools.models import TierName
+from apps.training.trainings.settings import TrainingPlan
+
+DEFAULTS = TrainingPlan()
+
+
+class TrainingForm(ConsoleForm):
+    """A training of one pool."""
+
+    folded: ClassVar[tuple[str, ...]] = (
+        "margin_percent",
+        "cost_weight_percent",
+        "parallel_runs",
+        "seed",
+    )
+    error_names: ClassVar[dict[str, str]] = {"max_cost_micros": "max_cost_usd"}
+
+    suite = forms.ChoiceField(
+        help_text="Its training tasks are explored, its held-out tasks are kept for "
+        "the comparison."
+    )
+    explore_runs = whole_number(
+        "Runs of plans by chance",
+        required=True,
+        hint="Each takes some 2.5 calls. With fewer than 500 runs in all, a planner "
+        "seldom beats a simple rule.",
+    )
+    near_best_runs = whole_number(
+        "Runs of plans near the best",
+        required=True,
+        hint="They find out whether the first fit is right about its own plans.",
+    )
+    held_out_tasks = whole_number("Tasks of the comparison", required=True)
+    max_cost_usd = dollars(
+        "Cost limit, US dollars", hint="Of all runs together. Empty: no limit."
+    )
+    tiers = forms.MultipleChoiceField(
+        label="Let it plan at once, if it is better",
+        required=False,
+        choices=TierName.choices,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Better: by the margin, than all others on the held-out tasks.",
+    )
+    margin_percent = forms.IntegerField(
+        label="Margin, in points of a hundred", min_value=0, max_value=50
+    )
+    cost_weight_percent = forms.IntegerField(
+        label="Worth of cost, %",
+        min_value=0,
+        max_value=100,
+        help_text="The success, in points of a hundred, that one answer of the "
+        "dearest worker has to be worth. 0: cost does not matter.",
+    )
+    parallel_runs = whole_number("Runs at the same time", required=True)
+    seed = forms.IntegerField(min_value=0, help_text="Draws tasks and plans.")
+
+    def __init__(
+        self,
+        *args: Any,
+        suites: Sequence[Suite],
+        tiers: Sequence[str],
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._choices("suite", [(str(each.id), each.name) for each in suites])
+        self._choices("tiers", [(n, TierName(n).label) for n in tiers])
+        for name, value in DEFAULTS.values().items():
+            if name in self.fields and name != "tiers":
+                self.fields[name].initial = value
+
+    @property
+    def suite_id(self) -> UUID:
+        """Return the suite that was chosen."""
+        return UUID(self.cleaned_data["suite"])
+
+    def values(self) -> Mapping[str, Any]:
+        """Return the settings of the training."""
+        given = {n: v for n, v in self.cleaned_data.items() if n in DEFAULTS.values()}
+        most = self.cleaned_data["max_cost_usd"]
+        return {**given, "max_cost_micros": micros_of_usd(most) if most else None}
+
+    def clean_max_cost_usd(self) -> str:
+        """Refuse what is no amount."""
+        most: str = self.cleaned_data["max_cost_usd"]
+        if most and micros_of_usd(most) is None:
+            raise forms.ValidationError("Write an amount, such as 0.50.")
+        return most
+
+    def _choices(self, name: str, choices: Sequence[tuple[str, Any]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = choices
+
+
+class PlannerUseForm(ConsoleForm):
+    """Which tiers a version is to plan, and why if the gate speaks against it."""
+
+    tiers = forms.MultipleChoiceField(
+        label="Tiers that plan with it",
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose at least one tier."},
+    )
+    reason = forms.CharField(
+        required=False,
+        max_length=500,
+        help_text="Needed if it was not measured, or is not better by the margin.",
+    )
+
+    def __init__(self, *args: Any, tiers: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["tiers"]
+        assert isinstance(field, forms.MultipleChoiceField)
+        field.choices = [(name, TierName(name).label) for name in tiers]

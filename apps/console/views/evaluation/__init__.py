@@ -1,0 +1,1 @@
+"""Pages of evaluations, tests of candidates, suites, and learning."""

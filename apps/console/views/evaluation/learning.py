@@ -1,0 +1,73 @@
+"""What planners learn from: the team's consent, how much there is, and its file."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_POST
+
+from apps.accounts.models import Permission
+from apps.accounts.selectors import role_allows
+from apps.console.evaluations.training_rows import pool_planners
+from apps.console.forms.learning import LearningForm
+from apps.console.layout import console_page, posted, require, try_change
+from apps.training.models import TrainingSettings
+from apps.training.selectors import FEWEST_RUNS, learning_counts, training_settings
+from apps.training.services import (
+    FILE_TYPE,
+    learning_export,
+    training_settings_replace,
+)
+from apps.web.downloads import download
+from apps.web.team_access import TeamRequest, team_view
+
+TAB = "learning"
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def learning_page(request: TeamRequest) -> HttpResponseBase:
+    """Show what planners learn from, and change what they may learn from."""
+    require(request, Permission.READ_RUNS)
+    if request.method == "POST":
+        require(request, Permission.MANAGE_POLICY)
+    settings = training_settings(request.team.id)
+    initial = {"learns_from_requests": settings.learns_from_requests}
+    form = LearningForm(posted(request), initial=initial)
+    if form.is_valid() and _save(request, form):
+        messages.success(request, "The choice is saved.")
+        return redirect("console:learning")
+    if not role_allows(request.membership.role, Permission.MANAGE_POLICY):
+        form.fields["learns_from_requests"].disabled = True
+    counts, planners = (
+        learning_counts(request.team.id),
+        pool_planners(request.team.id),
+    )
+    context = {
+        "form": form,
+        "settings": settings,
+        "pools": [(each, planners[each.pool]) for each in counts],
+        "fewest": FEWEST_RUNS,
+    }
+    return console_page(request, "console/learning.html", context, tab=TAB)
+
+
+def _save(request: TeamRequest, form: LearningForm) -> TrainingSettings | None:
+    return try_change(
+        form,
+        lambda: training_settings_replace(
+            team=request.team, values=form.cleaned_data, actor=request.actor
+        ),
+    )
+
+
+@require_POST
+@team_view
+def learning_export_file(request: TeamRequest) -> HttpResponseBase:
+    """Return the learning data of a pool as a file; that is recorded."""
+    require(request, Permission.MANAGE_POLICY)
+    export = learning_export(
+        team=request.team, pool=request.POST.get("pool") or None, actor=request.actor
+    )
+    return download(request, export.parts, name=export.name, kind=FILE_TYPE)

@@ -1,0 +1,139 @@
+"""Trainings of light planners: started, watched, cancelled, and put to use."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from apps.accounts.models import Permission
+from apps.console.evaluations.training_rows import training_row
+from apps.console.forms.trainings import PlannerUseForm, TrainingForm
+from apps.console.layout import (
+    change_and_tell,
+    console_page,
+    posted,
+    require,
+    try_change,
+)
+from apps.evaluation.selectors import (
+    access_suite_by_id,
+    newest_version,
+    suite_list,
+)
+from apps.pools.models import Pool
+from apps.pools.selectors import access_pool, planner_version
+from apps.training.selectors import access_training
+from apps.training.services import (
+    planner_retire,
+    planner_use,
+    training_cancel,
+    training_start,
+)
+from apps.web.team_access import TeamRequest, team_view
+
+TAB = "learning"
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def training_new(request: TeamRequest, pool_id: UUID) -> HttpResponseBase:
+    """Start the training of a pool's light planner."""
+    require(request, Permission.MANAGE_POOLS)
+    pool = access_pool(request.team.id, pool_id)
+    suites = list(suite_list(request.team.id).order_by("name"))
+    form = TrainingForm(posted(request), suites=suites, tiers=_tiers(pool))
+    if suites and form.is_valid():
+        suite = access_suite_by_id(team_id=request.team.id, suite_id=form.suite_id)
+        started = try_change(
+            form,
+            lambda: training_start(
+                pool=pool,
+                suite_version=newest_version(suite),
+                values=form.values(),
+                actor=request.actor,
+                principal=request.principal,
+            ),
+        )
+        if started is not None:
+            return redirect("console:training", started.id)
+    context = {"form": form, "pool": pool, "suites": suites}
+    return console_page(request, "console/training_new.html", context, tab=TAB)
+
+
+@require_GET
+@team_view
+def training_page(request: TeamRequest, training_id: UUID) -> HttpResponseBase:
+    """Show how far a training is, and what it found."""
+    require(request, Permission.READ_RUNS)
+    training = access_training(request.team.id, training_id)
+    context = {"training": training, "row": training_row(training)}
+    return console_page(request, "console/training.html", context, tab=TAB)
+
+
+@require_POST
+@team_view
+def training_cancel_action(request: TeamRequest, training_id: UUID) -> HttpResponseBase:
+    """Cancel a training."""
+    require(request, Permission.MANAGE_POOLS)
+    training = access_training(request.team.id, training_id)
+    if training_cancel(training=training, actor=request.actor):
+        messages.success(request, "The training is being cancelled.")
+    return redirect("console:training", training.id)
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def planner_version_page(
+    request: TeamRequest, pool_id: UUID, number: int
+) -> HttpResponseBase:
+    """Show what a version was trained on and how it did, and put it to use."""
+    require(request, Permission.READ_RUNS)
+    if request.method == "POST":
+        require(request, Permission.MANAGE_POOLS)
+    pool = access_pool(request.team.id, pool_id)
+    version = planner_version(pool, number)
+    initial = {"tiers": _tiers(pool)[-1:]}
+    form = PlannerUseForm(posted(request), tiers=_tiers(pool), initial=initial)
+    if form.is_valid() and try_change(
+        form,
+        lambda: planner_use(
+            pool=pool,
+            number=number,
+            tiers=form.cleaned_data["tiers"],
+            reason=form.cleaned_data["reason"],
+            actor=request.actor,
+        ),
+    ):
+        messages.success(request, f"Version {number} plans now.")
+        return redirect("console:learning")
+    in_use = pool.planner_version
+    context = {
+        "form": form,
+        "pool": pool,
+        "version": version,
+        "is_in_use": in_use is not None and in_use.number == number,
+        "gate": version.gate,
+    }
+    return console_page(request, "console/planner_version.html", context, tab=TAB)
+
+
+@require_POST
+@team_view
+def planner_retire_action(request: TeamRequest, pool_id: UUID) -> HttpResponseBase:
+    """Let the tiers of a pool plan as they would without a light planner."""
+    require(request, Permission.MANAGE_POOLS)
+    pool = access_pool(request.team.id, pool_id)
+    return change_and_tell(
+        request,
+        lambda: planner_retire(pool=pool, actor=request.actor),
+        f"The tiers of {pool.name} no longer plan with the light planner.",
+        "console:learning",
+    )
+
+
+def _tiers(pool: Pool) -> list[str]:
+    return [tier.name for tier in pool.tiers.all()]

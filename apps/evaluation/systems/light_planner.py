@@ -1,0 +1,117 @@
+"""A version of the pool's light planner, be it in use or not, or plans to learn from.
+
+Its plans are made before the runs, from what the version knows; so a run is the same
+whatever becomes of the version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from apps.engine.ports import Pool, PoolWorker
+from apps.evaluation.systems.base import (
+    Arrangement,
+    BaseSystem,
+    PoolNames,
+    RoundShape,
+    TaskContext,
+    Values,
+)
+from apps.planners.fixed import GivenPlanPlanner
+
+USUAL_WEIGHT = 4
+FEWEST_WORKERS = 4
+"""Of the part of a pool that an exploration draws, if the pool has so many."""
+
+
+class LightPlannerSystem(BaseSystem):
+    """What the light planner would do, or one of the best things it could do."""
+
+    short_form: ClassVar[str] = (
+        "light:VERSION[:WEIGHT], or near-best:VERSION:PLANS (one of so many best plans "
+        "of a part of the pool, to learn from)"
+    )
+
+    kind: Literal["light_planner"]
+    version: Annotated[int, Field(ge=1)]
+    """Of the pool's light planner."""
+    cost_weight_percent: Annotated[int, Field(ge=0, le=100)] = USUAL_WEIGHT
+    """As of a tier."""
+    plan: Annotated[int, Field(ge=1, le=50)] = 1
+    """Number of the plan among those of a task that are drawn."""
+    near_best: Annotated[int, Field(ge=0, le=16)] = 0
+    """One of so many best plans is drawn, for a part of the pool that is drawn as well.
+    0: the best plan for the whole pool."""
+
+    @classmethod
+    def named(cls, parts: Sequence[str], pool: PoolNames) -> list[Values] | None:
+        """Return a version, or an exploration of plans near its best ones."""
+        given: Values = {"kind": "light_planner"}
+        match parts:
+            case ["light", version]:
+                return [{**given, "version": version}]
+            case ["light", version, weight]:
+                return [{**given, "version": version, "cost_weight_percent": weight}]
+            case ["near-best", version, plans]:
+                return [{**given, "version": version, "near_best": plans}]
+        return None
+
+    @property
+    def label(self) -> str:
+        """Return the system's name in reports."""
+        weight = self.cost_weight_percent
+        words = f"version {self.version}"
+        if weight != USUAL_WEIGHT:
+            words += f", worth of cost {weight} %"
+        if self.near_best:
+            words += f", one of its {self.near_best} best plans"
+        if self.plan > 1:
+            words += f", plan {self.plan}"
+        return f"light planner ({words})"
+
+    @property
+    def steps(self) -> int:
+        """Return the steps that its plans have, at least."""
+        return 1
+
+    @property
+    def is_exploration(self) -> bool:
+        """Say whether planners learn from its plans, so that it is no comparison."""
+        return self.near_best > 0
+
+    def arrange(self, task: TaskContext) -> Arrangement:
+        """Return the plan for the task. Raises: ValueError if the version has none."""
+        # Brings NumPy with it, which a process without light planners does not need.
+        from apps.planners.light.planner import LightPlanner
+
+        planner = LightPlanner(
+            task.light_model(self.version),
+            self.version,
+            self.cost_weight_percent / 100,
+        )
+        chance = task.random(f"near best {self.version} {self.plan}")
+        workers = task.workers
+        if self.near_best:
+            fewest = min(FEWEST_WORKERS, len(workers))
+            workers = tuple(
+                chance.sample(workers, chance.randint(fewest, len(workers)))
+            )
+        plans = planner.plans(
+            task.prompt, _pool(workers), task.max_steps, max(1, self.near_best)
+        )
+        if not plans:
+            raise ValueError(f"{self.label}: it knows no worker of the pool")
+        steps = chance.choice(plans).steps if self.near_best else plans[0].steps
+        names = tuple(step.worker for step in steps)
+        return Arrangement(
+            task.carrier,
+            GivenPlanPlanner(steps),
+            rounds=(RoundShape(len(steps), names),),
+        )
+
+
+def _pool(workers: Sequence[PoolWorker]) -> Pool:
+    return Pool(tuple(workers), fallback=workers[0].name)

@@ -1,0 +1,1 @@
+"""Trials of draft policies on recorded runs, in the background."""

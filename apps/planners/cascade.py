@@ -1,0 +1,38 @@
+"""A cascade of planners: the quick one, and the conductor where it is unsure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from apps.engine.plan import Plan
+from apps.engine.ports import Ask, Planner, PlanRequest
+
+
+class SelfDoubtingPlanner(Planner, Protocol):
+    """A planner that can say when it should not be trusted."""
+
+    def is_unsure(self, request: PlanRequest) -> bool:
+        """Say whether too little is known for a plan."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerCascade:
+    """Asks `second` where `first` is unsure, and after each plan that was refused."""
+
+    first: SelfDoubtingPlanner
+    second: Planner
+
+    @property
+    def name(self) -> str:
+        """Return what plans are recorded under."""
+        return f"{self.first.name}_cascade"
+
+    async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
+        """Return the plan of whichever planner knows better."""
+        if request.may_keep or request.rounds or request.rejections:
+            return await self.second.plan(request, ask)
+        if self.first.is_unsure(request):
+            return await self.second.plan(request, ask)
+        return await self.first.plan(request, ask)

@@ -1,0 +1,1 @@
+"""The list of runs: its filters and its pages."""

@@ -1,0 +1,227 @@
+"""The filters of the list of runs; all live in the address.
+
+Those that pages of insights link to are offered when they are in the address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from django import forms
+from django.utils import timezone
+
+from apps.insights.types import PLANNER_WORDS, TIER_WORDS
+from apps.runs.models import RunState, Source
+from apps.runs.types import ENDED, RunFilters
+from apps.web.run_addresses import (
+    BY_CALLERS,
+    NONE,
+    DaySpan,
+    fault_of,
+    id_of,
+    named,
+    sources_of,
+)
+
+PERIODS = {
+    "hour": ("Last hour", timedelta(hours=1)),
+    "day": ("Last 24 hours", timedelta(days=1)),
+    "week": ("Last 7 days", timedelta(days=7)),
+    "month": ("Last 30 days", timedelta(days=30)),
+}
+PERIOD_CHOICES = [
+    ("", "Any time"),
+    *((key, word) for key, (word, _) in PERIODS.items()),
+]
+KEY_WORDS = "Without a key", "A deleted key"
+MEMBER_WORDS = "Without a member", "A former member"
+SEARCHED_FIELDS = (
+    "q",
+    "model",
+    "source",
+    "who",
+    "worker",
+    "key",
+    "member",
+    "shape",
+    "fault",
+)
+"""What is looked for in the newest runs only."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterChoices:
+    """What the team has to choose from."""
+
+    models: Sequence[str] = ()
+    workers: Sequence[str] = ()
+    families: Sequence[str] = ()
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Names by hexadecimal ids, like the next ones."""
+    members: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MoreFilter:
+    """A filter as a choice in the form."""
+
+    name: str
+    label: str
+    choices: Sequence[tuple[str, str]]
+    value: str
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _owner(value: str, names: Mapping[str, str], words: tuple[str, str]) -> str:
+    """Return the name of a key or member; else one of the words: none, one is gone."""
+    found = id_of(value)
+    return names.get(found.hex, words[1]) if found else words[0]
+
+
+class RunFilterForm(forms.Form):
+    """Takes the filters from an address; what makes no sense is ignored."""
+
+    q = forms.CharField(required=False, max_length=200)
+    state = forms.ChoiceField(
+        choices=[("", "Any state"), *RunState.choices, (ENDED, "Ended")],
+        required=False,
+    )
+    model = forms.CharField(required=False, max_length=200)
+    source = forms.ChoiceField(
+        choices=[
+            ("", "Any source"),
+            (BY_CALLERS, "People and API clients"),
+            *Source.choices,
+        ],
+        required=False,
+    )
+    who = forms.CharField(required=False, max_length=200)
+    period = forms.ChoiceField(choices=PERIOD_CHOICES, required=False)
+    """Days, as `2030-01-31` or `2030-01-01..2030-01-31`, are offered if they are in the
+    address."""
+    tier = forms.ChoiceField(
+        choices=[("", "Any tier"), *TIER_WORDS.items()], required=False
+    )
+    planner = forms.CharField(required=False, max_length=40)
+    worker = forms.CharField(required=False, max_length=100)
+    family = forms.CharField(required=False, max_length=60)
+    key = forms.CharField(required=False, max_length=36)
+    member = forms.CharField(required=False, max_length=36)
+    shape = forms.CharField(required=False, max_length=16)
+    fault = forms.CharField(required=False, max_length=150)
+
+    def __init__(self, data: Any, choices: FilterChoices) -> None:
+        super().__init__(data)
+        self._choices = choices
+        self._days = DaySpan.read(data.get("period", ""))
+        if self._days is not None:
+            period = self.fields["period"]
+            assert isinstance(period, forms.ChoiceField)
+            period.choices = [*PERIOD_CHOICES, (self._days.text, self._days.label)]
+
+    @property
+    def model_options(self) -> list[str]:
+        """Return the models to choose from; the chosen one even if it is old."""
+        return sorted({*self._choices.models, self._get("model")} - {""})
+
+    @property
+    def more_filters(self) -> list[MoreFilter]:
+        """Return the filters beside the usual ones."""
+        known = self._choices
+        planners = [(key or NONE, word) for key, word in PLANNER_WORDS.items()]
+        families = [*((name, name) for name in known.families), (NONE, "No family")]
+        offered = [
+            ("tier", "Tier", list(TIER_WORDS.items())),
+            ("worker", "Worker", [(name, name) for name in known.workers]),
+            ("planner", "Planner", planners),
+            ("family", "Family of tasks", families),
+        ]
+        # Offered to those who come from a page that names one.
+        chosen = {
+            "key": ("API key", _owner(self._get("key"), known.keys, KEY_WORDS)),
+            "member": (
+                "Member",
+                _owner(self._get("member"), known.members, MEMBER_WORDS),
+            ),
+            "shape": ("Graph of the plan", "One graph"),
+            "fault": ("Fault", fault_words(self._get("fault"))),
+        }
+        offered += [
+            (name, label, [(self._get(name), word)])
+            for name, (label, word) in chosen.items()
+            if self._get(name)
+        ]
+        return [self._offered(*each) for each in offered]
+
+    def _offered(
+        self, name: str, label: str, choices: list[tuple[str, str]]
+    ) -> MoreFilter:
+        value = self._get(name)
+        if value and value not in dict(choices):
+            choices = [*choices, (value, value)]
+        return MoreFilter(name, label, [("", "Any"), *choices], value)
+
+    @property
+    def has_more(self) -> bool:
+        """Say whether one of the filters beside the usual ones is set."""
+        return any(each.value for each in self.more_filters)
+
+    @property
+    def is_active(self) -> bool:
+        """Say whether any filter is set."""
+        return any(self.cleaned_data.values())
+
+    @property
+    def has_other_filters(self) -> bool:
+        """Say whether any filter is set beside the search."""
+        return any(value for name, value in self.cleaned_data.items() if name != "q")
+
+    @property
+    def is_search(self) -> bool:
+        """Say whether something is looked for in the newest runs only."""
+        return any(self._get(name) for name in SEARCHED_FIELDS)
+
+    @property
+    def filters(self) -> RunFilters:
+        """Return the filters; one that makes no sense is ignored."""
+        period = PERIODS.get(self._get("period"))
+        days = self._days
+        since = _midnight(days.first) if days else None
+        key, member = self._get("key"), self._get("member")
+        return RunFilters(
+            state=self._get("state"),
+            model=self._get("model"),
+            actor=self._get("who"),
+            query=self._get("q"),
+            sources=sources_of(self._get("source")),
+            since=timezone.now() - period[1] if period else since,
+            until=_midnight(days.last) + timedelta(days=1) if days else None,
+            tier=self._get("tier"),
+            planner=named(self._get("planner")),
+            family=named(self._get("family")),
+            shape=named(self._get("shape")),
+            worker=self._get("worker"),
+            api_key_id=id_of(key),
+            user_id=id_of(member),
+            has_key=False if key == NONE else None,
+            has_member=False if member == NONE else None,
+            fault=fault_of(self._get("fault")),
+        )
+
+    def _get(self, name: str) -> str:
+        return str(self.cleaned_data.get(name) or "")
+
+
+def fault_words(text: str) -> str:
+    """Return the fault in an address for people."""
+    wanted = fault_of(text)
+    if wanted is None:
+        return text
+    words = wanted.fault.replace("_", " ").capitalize()
+    return f"{words}, {wanted.worker}" if wanted.worker else words

@@ -1,0 +1,53 @@
+"""Versions of a pool's light planner: what a fit found out, sealed, and how it did."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from apps.accounts.models import Team
+from apps.core.ids import new_id
+from apps.core.scoping import TeamQuerySet
+
+
+class PlannerVersion(models.Model):
+    """A light planner that was fitted for a pool. It never changes, but for its gate.
+
+    The fitted arrays are sealed, because words of prompts are in them.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+")
+    pool = models.ForeignKey(
+        "pools.Pool", models.CASCADE, related_name="planner_versions"
+    )
+    number = models.PositiveIntegerField()
+    """From 1, in each pool."""
+    sealed = models.BinaryField()
+    digest = models.CharField(max_length=64)
+    """SHA-256 of what is sealed, in hexadecimal."""
+    data_digest = models.CharField(max_length=64)
+    """SHA-256 of the learning data, in hexadecimal."""
+    fit = models.JSONField()
+    """How it was fitted; see `PlannerFit`."""
+    gate = models.JSONField(null=True)
+    """How it did on held-out tasks. NULL: it was not measured."""
+    created_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = TeamQuerySet["PlannerVersion"].as_manager()
+
+    class Meta:
+        ordering = ("-number",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["pool", "number"], name="planner_version_is_unique"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pool_id} planner {self.number}"
+
+    @property
+    def context(self) -> bytes:
+        """Return what its sealed bytes are bound to."""
+        return f"planner version {self.team_id} {self.id}".encode()

@@ -1,0 +1,1 @@
+"""Learning data: graded runs of one team and one pool, read anew whenever needed."""

@@ -1,0 +1,88 @@
+"""How much learning data there is, counted by rows alone: no text is read."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from apps.evaluation.models import StepGrade
+from apps.pools.models import Pool
+from apps.training.learning_data.graded_runs import graded_runs
+from apps.training.learning_data.records import GradedRun
+
+FEWEST_RUNS = 500
+"""Weight that a planner is fitted on, at least: with less it beats no simple rule."""
+
+WEIGHT_DIGITS = 6
+"""After the point: a thousand thousandths of a run are one run."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearningCount:
+    """Graded runs of one source and family."""
+
+    source: str
+    """A value of `GradeSource`."""
+    family: str
+    """Empty: of no evaluation."""
+    runs: int
+    graded_steps: int
+    """The last steps included."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLearning:
+    """What there is to learn from for one pool."""
+
+    pool: str
+    counts: tuple[LearningCount, ...]
+    weight: float
+    """Of all runs: less than their number if a few people asked for most of them."""
+
+    @property
+    def runs(self) -> int:
+        """Return the graded runs."""
+        return sum(count.runs for count in self.counts)
+
+    @property
+    def graded_steps(self) -> int:
+        """Return the graded steps."""
+        return sum(count.graded_steps for count in self.counts)
+
+    @property
+    def missing_runs(self) -> int:
+        """Return how many more runs a planner needs; 0: one can be fitted."""
+        return max(0, math.ceil(round(FEWEST_RUNS - self.weight, WEIGHT_DIGITS)))
+
+
+def learning_counts(team_id: UUID) -> list[PoolLearning]:
+    """Return what there is for each pool of a team, the default pool first."""
+    pools = Pool.objects.for_team(team_id).order_by("-is_default", "name")
+    return [_counted(team_id, name) for name in pools.values_list("name", flat=True)]
+
+
+def _counted(team_id: UUID, pool: str) -> PoolLearning:
+    runs: Counter[tuple[str, str]] = Counter()
+    steps: Counter[tuple[str, str]] = Counter()
+    weight = 0.0
+    for page in graded_runs(team_id, pool):
+        earlier = Counter(_graded_earlier(team_id, page))
+        for run in page:
+            group = run.source.value, run.family
+            runs[group] += 1
+            steps[group] += 1 + earlier[run.run_id]
+            weight += run.weight
+    counts = tuple(
+        LearningCount(*group, runs[group], steps[group]) for group in sorted(runs)
+    )
+    return PoolLearning(pool, counts, weight)
+
+
+def _graded_earlier(team_id: UUID, page: Sequence[GradedRun]) -> Iterator[UUID]:
+    """Yield the run of each graded step before the last one."""
+    rows = StepGrade.objects.for_team(team_id)
+    rows = rows.filter(run_id__in=[run.run_id for run in page])
+    yield from rows.values_list("run_id", flat=True)

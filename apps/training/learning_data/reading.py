@@ -1,0 +1,113 @@
+"""Reads learning data from the ledger, in bounded memory: never stored, never cached.
+
+Prompts are decrypted as they are read. So the data of a run is gone with its texts, by
+retention or by erasure, from every data set and from the next fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from uuid import UUID
+
+from apps.evaluation.models import StepGrade
+from apps.planners.light.logged_runs import (
+    LoggedRun,
+    LoggedStep,
+    StepRole,
+    role_of_subtask,
+)
+from apps.runs.records.round_view import StepView
+from apps.runs.records.run_view import RunView
+from apps.runs.selectors import run_views
+from apps.training.learning_data.graded_runs import graded_runs
+from apps.training.learning_data.records import GradedRun, LearningRecord
+
+READ_AT_ONCE = 25
+"""Runs whose texts are in memory together."""
+StepGrades = Mapping[tuple[int, int], float]
+"""By round and index of the step."""
+
+
+def learning_runs(team_id: UUID, pool: str) -> Iterator[LoggedRun]:
+    """Yield what a planner for a pool of the team is fitted on.
+
+    Raises: HistoryUnreadable if entries of a run are missing in the ledger.
+    """
+    for record in learning_records(team_id, pool):
+        yield record.run
+
+
+def learning_records(team_id: UUID, pool: str) -> Iterator[LearningRecord]:
+    """Yield the same with where each run is from, always in the same order.
+
+    Raises: HistoryUnreadable if entries of a run are missing in the ledger.
+    """
+    for page in graded_runs(team_id, pool):
+        for start in range(0, len(page), READ_AT_ONCE):
+            yield from _read(team_id, page[start : start + READ_AT_ONCE])
+
+
+def _read(team_id: UUID, some: Sequence[GradedRun]) -> Iterator[LearningRecord]:
+    ids = [graded.run_id for graded in some]
+    views, grades = dict(run_views(team_id, ids)), _grades(team_id, ids)
+    for graded in some:
+        view = views.get(graded.run_id)
+        if view is not None:
+            record = _record(graded, view, grades.get(graded.run_id, {}))
+            if record is not None:
+                yield record
+
+
+def _grades(team_id: UUID, run_ids: Sequence[UUID]) -> dict[UUID, StepGrades]:
+    rows = StepGrade.objects.for_team(team_id).filter(run_id__in=run_ids)
+    found: dict[UUID, dict[tuple[int, int], float]] = {}
+    for run_id, round_, step, grade in rows.values_list(
+        "run_id", "round", "step", "grade"
+    ):
+        found.setdefault(run_id, {})[round_, step] = grade
+    return dict(found)
+
+
+def _record(
+    graded: GradedRun, view: RunView, grades: StepGrades
+) -> LearningRecord | None:
+    """Return a run with the plan that answered it; None: its texts are not there.
+
+    A run with an answer of another run, or of a person, says little of its workers: it
+    is left out.
+    """
+    round_ = view.answering_round
+    if not view.prompt or round_ is None or view.created_at is None:
+        return None
+    if any(step.reused_from for step in round_.steps):
+        return None
+    *earlier, last = round_.steps
+    steps = [_step(step, _role(step, view.prompt), grades) for step in earlier]
+    # Whatever it was asked, its answer is the run's.
+    role = StepRole.SOLVE if not last.access else _role(last, view.prompt)
+    steps.append(_step(last, role, {last.place: graded.grade}))
+    costs = [step.full_cost for step in round_.steps]
+    return LearningRecord(
+        graded,
+        view.created_at,
+        LoggedRun(view.prompt, tuple(steps), graded.weight),
+        tuple(None if cost.has_unknown else cost.micros for cost in costs),
+    )
+
+
+def _role(step: StepView, prompt: str) -> StepRole:
+    """Return what a step is for; one that gets the prompt itself answers it."""
+    if step.subtask == prompt:
+        return StepRole.SOLVE
+    return role_of_subtask(step.subtask, step.access)
+
+
+def _step(step: StepView, role: StepRole, grades: StepGrades) -> LoggedStep:
+    return LoggedStep(
+        step.worker,
+        role,
+        step.access,
+        grades.get(step.place),
+        step.usage.prompt_tokens,
+        step.usage.completion_tokens,
+    )

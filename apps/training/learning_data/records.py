@@ -1,0 +1,46 @@
+"""One run of the learning data, and where its grade is from. Pure."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from apps.planners.light.logged_runs import LoggedRun
+
+
+class GradeSource(StrEnum):
+    """Who says whether an answer was right."""
+
+    VERIFIER = "verifier"
+    """The verifier of an evaluation's task."""
+    REVIEWER = "reviewer"
+    """The verdict of a review: 1 if it passed, else 0."""
+    FEEDBACK = "feedback"
+    """People's ratings: the share of good ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradedRun:
+    """A run that planners may learn from, without its texts."""
+
+    run_id: uuid.UUID
+    source: GradeSource
+    family: str
+    """Of the task. Empty: the run is of no evaluation."""
+    grade: float
+    """Of the answer, from 0 to 1."""
+    weight: float = 1.0
+    """How much it counts, above 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearningRecord:
+    """A graded run with its prompt and steps."""
+
+    graded: GradedRun
+    created_at: datetime
+    run: LoggedRun
+    costs: tuple[int | None, ...]
+    """Of each step, in micro-dollars. None: a part is unknown."""

@@ -1,0 +1,1 @@
+"""Trainings: explore, fit, explore near the best, fit again, measure, put to use."""

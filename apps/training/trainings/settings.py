@@ -1,0 +1,99 @@
+"""What a training is to do, as a document, and the evaluations that it takes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from apps.core.input_parts import InputPart
+
+MAX_PLANS = 50
+"""Of one task, in one exploration."""
+NEAR_BEST = 8
+"""The second exploration draws among so many best plans of each task."""
+REFLECTIONS = 5
+"""Calls of self-reflection, which a planner has to beat."""
+PROPOSERS = 4
+"""Workers of a Mixture-of-Agents beside the best one, which aggregates."""
+TierWord = Literal["mini", "ultra"]
+Values = dict[str, Any]
+
+
+class TrainingPlan(InputPart):
+    """The settings of one training; recorded, and never changed afterwards."""
+
+    explore_runs: Annotated[int, Field(ge=0, le=20_000)] = 400
+    """Plans by chance. 0: learn from what is logged already."""
+    near_best_runs: Annotated[int, Field(ge=0, le=20_000)] = 200
+    """Plans that the first fit thinks well of. 0: there is one fit."""
+    held_out_tasks: Annotated[int, Field(ge=10, le=2_000)] = 60
+    """Tasks of the comparison, drawn equally from each family."""
+    parallel_runs: Annotated[int, Field(ge=1, le=64)] = 16
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    cost_weight_percent: Annotated[int, Field(ge=0, le=100)] = 4
+    """As of a tier."""
+    margin_percent: Annotated[int, Field(ge=0, le=50)] = 2
+    """Success, in points of a hundred, by which it must beat the best of the others."""
+    tiers: tuple[TierWord, ...] = ()
+    """Tiers that plan with it at once if it is better. Empty: a person decides."""
+    max_cost_micros: Annotated[int, Field(ge=1)] | None = None
+    """What all runs may cost together, in micro-dollars. None: no limit."""
+
+    def values(self) -> Values:
+        """Return the settings as JSON values."""
+        return self.model_dump(mode="json")
+
+
+def plans_of_tasks(runs: int, tasks: int) -> tuple[int, int]:
+    """Return how many plans each task gets, and how many tasks, for so many runs."""
+    plans = max(1, min(MAX_PLANS, -(-runs // max(1, tasks))))
+    return plans, max(1, min(tasks, -(-runs // plans)))
+
+
+def exploration_systems(plans: int) -> list[Values]:
+    """Return the systems of the first exploration."""
+    return [{"kind": "exploration", "plan": number + 1} for number in range(plans)]
+
+
+def near_best_systems(plans: int, version: int, weight: int) -> list[Values]:
+    """Return the systems of the second exploration."""
+    return [
+        {
+            "kind": "light_planner",
+            "version": version,
+            "cost_weight_percent": weight,
+            "near_best": NEAR_BEST,
+            "plan": number + 1,
+        }
+        for number in range(plans)
+    ]
+
+
+def gate_systems(
+    plan: TrainingPlan,
+    *,
+    version: int,
+    present: int | None,
+    best: str,
+    workers: Sequence[str],
+    max_steps: int,
+) -> list[Values]:
+    """Return what is compared on held-out tasks, the new version first.
+
+    `present` is the version in use, if any; `best` the one of `workers` that was right
+    most often alone; `max_steps` is what plans may have.
+    """
+    light = {"kind": "light_planner", "cost_weight_percent": plan.cost_weight_percent}
+    systems: list[Values] = [{**light, "version": version}]
+    if present is not None and present != version:
+        systems.append({**light, "version": present})
+    turns = min(REFLECTIONS, max_steps)
+    if turns > 1:
+        systems.append({"kind": "self_reflection", "worker": best, "turns": turns})
+    others = [name for name in workers if name != best][:PROPOSERS]
+    if len(others) > 1 and len(others) < max_steps:
+        mixed = {"workers": others, "aggregator": best}
+        systems.append({"kind": "mixture_of_agents", **mixed})
+    return [*systems, *({"kind": "worker", "worker": name} for name in workers)]

@@ -1,0 +1,87 @@
+"""Nobody decides alone what a planner learns: a bound for each person and key."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from apps.training.learning_data.graded_runs import graded_runs
+from apps.training.learning_data.weights import (
+    LEAST_RUNS,
+    MOST_RUNS,
+    MOST_SHARE,
+    RequestWeights,
+)
+from apps.training.selectors import learning_counts
+from tests.conftest import Cast
+from tests.factories import PoolFactory, issue_key
+from tests.training.explored import consent, rated_rows
+
+ALICE, BOB = frozenset({"user:alice"}), frozenset({"api_key:bob"})
+
+
+def crowd(count: int, runs: int) -> dict[frozenset[str], int]:
+    return {frozenset({f"user:{n}"}): runs for n in range(count)}
+
+
+@pytest.mark.parametrize("trusted", [0, 40, 500, 5_000])
+@pytest.mark.parametrize("others", [{}, {ALICE: 10}, crowd(30, 20), crowd(200, 3)])
+def test_a_thousand_runs_of_one_key_keep_within_its_bound(trusted, others):
+    groups = {**others, BOB: 1_000}
+    weights = RequestWeights(groups, trusted)
+    bob = 1_000 * weights.of(BOB)
+    whole = trusted + sum(n * weights.of(actors) for actors, n in groups.items())
+    assert bob == pytest.approx(weights.bound)
+    assert weights.bound <= MOST_RUNS
+    assert bob <= max(MOST_SHARE * whole, LEAST_RUNS) * 1.000_001
+
+
+def test_the_bound_is_as_large_as_it_may_be():
+    assert RequestWeights({BOB: 1_000}, 5_000).bound == MOST_RUNS
+    bound = RequestWeights({BOB: 1_000}, 380).bound
+    assert bound == pytest.approx(0.05 * 400)
+
+
+def test_who_asks_little_counts_in_full():
+    weights = RequestWeights({ALICE: 10, BOB: 1_000}, 500)
+    assert weights.of(ALICE) == 1.0
+    assert weights.of(BOB) == pytest.approx(weights.bound / 1_000)
+
+
+def test_who_rates_is_bound_like_who_asks():
+    """Somebody who rates everything of everybody is one person all the same."""
+    groups = {actors | BOB: runs for actors, runs in crowd(30, 20).items()}
+    weights = RequestWeights(groups, 500)
+    assert (
+        sum(n * weights.of(a) for a, n in groups.items()) <= weights.bound * 1.000_001
+    )
+
+
+@pytest.mark.django_db
+def test_a_hostile_key_cannot_outweigh_the_team(cast: Cast):
+    """1,000 runs that bob's key asks for and rates, beside 30 of alice."""
+    pool = PoolFactory.create(team=cast.team, name="house")
+    consent(cast)
+    hostile = issue_key(cast.team, name="bob", created_by=cast.bob).row
+    honest = set(rated_rows(cast, cast.alice, 30, pool=pool.name))
+    rated_rows(cast, hostile, 1_000, pool=pool.name, rated_by=[cast.bob])
+    weights: Counter[bool] = Counter()
+    for page in graded_runs(cast.team.id, pool.name):
+        for run in page:
+            weights[run.run_id in honest] += run.weight  # type: ignore[assignment]
+    assert weights[False] <= weights[True] * 1.000_001
+    (found,) = learning_counts(cast.team.id)
+    assert found.runs == 1_030
+    assert found.weight == pytest.approx(2 * LEAST_RUNS)
+    assert found.missing_runs == 498
+
+
+@pytest.mark.django_db
+def test_one_rater_of_all_runs_has_the_weight_of_one_person(cast: Cast):
+    pool = PoolFactory.create(team=cast.team, name="house")
+    consent(cast)
+    for person in (cast.alice, cast.vera):
+        rated_rows(cast, person, 100, pool=pool.name, rated_by=[cast.bob])
+    (found,) = learning_counts(cast.team.id)
+    assert found.weight == pytest.approx(LEAST_RUNS)
