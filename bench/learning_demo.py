@@ -59,7 +59,7 @@ class Done:
 
 
 def questions(count: int, seed: str) -> Iterator[str]:
-    """Yield questions of all families, drawn at random, that the simulator can solve."""
+    """Yield questions of random families, all of which the simulator can solve."""
     chance = random.Random(f"demo questions {seed}")  # nosec B311
     made = 0
     while made < count:

@@ -5,6 +5,7 @@ Needs scikit-learn.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 
@@ -41,17 +42,62 @@ def prompt_vectors(prompts: Sequence[str]) -> csr_matrix:
     )
 
 
-def found_centres(vectors: csr_matrix, weights: Floats, most: int, seed: int) -> Floats:
+def found_centres(
+    prompts: Sequence[str], vectors: csr_matrix, weights: Floats, most: int, seed: int
+) -> Floats:
     """Return the centres that prompts gather around; fewer for few prompts.
 
-    `weights` is how much each prompt counts, so that many prompts of one source can
-    move a centre no further than their weights allow.
+    `weights` is how much each prompt counts: prompts of little weight move centres
+    little, and hardly ever change which prompts they begin at.
     """
     number = max(1, min(most, int(weights.sum()) // LEAST_A_CENTRE))
-    found = KMeans(number, n_init=2, random_state=seed).fit(
-        vectors[:MAX_CLUSTERED], sample_weight=weights[:MAX_CLUSTERED]
-    )
-    return np.asarray(found.cluster_centers_, np.float64)
+    some, weights = vectors[:MAX_CLUSTERED], weights[:MAX_CLUSTERED]
+    starts = [
+        some[_first_prompts(prompts[:MAX_CLUSTERED], some, weights, number, each)]
+        for each in (2 * seed, 2 * seed + 1)
+    ]
+    fits = [
+        KMeans(start.shape[0], init=start.toarray(), n_init=1).fit(
+            some, sample_weight=weights
+        )
+        for start in starts
+    ]
+    best = min(fits, key=lambda fit: float(fit.inertia_))
+    return np.asarray(best.cluster_centers_, np.float64)
+
+
+def _first_prompts(
+    prompts: Sequence[str],
+    vectors: csr_matrix,
+    weights: Floats,
+    number: int,
+    seed: int,
+) -> list[int]:
+    """Return the places of prompts that centres begin at, by k-means++.
+
+    Each prompt has random numbers of its own, from its text, and the first one to
+    arrive at a rate of its weight times its squared distance is chosen: the same
+    chances as a common draw, but another prompt changes no draw.
+    """
+    waits = np.stack([_waits(prompt, number, seed) for prompt in prompts])
+    chosen: list[int] = []
+    distance = np.ones(len(prompts))
+    for turn in range(number):
+        rate = weights * distance
+        if not rate.any():
+            break
+        with np.errstate(divide="ignore"):
+            place = int(np.argmin(waits[:, turn] / rate))
+        chosen.append(place)
+        like = np.asarray((vectors @ vectors[[place]].T).todense()).ravel()
+        distance = np.minimum(distance, np.maximum(2 - 2 * like, 0).round(9))
+    return chosen
+
+
+def _waits(prompt: str, number: int, seed: int) -> Floats:
+    digest = hashlib.blake2b(prompt.encode("utf-8", "replace"), digest_size=8).digest()
+    chance = np.random.default_rng((seed, int.from_bytes(digest, "big")))
+    return np.asarray(chance.exponential(size=number))
 
 
 def assigned_centres(centres: Floats, vectors: csr_matrix) -> Ints:

@@ -96,7 +96,7 @@ def fit_light(
     prompts = [run.prompt for run in runs]
     vectors = prompt_vectors(prompts)
     weights = np.array([run.weight for run in runs])
-    centres = found_centres(vectors, weights, settings.centres, settings.seed)
+    centres = found_centres(prompts, vectors, weights, settings.centres, settings.seed)
     nearest = assigned_centres(centres, vectors)
     alone, _ = _counted(logged, nearest, len(workers), len(centres))
     of_centre = merged_centres(alone, settings.merge_strength)
