@@ -22,14 +22,14 @@ help:
 	@echo "make bench-learning  what the light planner learns, on the simulated benchmark"
 	@echo "make bench-load  many at once, long lists, workers; make bench-soak: an hour"
 
-$(VENV)/.installed: requirements.txt
+$(VENV)/.installed: requirements.txt requirements/learning.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) -r requirements.txt
+	$(PIP) -r requirements/learning.txt
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed requirements/dev.txt requirements/learning.txt
+$(VENV)/.installed-dev: $(VENV)/.installed requirements/dev.txt
 	$(PIP) -r requirements/dev.txt
-	$(PIP) -r requirements/learning.txt
 	@touch $@
 
 demo: $(VENV)/.installed

@@ -89,7 +89,7 @@ ALSO_OPEN = {
     "apps.evaluation.opinions",  # a read with values of its own
     "apps.evaluation.shadow.jobs",  # opened and closed by the process
     "apps.evaluation.shadow.models",  # words for states and outcomes
-    "apps.evaluation.promotion",
+    "apps.evaluation.promotions.promotion",
     "apps.evaluation.shadow.report",  # a read with a report of its own
     "apps.evaluation.shadow.selectors",
     "apps.evaluation.shadow.services",

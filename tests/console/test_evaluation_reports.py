@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from apps.console.evaluations.slope_chart import slope_chart
-from apps.console.views import evaluation_reports
+from apps.console.views.evaluation import evaluation_reports
 from apps.evaluation.reports.comparison import compare
 from tests.conftest import Cast
 from tests.evaluation.made_up import STATES, made_up_evaluation

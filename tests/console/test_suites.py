@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from apps.console.views import suites
+from apps.console.views.evaluation import suites
 from apps.evaluation.models import Evaluation, SuiteVersion
 from apps.evaluation.suites.tasks import SuiteTask
 from apps.evaluation.verifiers.words import right_answers, verifier_words

@@ -196,6 +196,7 @@ def test_refused_workers_do_not_count_as_plans_that_people_saw():
         planner=ScriptedPlanner(), client=ScriptedClient(lambda c, n: "42"), gate=gate
     )
     end = run_virtual(conduct(TASK, pool, ports, DIRECT_ONLY))
+    assert isinstance(end, ev.RunCompleted)
     assert (end.answer, called(ports)) == ("42", ["h"])
 
 

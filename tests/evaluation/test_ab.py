@@ -21,7 +21,7 @@ from apps.evaluation.ab.models import ABTest
 from apps.evaluation.ab.report import ab_report
 from apps.evaluation.ab.selectors import access_ab_test
 from apps.evaluation.ab.services import ab_promote, ab_start, ab_stop
-from apps.evaluation.promotion import candidate_demote
+from apps.evaluation.promotions.promotion import candidate_demote
 from apps.governance.services import feedback_give, policy_replace
 from apps.pools.models import Worker
 from apps.pools.selectors import access_pool

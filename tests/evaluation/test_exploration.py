@@ -34,7 +34,16 @@ def no_earlier(_):
 
 def plan(place: int, seed: int = 0, number: int = 1):
     task = TaskContext(
-        f"task-{place}", "all", "?", WORKERS, "a", 5, seed, no_earlier, place
+        key=f"task-{place}",
+        family="all",
+        prompt="?",
+        workers=WORKERS,
+        fallback="a",
+        carrier="ultra",
+        max_steps=5,
+        seed=seed,
+        earlier=no_earlier,
+        place=place,
     )
     system = ExplorationSystem(kind="exploration", plan=number)
     planner = system.arrange(task).planner

@@ -12,7 +12,7 @@ from apps.accounts.models import Scope
 from apps.core.errors import Conflict
 from apps.engine.events import RunCreated
 from apps.evaluation.models import ShadowTest
-from apps.evaluation.promotion import (
+from apps.evaluation.promotions.promotion import (
     candidate_demote,
     candidate_promote,
     promotion_of,

@@ -17,7 +17,7 @@ from apps.audit.models import Content, JobState
 from apps.audit.services import content_erase
 from apps.core.errors import Conflict, InvalidFields, InvalidInput, NotAllowed, NotFound
 from apps.engine.events import RunCreated
-from apps.evaluation.promotion import (
+from apps.evaluation.promotions.promotion import (
     candidate_demote,
     candidate_promote,
     why_not_promotable,

@@ -35,7 +35,7 @@ def operator_operations() -> Iterator[tuple[str, str]]:
         view = getattr(pattern.callback, "cls")  # noqa: B009
         if getattr(view, "is_for_operators", False):
             methods = set(view().allowed_methods) - {"HEAD"}
-            yield from ((pattern.name, method) for method in sorted(methods))
+            yield from ((str(pattern.name), method) for method in sorted(methods))
 
 
 every_operation = pytest.mark.parametrize(

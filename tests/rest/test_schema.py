@@ -46,7 +46,8 @@ def test_every_operation_has_a_name_a_summary_a_heading_and_who_may_call_it(docu
         names.append(operation["operationId"])
         assert operation["summary"], (method, path)
         assert operation["tags"] != [""], (method, path)
-        words, ways = "For members: ", [{"apiKey": []}, {"session": []}]
+        words = "For members: "
+        ways: list[dict[str, list[str]]] = [{"apiKey": []}, {"session": []}]
         if path.startswith("/api/v1/site/"):
             words, ways = "For operators of the site", [{"session": []}]
         assert words in operation["description"], (method, path)

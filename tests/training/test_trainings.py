@@ -88,6 +88,7 @@ def test_it_explores_fits_twice_and_measures_what_it_found(site, trained):
     newest = versions[0]
     assert newest.fit["runs"] == 60
     gate = newest.gate
+    assert gate is not None
     assert gate["tasks"] == 10
     assert gate["new"]["name"] == "light planner (version 2)"
     names = {each["name"] for each in gate["others"]}
@@ -162,7 +163,7 @@ def test_going_back_takes_one_step(site, trained):
 def test_a_cancelled_training_stops_its_evaluation(site):
     training = started(site, explore_runs=2000)
     assert eventually(
-        lambda: access_training(training.team_id, training.pk).exploration_id
+        lambda: bool(access_training(training.team_id, training.pk).exploration_id)
     )
     assert training_cancel(training=training, actor=ACTOR)
     assert not training_cancel(training=training, actor=ACTOR)

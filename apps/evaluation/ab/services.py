@@ -21,7 +21,7 @@ from apps.evaluation.ab.arms import arms_forget
 from apps.evaluation.ab.models import ABOutcome, ABTest
 from apps.evaluation.ab.selectors import ab_list, is_full, runs_of
 from apps.evaluation.ab.settings import ABSettings
-from apps.evaluation.promotion import candidate_promote
+from apps.evaluation.promotions.promotion import candidate_promote
 from apps.evaluation.runnable import require_candidate
 from apps.pools.selectors import pool_snapshot
 

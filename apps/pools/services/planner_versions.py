@@ -65,8 +65,9 @@ def planner_version_add(
         version.sealed = seal(stored, context=version.context)
         version.save(force_insert=True)
         in_use = row.planner_version_id
-        for old in kept.exclude(pk=in_use).order_by("-number")[MAX_VERSIONS:]:
-            old.delete()
+        for old in kept.order_by("-number")[MAX_VERSIONS:]:
+            if old.id != in_use:
+                old.delete()
         change.record(
             "pool.planner_fitted",
             row,

@@ -7,11 +7,11 @@ as the learning data has it, whose answers are among those of the workers alone.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apps.evaluation.models import Evaluation, EvaluationResult, ResultState
+from apps.evaluation.models import Evaluation, ResultState
 from apps.evaluation.reports.statistics import paired_difference, share
 from apps.evaluation.selectors import results_of
 from apps.evaluation.settings import EvaluationSettings
@@ -52,17 +52,18 @@ def gate_report(
     if routed := _routed(families, best_by_family, alone):
         others[PER_FAMILY] = routed
     compared = [_compared(name, new, other) for name, other in others.items() if other]
-    best = max(compared, key=lambda each: each["success"], default=None)
+    compared.sort(key=lambda each: -each["success"])
+    best = compared[0] if compared else None
     success = _success(new)
     return {
         "evaluation": str(evaluation.id),
         "is_simulated": evaluation.is_simulated,
         "tasks": len(new),
         "new": {"name": labels[0], "success": success, **_means(new)},
-        "others": sorted(compared, key=lambda each: -each["success"]),
+        "others": compared,
         "margin": margin,
         "best_other": None if best is None else best["name"],
-        "is_better": bool(best) and success - best["success"] >= margin,
+        "is_better": best is not None and success - best["success"] >= margin,
     }
 
 
@@ -75,8 +76,7 @@ def _outcomes(
     """
     by_system: dict[int, dict[int, TaskOutcome]] = defaultdict(dict)
     families = {}
-    rows: Sequence[EvaluationResult] = results_of(evaluation).select_related("task")
-    for row in rows:
+    for row in results_of(evaluation).select_related("task"):
         families[row.task_id] = row.task.family
         by_system[row.system][row.task_id] = TaskOutcome(
             row.state == ResultState.RIGHT, row.cost_micros, row.tokens

@@ -27,7 +27,7 @@ from apps.console.views.evaluation.candidates import (
 from apps.evaluation.ab.report import ab_report
 from apps.evaluation.ab.selectors import access_ab_test, runs_of
 from apps.evaluation.ab.services import ab_promote, ab_start, ab_stop
-from apps.evaluation.promotion import (
+from apps.evaluation.promotions.promotion import (
     candidate_demote,
     why_not_demotable,
     why_not_promotable,

@@ -12,7 +12,7 @@ from apps.accounts.models import Permission
 from apps.accounts.principal import Principal
 from apps.console.layout import change_and_tell, console_page, require
 from apps.evaluation.models import CandidateTest
-from apps.evaluation.promotion import promotion_of
+from apps.evaluation.promotions.promotion import promotion_of
 from apps.pools.errors import PoolUnusable
 from apps.pools.selectors import conductor_list, pool_list, pool_snapshot
 from apps.pools.types import PoolSnapshot

@@ -30,7 +30,7 @@ from apps.console.views.evaluation.candidates import (
     conductor_names,
     usable_pools,
 )
-from apps.evaluation.promotion import (
+from apps.evaluation.promotions.promotion import (
     candidate_demote,
     candidate_promote,
     why_not_demotable,

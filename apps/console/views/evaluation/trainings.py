@@ -98,18 +98,20 @@ def planner_version_page(
     version = planner_version(pool, number)
     initial = {"tiers": _tiers(pool)[-1:]}
     form = PlannerUseForm(posted(request), tiers=_tiers(pool), initial=initial)
-    if form.is_valid() and try_change(
-        form,
-        lambda: planner_use(
-            pool=pool,
-            number=number,
-            tiers=form.cleaned_data["tiers"],
-            reason=form.cleaned_data["reason"],
-            actor=request.actor,
-        ),
-    ):
-        messages.success(request, f"Version {number} plans now.")
-        return redirect("console:learning")
+    if form.is_valid():
+        used = try_change(
+            form,
+            lambda: planner_use(
+                pool=pool,
+                number=number,
+                tiers=form.cleaned_data["tiers"],
+                reason=form.cleaned_data["reason"],
+                actor=request.actor,
+            ),
+        )
+        if used is not None:
+            messages.success(request, f"Version {number} plans now.")
+            return redirect("console:learning")
     in_use = pool.planner_version
     context = {
         "form": form,

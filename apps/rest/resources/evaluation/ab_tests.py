@@ -15,7 +15,7 @@ from apps.evaluation.ab.report import ab_report
 from apps.evaluation.ab.selectors import ab_list, access_ab_test
 from apps.evaluation.ab.services import ab_promote, ab_start, ab_stop
 from apps.evaluation.models import ABTest
-from apps.evaluation.promotion import candidate_demote
+from apps.evaluation.promotions.promotion import candidate_demote
 from apps.rest.fields import Input, Output, Time
 from apps.rest.schema import operation
 from apps.rest.views import RestView

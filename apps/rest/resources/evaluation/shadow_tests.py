@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from apps.accounts.rights import MANAGE_EVALUATIONS, READ_EVALUATIONS
 from apps.audit.models import JobState
 from apps.evaluation.models import ShadowTest
-from apps.evaluation.promotion import candidate_demote, candidate_promote
+from apps.evaluation.promotions.promotion import candidate_demote, candidate_promote
 from apps.evaluation.shadow.models import ShadowOutcome
 from apps.evaluation.shadow.report import pairs_with_opinions, shadow_report
 from apps.evaluation.shadow.selectors import access_shadow, mirrored_of, shadow_list

@@ -14,8 +14,8 @@ from apps.audit.services import entries_append
 from apps.audit.types import Batch, EntryDraft
 from apps.core.errors import ConductorError, Conflict, InvalidInput
 from apps.evaluation.candidate_tests import CandidateTest
-from apps.evaluation.promotable import Setup, pool_of, promoted_setup
-from apps.evaluation.promotion_words import setup_words
+from apps.evaluation.promotions.setups import Setup, pool_of, promoted_setup
+from apps.evaluation.promotions.words import setup_words
 from apps.pools.models import Pool
 from apps.pools.selectors import setup_now
 from apps.pools.services import setup_put

@@ -1,0 +1,1 @@
+"""Promotions: a tier becomes the candidate of a test, and what it was before."""
