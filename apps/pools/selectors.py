@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import QuerySet
 
 from apps.core.errors import NotFound
+from apps.core.scoping import TeamQuerySet
 from apps.pools.credentials import credential_try
 from apps.pools.history.setups import setup_now, version_setup
 from apps.pools.history.versions import pool_version_changes
@@ -123,11 +124,10 @@ def planner_version(pool: Pool, number: int) -> PlannerVersion:
     return found
 
 
-def planner_versions(pool: Pool) -> list[PlannerVersion]:
+def planner_versions(pool: Pool) -> TeamQuerySet[PlannerVersion]:
     """Return the versions of a pool's light planner, the newest first."""
-    return list(
-        PlannerVersion.objects.for_team(pool.team_id).filter(pool=pool).defer("sealed")
-    )
+    rows = PlannerVersion.objects.for_team(pool.team_id).filter(pool=pool)
+    return rows.order_by("-number").defer("sealed")
 
 
 def worker_list(team_id: uuid.UUID) -> QuerySet[Worker]:

@@ -274,6 +274,36 @@ urlpatterns: list[URLPattern] = [
         _deferred("evaluation.learning.LearningExportView"),
         name="learning_export",
     ),
+    path(
+        "learning/trainings/",
+        _deferred("evaluation.trainings.Trainings"),
+        name="trainings",
+    ),
+    path(
+        "learning/trainings/<uuid:training_id>/",
+        _deferred("evaluation.trainings.OneTraining"),
+        name="training",
+    ),
+    path(
+        "learning/trainings/<uuid:training_id>/cancel/",
+        _deferred("evaluation.trainings.TrainingCancel"),
+        name="training_cancel",
+    ),
+    path(
+        "learning/pools/<uuid:pool_id>/versions/",
+        _deferred("evaluation.trainings.PlannerVersions"),
+        name="planner_versions",
+    ),
+    path(
+        "learning/pools/<uuid:pool_id>/versions/<int:number>/",
+        _deferred("evaluation.trainings.PlannerVersionView"),
+        name="planner_version",
+    ),
+    path(
+        "learning/pools/<uuid:pool_id>/planner/",
+        _deferred("evaluation.trainings.PlannerUse"),
+        name="planner_use",
+    ),
     path("ab-tests/", _deferred("evaluation.ab_tests.ABTests"), name="ab_tests"),
     path(
         "ab-tests/<uuid:ab_test_id>/",

@@ -144,7 +144,7 @@ class RunApprovalOutput(Output):
 class PlannedStepOutput(Output):
     """A step of a plan that the light planner looked at."""
 
-    role = serializers.ChoiceField(choices=["plan", "solve", "check", "combine"])
+    role = serializers.CharField(help_text="plan, solve, check or combine.")
     worker = serializers.CharField()
 
 
