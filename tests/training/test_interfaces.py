@@ -107,7 +107,7 @@ def test_an_empty_pool_says_how_to_begin(cast):
     PoolFactory.create(team=cast.team, name="house")
     page = browser(cast.alice).get(PAGE).content.decode()
     assert "Nothing to learn from yet" in page
-    assert "New evaluation" in page
+    assert "Train the light planner of house" in page
     told = member(cast.vera).get(DATA).json()
     assert [each["missing_runs"] for each in told["pools"]] == [500]
 
