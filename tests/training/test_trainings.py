@@ -11,6 +11,7 @@ from apps.accounts.models import Role
 from apps.accounts.principal import member_principal
 from apps.audit.models import JobState
 from apps.core.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from apps.evaluation.selectors import evaluation_list
 from apps.pools.models import Pool, Tier
 from apps.pools.selectors import access_pool, planner_versions, pool_snapshot
 from apps.runs.models import Run
@@ -171,6 +172,22 @@ def test_a_cancelled_training_stops_its_evaluation(site):
     assert found.outcome == "cancelled"
     assert found.exploration is not None
     assert found.exploration.is_cancelled
+
+
+def test_a_process_that_takes_over_pays_for_nothing_twice(site):
+    training = started(site)
+    rows = Training.objects.for_team(training.team_id).filter(pk=training.pk)
+    for field in ("exploration_id", "near_best_id", "gate_id"):
+        assert eventually(
+            lambda: bool(rows.values_list(field, flat=True).get()),  # noqa: B023
+            patience_s=60,
+        )
+        rows.exclude(state=JobState.DONE).update(state=JobState.WAITING, claim_id=None)
+    assert ended(training).outcome in ("better", "not_better")
+    evaluations = evaluation_list(site.cast.team.id)
+    assert evaluations.count() == 3
+    runs = Run.objects.for_team(site.cast.team.id)
+    assert runs.count() == sum(evaluations.values_list("total", flat=True))
 
 
 def test_a_cost_limit_ends_it(site):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 
 from apps.accounts.models import Team
@@ -53,6 +55,10 @@ class TrainingEnded(Exception):
         self.outcome, self.why = outcome, why
 
 
+class _ClaimLost(Exception):
+    """Another process drives the training now, or it was deleted."""
+
+
 class TrainingDriver:
     """The work of one training, in small steps. What it has done is in its row."""
 
@@ -67,7 +73,8 @@ class TrainingDriver:
     def steps(self) -> Iterator[bool]:
         """Do what is left, stage by stage; yields whether it waits for something.
 
-        Raises: TrainingEnded when there is nothing left; ConductorError.
+        Stops if another process drives the training now. Raises: TrainingEnded when
+        there is nothing left; ConductorError.
         """
         stages = {
             Stage.EXPLORE: self._explore,
@@ -76,11 +83,12 @@ class TrainingDriver:
             Stage.REFIT: self._fit,
             Stage.GATE: self._measure,
         }
-        while True:
-            self._require_wanted()
-            stage = Stage(self._training.stage)
-            yield from stages[stage]()
-            self._save(stage=self._after(stage))
+        with suppress(_ClaimLost):
+            while True:
+                self._require_wanted()
+                stage = Stage(self._training.stage)
+                yield from stages[stage]()
+                self._save(stage=self._after(stage))
 
     def _after(self, stage: Stage) -> Stage:
         if stage is Stage.FIT and not self._plan.near_best_runs:
@@ -126,13 +134,15 @@ class TrainingDriver:
                 "parallel_runs": self._plan.parallel_runs,
                 **self._cost_limit(),
             }
-            started = evaluation_start(
-                version=self._training.suite_version,
-                values=values,
-                principal=self._principal(),
-                actor=self._actor,
-            )
-            self._save(**{f"{field}_id": started.id})
+            # Together, or a process that took over would pay for it once more.
+            with transaction.atomic():
+                started = evaluation_start(
+                    version=self._training.suite_version,
+                    values=values,
+                    principal=self._principal(),
+                    actor=self._actor,
+                )
+                self._save(**{f"{field}_id": started.id})
         while (evaluation := self._evaluation(field)).state != JobState.DONE:
             if self._is_cancelled():
                 evaluation_cancel(evaluation=evaluation, actor=self._actor)
@@ -183,6 +193,7 @@ class TrainingDriver:
     def _records(self) -> Iterator[Any]:
         return learning_records(self._team.id, self._training.pool.name)
 
+    @transaction.atomic
     def _keep(
         self, found: FitResult, data_digest: str, measured: MeasuredWorkers
     ) -> None:
@@ -259,7 +270,8 @@ class TrainingDriver:
     def _save(self, **values: Any) -> None:
         rows = Training.objects.for_team(self._training.team_id)
         claimed = rows.filter(claim_id=self._training.claim_id)
-        claimed.update(beat_at=timezone.now(), **values)
+        if not claimed.update(beat_at=timezone.now(), **values):
+            raise _ClaimLost
         for name, value in values.items():
             setattr(self._training, name, value)
 
