@@ -12,7 +12,11 @@ from apps.evaluation.services import suite_import
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.tasks import SuiteTask
 from apps.evaluation.systems.kinds import KINDS
+from apps.pools.services import PlannerFit, planner_version_add
 from apps.simulator.benchmark.suite import suite_rows
+from apps.simulator.benchmark.workers import ROSTERS
+from apps.training.fitting.light import fit_light
+from bench.learning_world import explored
 from tests.conftest import Site
 from tests.evaluation.test_reference_figures import evaluated, imported
 from tests.factories import ACTOR
@@ -38,6 +42,11 @@ WITHOUT_TRAINING: tuple[dict[str, Any], ...] = (
     {"kind": "random_plan"},
     {"kind": "given_plans", "name": "Mine", "others": GIVEN},
 )
+EXPLORATIONS: tuple[dict[str, Any], ...] = (
+    {"kind": "exploration"},
+    {"kind": "exploration", "plan": 2},
+)
+NEAR_BEST = {"kind": "light_planner", "near_best": 8}
 Result = tuple[str, str, str, int, int, int]
 
 
@@ -79,8 +88,9 @@ def test_every_kind_of_system_finds_the_same_again_in_another_order(site, versio
     single = {"kind": "worker", "worker": "bench-coding"}
     measured = [single, *map(dict, WITHOUT_TRAINING[2:5])]
     learned = evaluated(site, version, pool, measured, split="training")
-    systems = [*map(dict, WITHOUT_TRAINING), *trained(learned)]
-    assert {each["kind"] for each in systems} == {
+    light = {"kind": "light_planner", "version": fitted(site, pool)}
+    systems = [*map(dict, WITHOUT_TRAINING), *trained(learned), light]
+    assert {each["kind"] for each in (*systems, *EXPLORATIONS)} == {
         get_args(kind.model_fields["kind"].annotation)[0] for kind in KINDS
     }
     wanted = {"seed": 11, "max_tasks": TASKS}
@@ -90,6 +100,28 @@ def test_every_kind_of_system_finds_the_same_again_in_another_order(site, versio
     assert len(found) == TASKS * len(systems)
     assert results(again) == found
     assert {state for _, _, state, *_ in found} == {"right", "wrong"}
+
+
+def test_explorations_find_the_same_again_in_another_order(site, version):
+    pool = imported(site, "benchmark.yaml")
+    systems = [*EXPLORATIONS, {**NEAR_BEST, "version": fitted(site, pool)}]
+    wanted = {"seed": 11, "max_tasks": TASKS, "split": "training"}
+    first = evaluated(site, version, pool, systems, **wanted)
+    again = evaluated(site, version, pool, systems[::-1], parallel_runs=3, **wanted)
+    found = results(first)
+    assert len(found) == TASKS * len(systems)
+    assert results(again) == found
+
+
+def fitted(site: Site, pool: str) -> int:
+    """Fit a light planner on drawn runs of the benchmark; return its number."""
+    roster = ROSTERS["strong"]
+    found = fit_light([*explored(300, 0, roster)], [each.name for each in roster])
+    names = found.model.workers
+    fit = PlannerFit(300, found.graded_steps, 1, names, "0" * 64)
+    row = site.cast.team.pools.get(name=pool)
+    stored = found.model.to_bytes()
+    return planner_version_add(pool=row, stored=stored, fit=fit, actor=ACTOR).number
 
 
 def test_another_seed_draws_other_tasks_and_plans(site, version):

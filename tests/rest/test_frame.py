@@ -291,7 +291,8 @@ def views() -> list[type]:
     found = []
     for pattern in rest_urls.urlpatterns:
         view = getattr(pattern.callback, "cls", None)
-        if view is not None and view.permission_classes:
+        is_of_teams = not getattr(view, "is_for_operators", False)
+        if view is not None and view.permission_classes and is_of_teams:
             found.append(view)
     return found
 

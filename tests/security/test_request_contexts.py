@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import orjson
@@ -25,6 +26,8 @@ from apps.accounts.models import OFFERED_SCOPES, Team, User
 from apps.accounts.services import invitation_create
 from apps.audit.models import Entry, FullCheck, JobState, LedgerExport
 from apps.governance.approvals.pending import pending_plan
+from apps.pools.selectors import access_pool
+from apps.pools.services import PlannerFit, planner_version_add
 from apps.runs.models import PlanApproval
 from apps.simulator.app import create_app
 from apps.webhooks.models import Webhook, WebhookDelivery
@@ -60,6 +63,7 @@ SUBJECTS = {
     "site_policy",
     "suite",
     "team",
+    "training",
     "webhook",
     "worker",
 }
@@ -71,6 +75,7 @@ BY_NO_REQUEST = {
     "batch.ended": "the driver of batches, as a job",
     "budget.reservations_freed": "a job that frees what crashed runs reserved",
     "pool.imported": "a command",
+    "pool.planner_fitted": "a training, as a job",
     "policy.decided": "the engine",
     "run.completed": "the engine",
     "run.failed": "the engine",
@@ -362,6 +367,30 @@ def evaluate(walk: Walk) -> None:
     ab_test(walk, pool)
 
 
+def learn(walk: Walk, cast: Cast) -> None:
+    """Consent, export, train, cancel that, and use a version that was fitted before."""
+    walk.page(cast.alice, "/learning/", learns_from_requests="on")
+    walk.page(cast.alice, "/learning/export/")
+    pool = walk.rest("GET", "pools/")["data"][0]["id"]
+    walk.rest("PATCH", f"pools/{pool}/", {"tiers": {"ultra": {"max_steps": 5}}})
+    tasks = [{**task, "split": "training"} for task in documents()[1:]]
+    suite = {"name": "lessons", "tasks": [documents()[0], *tasks]}
+    walk.rest("POST", "suites/", suite)
+    started = walk.rest("POST", "learning/trainings/", {"suite": "lessons"})
+    place = f"learning/trainings/{started['id']}/"
+    walk.rest("POST", f"{place}cancel/")
+    assert eventually(lambda: walk.rest("GET", place)["state"] == "cancelled")
+    planner_version_add(
+        pool=access_pool(cast.team.id, UUID(pool)),
+        stored=b"-",
+        fit=PlannerFit(500, 900, 1, ("sim-delta",), "0" * 64),
+        actor=ACTOR,
+    )
+    use = {"version": 1, "tiers": ["mini"], "reason": "To see it."}
+    walk.rest("PUT", f"learning/pools/{pool}/planner/", use)
+    walk.rest("DELETE", f"learning/pools/{pool}/planner/")
+
+
 def ab_test(walk: Walk, pool: str) -> None:
     """Start an A/B test, promote its candidate, which ends it, and take that back."""
     settings = {
@@ -426,6 +455,7 @@ def test_every_entry_that_a_request_causes_says_by_which(
     run_and_stop(walk, cast)
     batch_and_files(walk)
     evaluate(walk)
+    learn(walk, cast)
     decide(walk, cast)
     stop_all(walk, cast)
     verify_the_ledger(walk, cast)
