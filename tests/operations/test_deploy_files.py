@@ -66,7 +66,7 @@ def seconds(text: str) -> int:
 def test_the_image_installs_by_hash_and_compiles_nothing():
     build, final = stages()
     installs = [step.rest for step in build if "pip install" in step.rest]
-    assert len(installs) == 2
+    assert len(installs) == 3
     for install in installs:
         assert "--require-hashes --only-binary :all: -r requirements" in install
     assert not [s for s in [*build, *final] if "apt-get" in s.rest or s.word == "ADD"]
