@@ -43,6 +43,8 @@ DRAIN_S = 1.0
 GONE = 410
 ACCEPTS_NOTHING = "it has accepted nothing for three days"
 IS_GONE = "it answered 410 Gone"
+_chance = random.Random()  # nosec B311
+"""Not for secrets: it spreads calls, so that receivers are not called all at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +186,7 @@ def _store(
     elif wait_s is None:
         delivery.state = DeliveryState.GIVEN_UP
     else:
-        # Not for secrets: so that many receivers are not called at the same moment.
-        spread = random.uniform(1 - JITTER, 1 + JITTER)  # nosec B311
+        spread = _chance.uniform(1 - JITTER, 1 + JITTER)
         delivery.next_attempt_at = now + timedelta(seconds=wait_s * spread)
     delivery.save()
     return delivery.state != DeliveryState.GIVEN_UP

@@ -229,6 +229,10 @@ CONSIDERED = {
     ("POST", "conductor_test"): "changes nothing but the result of the test",
     ("POST", "models"): "changes nothing",
     ("POST", "suites_reviewed"): "holds no price",
+    ("POST", "trainings"): "a training changes no price",
+    ("POST", "training_cancel"): "holds no price",
+    ("PUT", "planner_use"): "says who plans, and holds no price",
+    ("DELETE", "planner_use"): "says who plans, and holds no price",
 }
 """What a key with `pools:write` can send, and why no price gets lower by it."""
 

@@ -28,6 +28,7 @@ from tests.factories import (
     issue_key,
 )
 from tests.governance.made_trials import make_trial
+from tests.training.made_trainings import make_training
 from tests.webhooks.examples import make_webhook
 
 BASE_URL = "http://127.0.0.1:9/v1"
@@ -55,6 +56,7 @@ def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
         actor=ACTOR,
     )
     policy_replace(team=team, values=POLICY, actor=ACTOR)
+    evaluations = evaluation_ids(team)
     return {
         "place": 0,
         "user_id": cast.bob.id,
@@ -71,7 +73,8 @@ def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
         "export_id": make_export(cast.team.id),
         "trial_id": make_trial(cast.team),
         **make_webhook(cast.team),
-        **evaluation_ids(team),
+        **evaluations,
+        **make_training(team, pool.id, evaluations["evaluation_id"]),
         "hold_id": hold_place(
             team=team, run_id=None, reason="Matter 7", actor=ACTOR
         ).id,

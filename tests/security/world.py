@@ -20,8 +20,6 @@ from apps.accounts.services import (
     member_add,
     member_remove,
 )
-from apps.audit.jobs import actor_facts
-from apps.audit.models import JobState
 from apps.audit.services import entries_append
 from apps.audit.types import Batch, EntryDraft
 from apps.budgets.services import budget_create
@@ -29,25 +27,18 @@ from apps.core.ids import new_id
 from apps.engine.codec import encode
 from apps.engine.events import ApprovalRequested
 from apps.evaluation.models import StepGrade
-from apps.evaluation.selectors import access_evaluation
 from apps.governance.models import ReviewItem, ReviewState
 from apps.governance.services import hold_place, policy_replace
 from apps.pools.models import Pool
-from apps.pools.selectors import access_pool
 from apps.pools.services import (
-    PlannerFit,
     conductor_create,
     credential_create,
-    planner_version_add,
     pool_create,
     worker_create,
     worker_update,
 )
 from apps.runs.models import ApprovalState, PlanApproval, Run, RunState
-from apps.training.models import Training
 from apps.training.services import training_settings_replace
-from apps.training.trainings.models import Stage, TrainingOutcome
-from apps.training.trainings.settings import TrainingPlan
 from tests.audit.examples import make_export
 from tests.evaluation.samples import evaluation_ids
 from tests.factories import (
@@ -62,6 +53,7 @@ from tests.factories import (
 from tests.governance.made_trials import make_trial
 from tests.playground import stories
 from tests.security.routes import Route
+from tests.training.made_trainings import make_training
 from tests.webhooks.examples import make_webhook
 
 MARK = "marked-7f3a"
@@ -260,26 +252,8 @@ def _learning(team: Team, arguments: dict[str, Any]) -> dict[str, Any]:
     training_settings_replace(team=team, values=values, actor=ACTOR)
     run_id = arguments["run_id"]
     StepGrade.objects.create(team=team, run_id=run_id, round=0, step=0, grade=1.0)
-    pool = access_pool(team.id, arguments["pool_id"])
-    fit = PlannerFit(500, 900, 3, (f"worker-{MARK}",), "0" * 64)
-    version = planner_version_add(pool=pool, stored=MARK.encode(), fit=fit, actor=ACTOR)
-    evaluation = access_evaluation(
-        team_id=team.id, evaluation_id=arguments["evaluation_id"]
-    )
-    training = Training.objects.create(
-        team=team,
-        pool=pool,
-        suite_version=evaluation.version,
-        settings=TrainingPlan().values(),
-        state=JobState.DONE,
-        stage=Stage.END,
-        outcome=TrainingOutcome.BETTER,
-        version=version.number,
-        exploration=evaluation,
-        requested_by=actor_facts(ACTOR),
-        beat_at=timezone.now(),
-    )
-    return {"training_id": training.id, "number": version.number}
+    ids = arguments["pool_id"], arguments["evaluation_id"]
+    return make_training(team, *ids, f"worker-{MARK}")
 
 
 def _run(team: Team) -> dict[str, Any]:
