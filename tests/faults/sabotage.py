@@ -1,7 +1,8 @@
-"""Starts a process of the site with a part of its leases switched off.
+"""Starts a process of the site in which something is not as it should be, or is slower.
 
-`python -m tests.faults.sabotage <what> <module> [arguments]`: proves that the harness
-sees what happens without them. Nothing in the product knows of this file.
+`python -m tests.faults.sabotage <what> <module> [arguments]`. Without a part of the
+leases, it proves that the harness sees what happens then. Nothing in the product knows
+of this file.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "conductor_site.settings")
 django.setup()
 
+from apps.evaluation import jobs  # noqa: E402
 from apps.runs.execution.lease_keeper import LeaseKeeper  # noqa: E402
 from apps.runs.records import projection  # noqa: E402
 
@@ -23,6 +25,10 @@ NO_SWEEP = "no-sweep"
 """Nobody takes up what dead processes leave behind."""
 NO_FENCE = "no-fence"
 """Whoever once had a run writes on, and does not notice that the lease is over."""
+
+
+SHORT_TURNS = "short-turns"
+"""Evaluations that share a process take turns often, so that all are under way."""
 
 
 async def _nothing(_: Any) -> None:
@@ -41,7 +47,15 @@ def _forget_the_fence() -> None:
         setattr(projection, name, statement.replace("fence = %s", "%s >= 0"))
 
 
-WAYS = {NO_SWEEP: _forget_to_sweep, NO_FENCE: _forget_the_fence}
+def _take_short_turns() -> None:
+    setattr(jobs, "TURN_S", 2.0)  # noqa: B010
+
+
+WAYS = {
+    NO_SWEEP: _forget_to_sweep,
+    NO_FENCE: _forget_the_fence,
+    SHORT_TURNS: _take_short_turns,
+}
 
 
 def main() -> None:

@@ -12,11 +12,12 @@ import io
 import random
 import uuid
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from apps.audit.jobs import DEAD_AFTER
 from apps.evaluation.jobs import TURN_S
@@ -24,8 +25,9 @@ from tests.evaluation.programs import PROGRAMS
 from tests.faults.checker import CALL_ENDS
 from tests.faults.conftest import SEED
 from tests.faults.members import POLL_S, Member
+from tests.faults.sabotage import SHORT_TURNS
 from tests.faults.scenes import ask, chain, restarted, unharmed
-from tests.faults.site import FaultySite
+from tests.faults.site import FaultySite, Servers, faulty_site
 from tests.faults.test_waiting import person
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -57,6 +59,16 @@ TAKE_OVER_S = TURN_S + 15.0
 """So long after a job counts as lost another process has it, which may be busy."""
 SAME = ("task", "system", "state", "steps", "tokens", "cost_micros")
 """What is equal of a result with and without faults."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def site(
+    shared_servers: Servers, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[FaultySite]:
+    """A site in which all evaluations are under way, although one process has them."""
+    folder = tmp_path_factory.mktemp("site")
+    async with faulty_site(shared_servers, folder, sabotage=SHORT_TURNS) as running:
+        yield running
 
 
 def evaluations(parallel: int) -> dict[str, Json]:
@@ -170,13 +182,27 @@ async def ended(jobs: Jobs, patience_s: float = LONGEST_S) -> dict[str, Json]:
     return found
 
 
+async def profiles(site: FaultySite, jobs: Jobs) -> list[Any]:
+    """Return what a calibration has measured, once it has ended."""
+
+    async def is_over() -> bool:
+        return bool((await jobs.get(CALIBRATION))["finished_at"])
+
+    await until(is_over)
+    found = await asyncio.to_thread(site.witness.profiles, jobs.id(CALIBRATION))
+    assert found
+    return list(found)
+
+
 async def halfway(jobs: Jobs, least: int) -> None:
     """Return when each job has some results, and goes on to others."""
 
     async def is_halfway() -> bool:
         found = await jobs.all()
         test = found.pop(SHADOW)
-        assert not any(job["finished_at"] for job in (test, *found.values())), found
+        every = {**found, SHADOW: test}
+        ended = [name for name, job in every.items() if job["finished_at"]]
+        assert ended == [], [(n, j["progress"]) for n, j in found.items()]
         progress = {name: job["progress"] for name, job in found.items()}
         return (
             all(each["graded"] and each["started"] for each in progress.values())
@@ -276,9 +302,8 @@ async def test_g1_evaluations_of_killed_processes_end_like_undisturbed_ones(
 
     others = Jobs(site, "Undisturbed", MANY)
     await others.start(*NAMES)
+    measured = await profiles(site, others)  # until the other calibration ends
     undisturbed = await ended(others)
-    measured = await asyncio.to_thread(site.witness.profiles, others.id(CALIBRATION))
-    assert measured
     killed = await ended(jobs, DEAD_AFTER.total_seconds() + LONGEST_S)
 
     assert before < await graded(jobs)
@@ -287,8 +312,7 @@ async def test_g1_evaluations_of_killed_processes_end_like_undisturbed_ones(
         assert same_of(await jobs.results(name)) == same_of(await others.results(name))
     states = [row["state"] for row in await jobs.results(CODE)]
     assert states == ["right" if is_right else "wrong" for is_right in PROGRAMS]
-    again = await asyncio.to_thread(site.witness.profiles, jobs.id(CALIBRATION))
-    assert again == measured
+    assert await profiles(site, jobs) == measured
     for found in (killed, undisturbed):
         report = found[SHADOW]["report"]
         assert (report["compared"], report["agreement"]["value"]) == (MIRRORED, 1.0)
