@@ -26,7 +26,7 @@ class Held:
     """Questions that nothing was learned from, each with its pool."""
 
     tasks: list[BenchTask]
-    pools: list[Sequence[BenchWorker]]
+    pools: Sequence[Sequence[BenchWorker]]
 
 
 def held_out(

@@ -6,8 +6,11 @@ from typing import Any
 
 from bench.figures import kept
 from bench.markdown import section, target
+from bench.report_conductors import conductors
 from bench.report_learning import learning
 from bench.report_load import background, fairness, load, soak
+from bench.report_newcomers import newcomers, site_default
+from bench.report_tiny_conductor import tiny_conductor
 from bench.servers import PEERS, ROOT
 
 RESULTS = ROOT / "bench" / "RESULTS.md"
@@ -45,6 +48,10 @@ def main() -> None:
         _policy(),
         _evaluation(),
         learning(),
+        newcomers(),
+        site_default(),
+        conductors(),
+        tiny_conductor(),
         load(),
         background(),
         fairness(),

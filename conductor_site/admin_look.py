@@ -39,6 +39,17 @@ def _link(title: str, icon: str, url_name: str) -> dict[str, Any]:
     return {"title": title, "icon": icon, "link": reverse_lazy(url_name)}
 
 
+def _never(request: HttpRequest) -> bool:
+    return False
+
+
+BACK = {
+    **_link("Back to Conductor", "arrow_back", "playground:index"),
+    "active": _never,
+}
+"""The way to the teams' pages; it is never the page that is open."""
+
+
 def _is_superuser(request: HttpRequest) -> bool:
     return bool(request.user.is_superuser)
 
@@ -47,7 +58,7 @@ ADMIN_LOOK: dict[str, Any] = {
     "SITE_TITLE": "Conductor",
     "SITE_HEADER": "Conductor",
     "SITE_SUBHEADER": "Administration",
-    "SITE_SYMBOL": "hub",
+    "SITE_ICON": "/static/icon.svg",
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": "/static/icon.svg"}
     ],
@@ -57,6 +68,7 @@ ADMIN_LOOK: dict[str, Any] = {
     "COLORS": {"base": BASE, "primary": PRIMARY},
     "SIDEBAR": {
         "navigation": [
+            {"items": [BACK]},
             {
                 "title": "People",
                 "items": [

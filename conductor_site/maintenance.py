@@ -17,11 +17,13 @@ from apps.batches.services import files_expire
 from apps.budgets.crossings import budget_crossings_record
 from apps.evaluation.ab.jobs import ab_tests_end
 from apps.evaluation.production.counting import outcomes_count
-from apps.governance.services import retention_erase, reviews_feed
+from apps.governance.services import attachments_expire, retention_erase, reviews_feed
 from apps.insights.rollup import InsightsWatch
 from apps.pools.services import price_list_refresh
 from apps.runs.execution.executor import Executor
 from apps.runs.selectors import is_leader
+from apps.runs.services import runs_index
+from apps.training.conductor.folders import folders_sweep
 from apps.webhooks.sending import deliveries_forget
 
 logger = logging.getLogger(__name__)
@@ -46,8 +48,10 @@ Jobs = tuple[tuple[str, Callable[[], Iterator[object]]], ...]
 JOBS: Jobs = (
     ("content past its retention period was not erased", retention_erase),
     ("expired files are not deleted", files_expire),
+    ("attachments that no run has are not deleted", attachments_expire),
     ("expired exports are not deleted", exports_expire),
     ("old deliveries of webhooks are not deleted", deliveries_forget),
+    ("folders of conductors' trainings are not deleted", folders_sweep),
     ("the price list is not refreshed", _refresh_prices),
 )
 """What the log says if one cannot be done, and what does it, step by step."""
@@ -62,6 +66,11 @@ FREQUENT_JOBS: Jobs = (
 
 SUM_JOBS: Jobs = (("insights are not summed", InsightsWatch().keep),)
 """Those that take longer, and delay none of the others."""
+
+
+SEARCH_JOBS: Jobs = (("runs are not indexed for the search", runs_index),)
+"""People wait for it, and it takes hours once: when this version first sees the runs of
+a large site."""
 
 
 class MaintenanceThread:

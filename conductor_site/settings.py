@@ -112,7 +112,9 @@ INSTALLED_APPS = [
     "apps.webhooks",
     "apps.pools",
     "apps.budgets",
+    "apps.attachments",
     "apps.runs",
+    "apps.conversations",
     "apps.governance",
     "apps.batches",
     "apps.evaluation",
@@ -177,6 +179,7 @@ CACHES = caches(REDIS_URL)
 LANGUAGE_CODE = "en-us"
 # The site speaks English; to look a translation up costs a page 5 % of its time.
 USE_I18N = False
+FORMAT_MODULE_PATH = "conductor_site.formats"
 TIME_ZONE = "UTC"
 USE_TZ = True
 
@@ -193,7 +196,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "account_login"
-LOGIN_REDIRECT_URL = "/"
+LOGIN_REDIRECT_URL = "/home/"
 SIGN_UP = read_choice("SIGN_UP", ("invite", "open", "closed"))
 """Who may sign up: invited people, all people, or none."""
 EMAIL_VERIFICATION = read_choice(
@@ -284,7 +287,7 @@ CONTENT_SECURITY_POLICY = {
         "default-src": ["'none'"],
         "script-src": ["'self'"],
         "style-src": ["'self'"],
-        "img-src": ["'self'", "data:"],
+        "img-src": ["'self'", "data:", "blob:"],
         "font-src": ["'self'"],
         "connect-src": ["'self'"],
         "form-action": ["'self'"],
@@ -310,6 +313,12 @@ MAX_IMAGES = read_int("MAX_IMAGES", 20)
 """Images in one request."""
 MAX_IMAGE_BYTES = read_int("MAX_IMAGE_BYTES", 5_000_000)
 """Largest image in a request, as a file."""
+MAX_ATTACHMENT_BYTES = read_int("MAX_ATTACHMENT_BYTES", 10_000_000)
+"""Largest file that can be attached to a prompt."""
+MAX_ATTACHMENTS = read_int("MAX_ATTACHMENTS", 10)
+"""Files and images of one prompt."""
+TEAM_ATTACHMENT_BYTES = read_int("TEAM_ATTACHMENT_BYTES", 2_000_000_000)
+"""Of all attachments of a team that are stored."""
 REQUEST_HEAD_TIMEOUT_S = read_int("REQUEST_HEAD_TIMEOUT_S", 20)
 """A connection on which no complete request head arrives for this long is closed."""
 REQUEST_BODY_TIMEOUT_S = read_int("REQUEST_BODY_TIMEOUT_S", 120)
@@ -339,6 +348,8 @@ RUN_GATES = "apps.governance.policies.gate.PolicyGates"
 """Makes the gate of each run, which checks it against the policies."""
 RUN_ARMS = "apps.evaluation.ab.arms.ABArms"
 """Says which run is on which side of an A/B test."""
+RUN_EXPLORATION = "apps.training.live_exploration.LiveExploration"
+"""Says which runs try a plan near the best one, to learn from it."""
 LEDGER_ROW_CHECKS = [
     "apps.runs.records.row_checks.rows_check",
     "apps.insights.checks.rows_check",
@@ -408,6 +419,18 @@ list that came with this version is used."""
 CHECKPOINT_DIR = read_text("CHECKPOINT_DIR", str(VAR_DIR / "checkpoints"))
 """Where signed checkpoints of the ledger are copied to, a file for each month. Empty:
 the log is their only copy."""
+CONDUCTOR_TRAINING_PYTHON = read_text("CONDUCTOR_TRAINING_PYTHON")
+"""The Python of the environment that trains conductors. Empty: none are trained."""
+CONDUCTOR_TRAINING_DIR = read_text(
+    "CONDUCTOR_TRAINING_DIR", str(VAR_DIR / "conductor-trainings")
+)
+"""Where trainings of conductors have their folders, and the weights stay."""
+CONDUCTOR_BASE_MODELS = read_list(
+    "CONDUCTOR_BASE_MODELS", ("Qwen/Qwen2.5-7B-Instruct",)
+)
+"""The models that a training may begin with: folders, or names on the hub."""
+CONDUCTOR_TRAINER = "apps.training.trainer"
+"""The module that trains, in that environment. Tests have another one."""
 RETENTION_DAYS = read_days("RETENTION_DAYS", MIN_DAYS, MAX_DAYS)
 """The retention period of teams that chose none, in days. 0: no limit."""
 TEAM_DELETE_CHECK = "apps.governance.services.team_delete_check"
@@ -444,12 +467,18 @@ SPECTACULAR_SETTINGS = {
         "RunState": "apps.runs.models.RunState",
         "RunSource": "apps.runs.models.Source",
         "WebhookKind": "apps.webhooks.models.WebhookKind",
+        "ModelSource": "apps.rest.resources.run_outputs.MODEL_SOURCES",
         "HealthState": "apps.rest.resources.workers.HEALTH_STATES",
     },
     "SORT_OPERATIONS": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
+    "SWAGGER_UI_SETTINGS": {
+        "deepLinking": True,
+        "validatorUrl": None,
+        "docExpansion": "none",
+        "defaultModelsExpandDepth": 0,
+    },
 }
 
 # --- Watching it ---------------------------------------------------------------------

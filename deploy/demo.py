@@ -6,7 +6,6 @@ Run by `make demo`. Everything lives in `var/`; nothing listens beyond this mach
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -16,21 +15,9 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 READY_S = 60.0
-FIRST_PROMPTS = (
-    "What does Project Falcon cost?",
-    "What is 12*12, and what is the capital of Italy?",
-    "How many days are between 2024-01-15 and 2024-03-01?",
-    "Write a Python function that returns the nth Fibonacci number",
-    "Convert 5 miles to kilometers",
-)
-"""The demo's policy denies the first, and somebody rates the last as bad, so that there
-is something to review."""
-RUN_S = 120.0
-"""Longer than the run that is rated takes, on a slow machine too."""
 
 
 def main() -> int:
@@ -56,9 +43,10 @@ def main() -> int:
             return 1
         prepare = _manage("demo_prepare", "--simulator-url", f"{simulator_url}/v1")
         subprocess.run(prepare, cwd=ROOT, env=environment, check=True)
-        _start_first_runs(url)
+        # They end while people look around.
+        processes.append(_start(["-m", "deploy.demo_runs", url], environment))
         print("  Press Ctrl-C to stop.", flush=True)
-        while all(process.poll() is None for process in processes):
+        while all(process.poll() is None for process in processes[:2]):
             time.sleep(0.3)
         print("A process ended on its own; stopping the other one.")
         return 1
@@ -93,40 +81,6 @@ def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-
-
-def _start_first_runs(url: str) -> None:
-    """Start a few runs, unless there are some: an empty site shows nothing."""
-    folder = Path(os.environ.get("CONDUCTOR_VAR_DIR") or ROOT / "var")
-    access = json.loads((folder / "demo.json").read_text(encoding="utf-8"))
-    key = access["api_key"]
-    if _call(f"{url}/api/v1/runs/?limit=1", key)["data"]:
-        return
-    for prompt in FIRST_PROMPTS:
-        order = {"model": "conductor-ultra", "prompt": prompt}
-        run_id = _call(f"{url}/api/v1/runs/", key, order)["id"]
-    _rate(f"{url}/api/v1/runs/{run_id}/", key)
-
-
-def _rate(run: str, key: str) -> None:
-    """Rate a run as bad once it has ended; say so if that takes too long."""
-    deadline = time.monotonic() + RUN_S
-    while _call(run, key)["state"] == "running":
-        if time.monotonic() > deadline:
-            print(f"  A run has not ended in {RUN_S:.0f} s, so it is not rated: {run}")
-            return
-        time.sleep(0.2)
-    rating = {"rating": "down", "comment": "Two digits would do."}
-    _call(f"{run}feedback/", key, rating)
-
-
-def _call(url: str, key: str, body: dict[str, str] | None = None) -> Any:
-    """Return the JSON that the site answers with. Raises: OSError."""
-    data = None if body is None else json.dumps(body).encode()
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    request = urllib.request.Request(url, data, headers)
-    with urllib.request.urlopen(request, timeout=READY_S) as answer:
-        return json.load(answer)
 
 
 def _wait_until_ready(url: str, processes: list[subprocess.Popen[bytes]]) -> bool:

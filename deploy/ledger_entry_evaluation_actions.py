@@ -123,7 +123,9 @@ EVALUATION_ACTIONS: Mapping[str, Action] = {
     "ab_test.promoted": promoted("ab_test"),
     "ab_test.demoted": demoted("ab_test"),
     "training.settings_updated": Action(
-        "A team changed whether planners learn from its requests.", "training", CHANGE
+        "A team changed whether planners learn from its requests, or how many explore.",
+        "training",
+        CHANGE,
     ),
     "training.started": Action(
         "Somebody started the training of a pool's light planner.",
@@ -145,6 +147,11 @@ EVALUATION_ACTIONS: Mapping[str, Action] = {
             "error": text("Why it failed; or empty."),
             "planner_version": or_null(count("The version that it fitted last.")),
         },
+        {
+            "embedding_cost_micros": count(
+                "What the vectors of prompts cost, in micro-dollars; without a price 0."
+            ),
+        },
         outcomes=("success", "failure"),
     ),
     "training.data_exported": Action(
@@ -153,6 +160,17 @@ EVALUATION_ACTIONS: Mapping[str, Action] = {
         {
             "pool": NAME,
             "learns_from_requests": flag("Runs of people and API keys are in it."),
+        },
+    ),
+    "training.subtasks_read": Action(
+        "Somebody read the subtasks of graded runs, compared by outcome.",
+        "training",
+        {
+            "pool": NAME,
+            "family": or_null(text("Of the runs; null: of all.")),
+            "worker": text("Whose steps; empty: of all."),
+            "runs": count("Graded runs that were read."),
+            "subtasks": count("Texts that were shown."),
         },
     ),
 }

@@ -220,6 +220,20 @@ GOVERNANCE_ACTIONS: Mapping[str, Action] = {
             "sha256": SHA256,
         },
     ),
+    "run.tagged": Action(
+        "The tags of a run were changed.",
+        "run",
+        {"added": count("Tags."), "removed": count("Tags.")},
+        texts=("tags",),
+    ),
+    "team.runs_exported": Action(
+        "A list of runs was exported.",
+        "team",
+        {
+            "format": text("csv or jsonl."),
+            "filters": words("Names of the filters that were set."),
+        },
+    ),
     "ledger_export.requested": Action(
         "An export of the ledger was requested.",
         "ledger_export",

@@ -21,6 +21,7 @@ from deploy.ledger_entry_evaluation_actions import EVALUATION_ACTIONS
 from deploy.ledger_entry_governance_actions import GOVERNANCE_ACTIONS
 from deploy.ledger_entry_shapes import Action
 from deploy.ledger_entry_team_actions import TEAM_ACTIONS
+from deploy.ledger_entry_training_actions import TRAINING_ACTIONS
 
 NAME = "ledger-entries.schema.json"
 FILES: tuple[Path, ...] = (
@@ -31,6 +32,7 @@ ACTIONS: Mapping[str, Action] = {
     **TEAM_ACTIONS,
     **GOVERNANCE_ACTIONS,
     **EVALUATION_ACTIONS,
+    **TRAINING_ACTIONS,
 }
 
 

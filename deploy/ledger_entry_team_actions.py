@@ -239,6 +239,20 @@ TEAM_ACTIONS: Mapping[str, Action] = {
             "kinds": count("Kinds of prompts that it tells apart."),
             "workers": words("The workers that it knows."),
         },
+        {
+            "version": VERSION,
+            "source": text(
+                "`fitted`, or `site_default`: of worker profiles and the site's "
+                "default, so it has no logged runs and no graded steps."
+            ),
+            "embedding": or_null(
+                mapping(
+                    "The embedding worker that tells kinds of prompts apart: `worker`, "
+                    "`model`, `width` of its vectors, number of `prompts` that have "
+                    "one and of those `left_out`. Null: n-grams do."
+                )
+            ),
+        },
     ),
     "pool.planner_used": Action(
         "Tiers of a pool use another version of its light planner, or none.",

@@ -56,7 +56,7 @@ def _on_this_site(url: str) -> str:
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """Sign-in by e-mail address; sign-up as far as the site allows it."""
+    """Sign-in by email address; sign-up as far as the site allows it."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Say whether this visitor may make an account."""

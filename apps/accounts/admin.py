@@ -51,7 +51,7 @@ class LowerCaseEmailField(forms.EmailField):
 
 
 class UserCreation(UserCreationForm):  # type: ignore[misc]
-    """Asks for an e-mail address and, optionally, a password."""
+    """Asks for an email address and, optionally, a password."""
 
     class Meta:
         model = User

@@ -45,7 +45,7 @@ def _rates_are_positive(entity: str) -> models.CheckConstraint:
 
 
 class UserManager(BaseUserManager["User"]):
-    """Creates users. E-mail addresses are kept in lower case."""
+    """Creates users. Email addresses are kept in lower case."""
 
     def create_user(
         self, email: str, password: str | None = None, **fields: Any
@@ -65,12 +65,12 @@ class UserManager(BaseUserManager["User"]):
         )
 
     def get_by_natural_key(self, username: str | None) -> User:
-        """Find a user by e-mail address, whatever its case."""
+        """Find a user by email address, whatever its case."""
         return self.get(email=(username or "").strip().lower())
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person. The e-mail address is the login."""
+    """A person. The email address is the login."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     email = models.EmailField(unique=True)
@@ -175,6 +175,8 @@ class Membership(models.Model):
     user = models.ForeignKey(User, models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices)
     created_at = models.DateTimeField(auto_now_add=True)
+    hides_setup = models.BooleanField(default=False, db_default=False)
+    """True: this person dismissed the checklist of the team's set-up."""
 
     objects = TeamQuerySet["Membership"].as_manager()
 
@@ -194,7 +196,7 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """An offer to join a team, sent to an e-mail address. Holds no token, a digest."""
+    """An offer to join a team, sent to an email address. Holds no token, a digest."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, models.CASCADE, related_name="invitations")

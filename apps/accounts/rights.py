@@ -28,6 +28,8 @@ READ_ENTRIES = Right(Permission.READ_RUNS, (Scope.READ, Scope.AUDIT_READ))
 READ_LEDGER = Right(Permission.READ_AUDIT, (Scope.AUDIT_READ,))
 """All entries of the team, not those of one run alone."""
 CHECK_LEDGER = Right(Permission.READ_AUDIT)
+KEEP_VIEWS = Right(Permission.READ_RUNS)
+"""Of the list of runs; they belong to people."""
 EXPORT_RUNS = Right(Permission.EXPORT_RUNS, (Scope.AUDIT_EXPORT,))
 RUN = Right(Permission.RUN, (Scope.RUN,))
 RATE = Right(Permission.READ_RUNS, (Scope.RUN,))

@@ -132,6 +132,36 @@ def chain_team_ids() -> list[UUID]:
     return list(ChainHead.objects.order_by("team_id").values_list("team_id", flat=True))
 
 
+def chain_ends() -> dict[UUID, int]:
+    """Return the place of the last entry of every chain, by team."""
+    return dict(ChainHead.objects.values_list("team_id", "seq"))
+
+
+def subjects_of(
+    team_id: UUID, actions: Collection[str], *, after_seq: int, through_seq: int
+) -> set[UUID]:
+    """Return what the entries with these actions in a part of a chain are about."""
+    entries = Entry.objects.for_team(team_id).filter(
+        seq__gt=after_seq, seq__lte=through_seq
+    )
+    rows = entries.values_list("action", "subject_id")
+    return {subject_id for action, subject_id in rows if action in actions}
+
+
+def newest_subjects(
+    team_id: UUID, subject_type: str, *, after_seq: int, limit: int
+) -> tuple[list[UUID], bool]:
+    """Return what the newest entries after a place are about, the newest first.
+
+    At most `limit` entries are looked at; the second value says whether there are more.
+    """
+    entries = Entry.objects.for_team(team_id).filter(seq__gt=after_seq)
+    rows = entries.order_by("-seq").values_list("subject_type", "subject_id")
+    found = list(rows[: limit + 1])
+    ids = [each for kind, each in found[:limit] if kind == subject_type]
+    return list(dict.fromkeys(ids)), len(found) > limit
+
+
 def first_seq_of(team_id: UUID, subject_id: UUID) -> int | None:
     """Return where the entries of a subject begin; None if there are none."""
     entries = Entry.objects.for_team(team_id).filter(subject_id=subject_id)

@@ -34,7 +34,7 @@ class AbilityWords:
 ABILITY_WORDS: Mapping[str, AbilityWords] = {
     "accepts_images": AbilityWords(
         label="Takes images",
-        help_text="A request with images goes to such workers alone.",
+        help_text="Requests with images only go to these workers.",
         has="takes images",
         lacks="takes no images",
         if_set="takes images",

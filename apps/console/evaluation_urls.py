@@ -19,6 +19,11 @@ urlpatterns = [
         name="learning_export",
     ),
     path(
+        "learning/subtasks/",
+        _page("subtasks.subtasks_page"),
+        name="learning_subtasks",
+    ),
+    path(
         "evaluations/",
         _page("evaluations.evaluation_list_page"),
         name="evaluation_list",
@@ -103,5 +108,40 @@ urlpatterns = [
         "learning/pools/<uuid:pool_id>/retire/",
         _page("trainings.planner_retire_action"),
         name="planner_retire",
+    ),
+    path(
+        "learning/pools/<uuid:pool_id>/train-conductor/",
+        _page("conductor_trainings.conductor_training_new"),
+        name="conductor_training_new",
+    ),
+    path(
+        "learning/conductors/trainings/<uuid:conductor_training_id>/",
+        _page("conductor_trainings.conductor_training_page"),
+        name="conductor_training",
+    ),
+    path(
+        "learning/conductors/trainings/<uuid:conductor_training_id>/cancel/",
+        _page("conductor_trainings.conductor_training_cancel_action"),
+        name="conductor_training_cancel",
+    ),
+    path(
+        "learning/conductors/<int:number>/",
+        _page("conductor_trainings.conductor_version_page"),
+        name="conductor_version",
+    ),
+    path(
+        "learning/conductors/<int:number>/publish/",
+        _page("conductor_trainings.conductor_publish_action"),
+        name="conductor_publish",
+    ),
+    path(
+        "learning/conductors/<int:number>/use/",
+        _page("conductor_trainings.conductor_use_action"),
+        name="conductor_use",
+    ),
+    path(
+        "learning/conductors/<int:number>/delete/",
+        _page("conductor_trainings.conductor_version_delete_action"),
+        name="conductor_version_delete",
     ),
 ]

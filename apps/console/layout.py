@@ -13,8 +13,12 @@ from apps.accounts.models import Permission
 from apps.accounts.selectors import require_permission, role_allows
 from apps.console.forms.base import ConsoleForm
 from apps.core.errors import Conflict, InvalidInput, VersionConflict
+from apps.web.navigation import nav_groups
+from apps.web.setup_checklist import setup_checklist
 from apps.web.team_access import TeamRequest, page
 
+SETUP_TABS = {"pools", "workers", "conductors", "credentials"}
+"""Pages that show what the team's set-up still lacks."""
 T = TypeVar("T")
 
 
@@ -31,9 +35,12 @@ def console_page(
     Templates get `may`: what the member may do, by the values of `Permission`.
     """
     role = request.membership.role
+    checklist = setup_checklist(request) if tab in SETUP_TABS else []
     frame = {
+        "checklist": checklist,
         "section": "team",
         "tab": tab,
+        "nav": nav_groups(role),
         "membership": request.membership,
         "may": {each.value: role_allows(role, each) for each in Permission},
     }

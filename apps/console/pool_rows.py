@@ -9,6 +9,7 @@ from typing import Any
 
 from apps.accounts.models import Delivery
 from apps.console.ability_words import ABILITY_WORDS
+from apps.console.pool_pages.change_words import ChangeLine, change_lines
 from apps.console.test_result_view import TestLine, test_line
 from apps.pools.models import (
     Conductor,
@@ -27,13 +28,12 @@ from apps.pools.selectors import (
     conductor_values,
     planning_notices,
     pool_list,
-    pool_version_changes,
     pool_versions,
     provider_tag,
     worker_list,
     worker_values,
 )
-from apps.pools.types import Change, PlanningNotice, WorkerHealth
+from apps.pools.types import PlanningNotice, WorkerHealth
 from apps.runs.selectors import worker_healths
 from apps.web import formats
 
@@ -110,7 +110,7 @@ class VersionLine:
     """A version of a pool, and what it changed."""
 
     version: PoolVersion
-    changes: tuple[Change, ...]
+    changes: tuple[ChangeLine, ...]
     is_first: bool
     """Nothing older is kept, so nothing can be compared."""
 
@@ -183,7 +183,7 @@ def version_lines(pool: Pool) -> list[VersionLine]:
     return [
         VersionLine(
             version=new,
-            changes=() if old is None else tuple(pool_version_changes(old, new)),
+            changes=() if old is None else tuple(change_lines(old, new)),
             is_first=old is None,
         )
         for new, old in zip(kept, older, strict=False)
@@ -301,5 +301,7 @@ def _limit_words(tier: Tier) -> Iterable[str]:
         yield "answers once complete"
     if tier.is_hedged:
         yield "a second worker when one is slow"
+    if tier.allows_delegation:
+        yield "a worker may plan the rest"
     cost = tier.max_cost_micros
     yield "no cost limit" if cost is None else f"{formats.money(cost)} a run"

@@ -15,7 +15,14 @@ def _page(name: str) -> Page:
     return deferred_page(f"apps.console.views.{name}")
 
 
+def _setup(name: str) -> Page:
+    return deferred_page(f"apps.console.setup.views.{name}")
+
+
 urlpatterns = [
+    path("setup/", _setup("setup_page"), name="setup"),
+    path("setup/models/", _setup("setup_models_page"), name="setup_models"),
+    path("setup/dismiss/", _setup("setup_dismiss"), name="setup_dismiss"),
     path("pools/", _page("pools.pool_list_page"), name="pool_list"),
     path("pools/new/", _page("pools.pool_new"), name="pool_new"),
     path("pools/start/", _page("pools.pool_start_view"), name="pool_start"),
@@ -24,6 +31,11 @@ urlpatterns = [
         "pools/<uuid:pool_id>/history/",
         _page("pools.pool_history"),
         name="pool_history",
+    ),
+    path(
+        "pools/<uuid:pool_id>/history/<int:version>/restore/",
+        _page("pools.pool_restore"),
+        name="pool_restore",
     ),
     path(
         "pools/<uuid:pool_id>/delete/", _page("pools.pool_remove"), name="pool_delete"

@@ -7,19 +7,26 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 
-from apps.console.forms.models import NEW_KEY, NO_KEY, ModelForm
+from apps.console.forms.models import NEW_KEY, NO_KEY, ProviderForm
+from apps.console.test_result_view import ADVICE
 from apps.core.errors import ConductorError, InvalidFields
+from apps.pools.errors import ProviderFailed
 from apps.pools.models import Credential, Protocol
 from apps.pools.selectors import preset_list
 from apps.pools.services import NewCredential, model_calls_have_room, models_fetch
 from apps.pools.types import Preset
 from apps.web.team_access import TeamRequest
 from apps.web.waiting import Work, respond_after, wait_for
+
+OTHER = "other"
+"""Stands for a provider without a preset."""
+MAX_KEY_NAME = 90
+"""Characters; a number may be added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,8 @@ class ModelsFound:
     names: tuple[str, ...] = ()
     fault: str = ""
     """Why there are none, for people."""
+    advice: str = ""
+    """What to do about that. Empty: nothing we know of."""
 
 
 def is_part(request: HttpRequest) -> bool:
@@ -52,6 +61,9 @@ def models_found(request: TeamRequest) -> ModelsFound:
         names = wait_for(request, listing)
     except InvalidFields as error:
         return ModelsFound(fault=_sentence(next(iter(error.fields.values()))[0]))
+    except ProviderFailed as error:
+        advice = ADVICE.get(error.fault, "")
+        return ModelsFound(fault=_sentence(error.message), advice=advice)
     except ConductorError as error:
         return ModelsFound(fault=_sentence(error.message))
     if not names:
@@ -95,25 +107,34 @@ def preset_initial(
     }
 
 
-def new_credential(form: ModelForm) -> NewCredential | None:
+def new_credential(form: ProviderForm) -> NewCredential | None:
     """Return the key pasted into a valid form, named after its provider."""
     if not form.has_new_key:
         return None
-    host = _host(form.cleaned_data["base_url"])
-    known = (each.name for each in preset_list() if _host(each.base_url) == host)
-    name = next(known, host) or "key"
-    return NewCredential(name=name[:90], secret=form.cleaned_data["secret"])
+    name = credential_name(form.cleaned_data["base_url"])
+    return NewCredential(name=name, secret=form.cleaned_data["secret"])
+
+
+def credential_name(base_url: str) -> str:
+    """Return the name of a key for an address: its provider, else its host and port.
+
+    An address of one's own network says nothing of what runs there.
+    """
+    parts = _parts(base_url)
+    hosted = (each for each in preset_list() if each.needs_key)
+    known = (e.name for e in hosted if _parts(e.base_url).hostname == parts.hostname)
+    return next(known, parts.netloc.rpartition("@")[2])[:MAX_KEY_NAME] or "key"
 
 
 def _sentence(message: str) -> str:
     return message[:1].upper() + message[1:]
 
 
-def _host(base_url: str) -> str:
+def _parts(base_url: str) -> SplitResult:
     try:
-        return urlsplit(base_url).hostname or ""
+        return urlsplit(base_url)
     except ValueError:
-        return ""
+        return urlsplit("")
 
 
 def _uuid(text: str) -> uuid.UUID | None:

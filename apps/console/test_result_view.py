@@ -9,10 +9,12 @@ from apps.console.ability_words import ABILITY_WORDS
 from apps.engine.errors import PlanFault
 from apps.pools.models import Conductor, ConductorMode, Worker
 from apps.pools.selectors import last_test
-from apps.pools.types import TestResult
+from apps.pools.types import TestResult, TrialStep
 
 ADVICE = {
-    "connect": "Check the address, and that the server is running and reachable.",
+    "connect": "Check the address, and that the server is running and reachable. If "
+    "its network is not allowed, ask the operator of this site: the setting "
+    "MODEL_NETWORKS allows it.",
     "first_byte_timeout": "The server is busy or loading the model. Try again, or "
     "allow more time under “More”.",
     "idle_timeout": "The answer fell silent. Try again, or allow more time.",
@@ -43,6 +45,16 @@ PLAN_ADVICE = {
 
 
 @dataclass(frozen=True, slots=True)
+class PlanLine:
+    """A step of the plan that a test read."""
+
+    worker: str
+    subtask: str
+    reads: str
+    """Whose answers it would read, in words. Empty: none."""
+
+
+@dataclass(frozen=True, slots=True)
 class TestLine:
     """The last test of a model, and what to do about it."""
 
@@ -57,6 +69,8 @@ class TestLine:
     """What of that is not marked, so no run counts on it."""
     missing: str
     """What is marked, but showed not to be so."""
+    plan: tuple[PlanLine, ...] = ()
+    """What a conductor planned. Empty: it is a worker, or there is no plan."""
 
 
 def test_line(model: Worker | Conductor) -> TestLine | None:
@@ -72,7 +86,13 @@ def test_line(model: Worker | Conductor) -> TestLine | None:
         shown=", ".join(_words(name, has=has) for name, has in shown.items()),
         unmarked=_list(n for n, has in shown.items() if has and not _is_set(model, n)),
         missing=_list(n for n, has in shown.items() if _is_set(model, n) and not has),
+        plan=tuple(PlanLine(s.worker, s.subtask, _reads(s)) for s in result.plan),
     )
+
+
+def _reads(step: TrialStep) -> str:
+    numbers = ", ".join(str(index + 1) for index in step.access)
+    return f"step{'' if len(step.access) == 1 else 's'} {numbers}" if numbers else ""
 
 
 def _advice(model: Worker | Conductor, result: TestResult) -> str:

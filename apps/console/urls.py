@@ -2,8 +2,13 @@
 
 from django.urls import include, path
 
+from apps.console.views import palette
+from apps.web.deferred_views import deferred_page
+
 app_name = "console"
 urlpatterns = [
+    path("home/", deferred_page("apps.console.views.home.home"), name="home"),
+    path("search/", palette.palette, name="palette"),
     path("", include("apps.console.people_urls")),
     path("", include("apps.console.pool_urls")),
     path("", include("apps.console.evaluation_urls")),

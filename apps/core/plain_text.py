@@ -8,7 +8,10 @@ correct spelling in several scripts and stay.
 
 from __future__ import annotations
 
+import csv
+import io
 import unicodedata
+from collections.abc import Sequence
 
 _CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
 """Control characters, lone surrogates, separators of lines and of paragraphs."""
@@ -56,3 +59,18 @@ Injection."""
 def safe_cell(value: str) -> str:
     """Return a text that no spreadsheet takes for a formula."""
     return f"'{value}" if value.startswith(FORMULA_STARTS) else value
+
+
+def csv_row(cells: Sequence[str | int | bool | None]) -> str:
+    """Return a line of CSV that no spreadsheet takes for formulas; None is empty."""
+    buffer = io.StringIO()
+    csv.writer(buffer).writerow([_cell(value) for value in cells])
+    return buffer.getvalue()
+
+
+def _cell(value: str | int | bool | None) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return safe_cell(value) if isinstance(value, str) else str(value)

@@ -26,8 +26,10 @@ class Scale:
     margin: float
 
 
-FULL = Scale(168, 62, 44, 18, 4, 14)
+FULL = Scale(188, 96, 36, 18, 4, 14)
 MINI = Scale(11, 11, 13, 4, 1, 2)
+ARROW_SPACE = 14.0
+"""The most room between two lines that end at one step, in SVG units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class Edge:
 class Layout:
     """A drawn plan."""
 
+    scale: Scale
     width: float
     height: float
     nodes: tuple[Node, ...]
@@ -80,7 +83,7 @@ def depths(access: Access) -> list[int]:
 def lay_out(access: Access, scale: Scale = FULL) -> Layout:
     """Return the drawing of a plan."""
     if not access:
-        return Layout(0, 0, (), ())
+        return Layout(scale, 0, 0, (), ())
     depth = depths(access)
     steps = [_Slot(index, False, column) for index, column in enumerate(depth)]
     routes = _routes(access, steps)
@@ -140,7 +143,9 @@ def _draw(
     for slot in slots:
         slot.middle -= top
     columns = 1 + max(slot.column for slot in slots)
+    arrivals = _arrivals(routes, scale)
     return Layout(
+        scale=scale,
         width=_round(columns * pitch - scale.column_gap + 2 * scale.margin),
         height=_round(bottom - top),
         nodes=tuple(
@@ -152,19 +157,34 @@ def _draw(
             for slot in steps
         ),
         edges=tuple(
-            Edge(source, target, _path(route, scale))
+            Edge(source, target, _path(route, scale, arrivals[source, target]))
             for (source, target), route in routes.items()
         ),
     )
 
 
-def _path(route: list[_Slot], scale: Scale) -> str:
+def _arrivals(
+    routes: dict[tuple[int, int], list[_Slot]], scale: Scale
+) -> dict[tuple[int, int], float]:
+    """Return how far from its reader's middle each line ends, so that heads differ."""
+    found: dict[tuple[int, int], float] = {}
+    for reader in {target for _, target in routes}:
+        lines = [key for key in routes if key[1] == reader]
+        lines.sort(key=lambda key: (routes[key][-2].middle, key))
+        space = min(scale.node_height / (len(lines) + 1), ARROW_SPACE)
+        middle = (len(lines) - 1) / 2
+        found |= {key: (n - middle) * space for n, key in enumerate(lines)}
+    return found
+
+
+def _path(route: list[_Slot], scale: Scale, arrival: float) -> str:
     pitch = scale.node_width + scale.column_gap
     left = [_round(scale.margin + slot.column * pitch) for slot in route]
     parts = [f"M{_round(left[0] + scale.node_width)} {_round(route[0].middle)}"]
     for slot, x in zip(route[1:], left[1:], strict=True):
         start, bend = _round(x - scale.column_gap), _round(x - scale.column_gap / 2)
-        y, y_before = _round(slot.middle), _round(route[route.index(slot) - 1].middle)
+        y_before = _round(route[route.index(slot) - 1].middle)
+        y = _round(slot.middle + (arrival if slot is route[-1] else 0))
         parts.append(f"L{start} {y_before}C{bend} {y_before} {bend} {y} {x} {y}")
         if slot.is_lane:
             parts.append(f"L{_round(x + scale.node_width)} {y}")

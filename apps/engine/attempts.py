@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from apps.engine.calls import Attempt, AttemptFailed, Target
+from apps.engine.delegation import Rest
 from apps.engine.errors import CallFailed, CallFault
 from apps.engine.events import StepAttemptFailed, StepCompleted, StepStarted
 from apps.engine.extra_params import messages_taken, params_taken
@@ -53,9 +54,9 @@ class Place:
     index: int
 
     @property
-    def is_last(self) -> bool:
+    def gives_answer(self) -> bool:
         """Say whether the step gives the answer."""
-        return self.index == len(self.round_.plan.steps) - 1
+        return self.round_.plan.gives_answer(self.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,18 @@ class Watch:
 class Attempts:
     """Makes the calls of one step."""
 
-    def __init__(self, place: Place, voice: SentAnswer | None) -> None:
-        """`voice`: says the answer while it comes; None: it is not said live."""
+    def __init__(
+        self, place: Place, voice: SentAnswer | None, rest: Rest | None
+    ) -> None:
+        """Make the calls of a step.
+
+        `voice` says the answer while it comes; None: it is not said live. `rest` is
+        what the step plans; None: it does not plan.
+        """
         self._place = place
         self._run = place.run
         self._voice = voice
+        self._rest = rest
         self.closed = 0
         """Calls that were closed before their end."""
 
@@ -143,7 +151,7 @@ class Attempts:
     def _taken(self, asked: Asked) -> Asked:
         """Return what is asked, less what this worker takes no notice of."""
         params = self._run.task.params
-        if params.extra is None or not self._place.is_last:
+        if params.extra is None or not self._place.gives_answer:
             return asked
         messages = messages_taken(params, asked.messages, asked.worker)
         return replace(asked, messages=messages)
@@ -162,7 +170,7 @@ class Attempts:
         )
 
     def _call(self, asked: Asked) -> Call:
-        params = self._run.task.params if self._place.is_last else CallParams()
+        params = self._run.task.params if self._place.gives_answer else CallParams()
         if params.extra is not None:
             params = params_taken(params, asked.worker)
         if asked.is_continued and self._voice is not None:
@@ -183,8 +191,10 @@ class Attempts:
                 raise CallFailed(CallFault.CONTENT_FILTERED, WITHHELD)
             if not (asked.is_continued or is_refusal):
                 _require_content(attempt)
-            if self._place.is_last and not (attempt.tool_calls or is_refusal):
+            if self._place.gives_answer and not (attempt.tool_calls or is_refusal):
                 self._check_form(attempt)
+            if self._rest is not None:
+                _check_plan(self._rest, attempt)
             view.finish()
         except CallFailed as exc:
             raise AttemptFailed(exc, attempt) from None
@@ -233,9 +243,12 @@ class Attempts:
             attempt.first_token_ms,
             tool_calls_json(attempt.tool_calls),
             attempt.stop_sequence,
+            () if self._rest is None else self._rest.listed_workers,
         )
-        if self._place.is_last:
+        if self._place.gives_answer:
             self._run.journal.note(completed)  # rides with run.completed
+        elif self._rest is not None:
+            self._run.journal.note(completed)  # rides with the plan that it holds
         else:
             self._run.journal.post(completed)
         return StepResult(
@@ -244,6 +257,8 @@ class Attempts:
             attempt.finish_reason,
             tool_calls=completed.tool_calls,
             stop_sequence=attempt.stop_sequence,
+            worker=asked.worker.name,
+            listed_workers=completed.listed_workers,
         )
 
 
@@ -283,6 +298,14 @@ class _View:
     def finish(self) -> None:
         if self._speaker is not None and (rest := self._speaker.finish()):
             self._emit(Progress(*self._place, answer=rest))
+
+
+def _check_plan(rest: Rest, attempt: Attempt) -> None:
+    """Refuse an answer in which there is no plan. Raises: InvalidOutput."""
+    text = strip_thinking(attempt.text)
+    problem = rest.problem(text, attempt.finish_reason)
+    if problem is not None:
+        raise InvalidOutput(text, problem)
 
 
 def _require_content(attempt: Attempt) -> None:

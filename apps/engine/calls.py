@@ -51,6 +51,8 @@ class Attempt:
     first_token_ms: int | None = None
     tool_calls: list[ToolCallPart] = field(default_factory=list)
     """Put together from their pieces, in order; only if tools were offered."""
+    vectors: tuple[bytes, ...] = ()
+    """Of an embedding worker."""
     written_calls: str = ""
     """Names and arguments of calls as far as they came, for estimates."""
 
@@ -173,7 +175,7 @@ class ModelCalls:
         attempt.finish_reason = _finish_reason(end, attempt)
         if end.stop_sequence in call.params.stop:
             attempt.stop_sequence = end.stop_sequence
-        attempt.model = end.model
+        attempt.model, attempt.vectors = end.model, end.vectors
         return end.usage
 
     def _settled(

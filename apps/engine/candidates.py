@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from apps.engine.context import cut_messages, fits, worker_messages
+from apps.engine.delegation import Rest
 from apps.engine.errors import TRANSIENT_FAULTS, CallFault
 from apps.engine.plan import Plan
 from apps.engine.ports import CallParams, Messages, Pool, PoolWorker, Task
@@ -36,6 +37,8 @@ class Candidates:
     """The text of every earlier step that has ended."""
     needs_price: bool = False
     """True: the run has a cost limit, which cannot be enforced without a price."""
+    rest: Rest | None = None
+    """Given: the step plans it."""
     _messages: dict[str, Messages] = field(default_factory=dict)
     _fitting: dict[str, bool] = field(default_factory=dict)
 
@@ -62,13 +65,13 @@ class Candidates:
 
     def messages(self, worker: PoolWorker) -> Messages:
         """Return what a candidate is sent: whole, or cut to its context."""
-        if self._fits(worker):
+        if self._fits(worker) or self.rest is not None:
             return self._whole(worker)
         return cut_messages(self.task, self.plan, self.index, self.responses, worker)
 
     @property
-    def _is_last(self) -> bool:
-        return self.index == len(self.plan.steps) - 1
+    def _answers(self) -> bool:
+        return self.plan.gives_answer(self.index)
 
     def _in_order(self) -> list[PoolWorker]:
         planned = self.plan.steps[self.index].worker
@@ -80,13 +83,13 @@ class Candidates:
     def _unsuited(self, worker: PoolWorker) -> str:
         if self.needs_price and worker.price is None:
             return "has no price, and the run has a cost limit"
-        return unsuited(self.task, worker, is_last=self._is_last)
+        return unsuited(self.task, worker, is_last=self._answers)
 
     def _fits(self, worker: PoolWorker) -> bool:
         if worker.context_tokens is None:
             return True
         if worker.name not in self._fitting:
-            params = self.task.params if self._is_last else CallParams()
+            params = self.task.params if self._answers else CallParams()
             self._fitting[worker.name] = fits(
                 self._whole(worker), worker, params.max_tokens, tools=params.tools
             )
@@ -94,8 +97,12 @@ class Candidates:
 
     def _whole(self, worker: PoolWorker) -> Messages:
         if worker.name not in self._messages:
-            self._messages[worker.name] = worker_messages(
-                self.task, self.plan, self.index, self.responses, worker
+            self._messages[worker.name] = (
+                self.rest.messages(worker)
+                if self.rest is not None
+                else worker_messages(
+                    self.task, self.plan, self.index, self.responses, worker
+                )
             )
         return self._messages[worker.name]
 

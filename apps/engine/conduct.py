@@ -130,8 +130,12 @@ class _Conductor:
         if run.state.is_kept:
             return False
         last = run.state.rounds[-1]
+        if last.planned_rest is not None:
+            return run.may_recurse or run.may_replan
         if last.answer is None:
-            is_final = last.fault == CallFault.INVALID_OUTPUT or run.keeps_refusal(last)
+            is_final = run.keeps_refusal(last) or (
+                last.fault == CallFault.INVALID_OUTPUT and not last.plan.plans_rest
+            )
             return run.may_replan and not is_final
         if last.answer.tool_calls:
             return False  # only the caller can go on from here
@@ -202,9 +206,10 @@ def _last_answer(rounds: Sequence[Round]) -> StepResult | None:
 
 
 def _best_text(rounds: Sequence[Round]) -> str:
-    """Return the newest completed response of any step, or nothing."""
+    """Return the newest completed response of any step, plans left out, or nothing."""
     for round_ in reversed(rounds):
         for index in sorted(round_.results, reverse=True):
-            if round_.results[index].state == "completed":
+            is_plan = round_.plan.is_planning(index)
+            if round_.results[index].state == "completed" and not is_plan:
                 return round_.results[index].text
     return ""

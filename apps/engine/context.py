@@ -71,6 +71,11 @@ def fits(
     )
 
 
+def text_tokens(worker: PoolWorker) -> int | None:
+    """Return how much text an embedding worker reads, in tokens; None: unknown."""
+    return worker.context_tokens
+
+
 def fits_context(read: int, context_tokens: int | None, output_tokens: int) -> bool:
     """Say whether `read` tokens of input leave room for `output_tokens`.
 

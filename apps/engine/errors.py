@@ -42,6 +42,8 @@ class PlanFault(StrEnum):
     """A cost limit is set and the worker's price is unknown."""
     UNSUITED_WORKER = "unsuited_worker"
     """The worker takes no images, or no tools, and the step needs them."""
+    DELEGATION = "delegation"
+    """The last step plans the rest, which the limits do not allow, or no longer."""
     POLICY_DENIED = "policy_denied"
     """A policy refuses the plan, or every worker that could do the step."""
 

@@ -125,6 +125,10 @@ class ApprovalRequested:
     """Of the prompt. Empty: no rule depends on it."""
     explanation: Body = ""
     """As of `Plan`."""
+    plans_rest: bool = False
+    """As of `Plan`."""
+    planned_by: str = ""
+    """As of `plan.accepted`."""
 
     def __post_init__(self) -> None:
         """Keep the plan's shape if its content was erased: each text reads as empty."""
@@ -152,23 +156,27 @@ class ApprovalSettled:
 
 @dataclass(frozen=True, slots=True)
 class PlanRequested:
-    """The conductor model is about to be asked."""
+    """The conductor is about to be asked, or a worker for the prompt's vector."""
 
     action: ClassVar[str] = "plan.requested"
     round: int
     attempt: int
     """Counts every call of the round from 1."""
     messages: Json
+    embedder: str = ""
+    """The embedding worker that makes the vector of the prompt, for a planner without a
+    model. Empty: the conductor is asked for a plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanReplied:
-    """The conductor model answered completely. Says nothing of the plan's worth."""
+    """The model that was asked answered completely. Says nothing of a plan's worth."""
 
     action: ClassVar[str] = "plan.replied"
     round: int
     attempt: int
     output: Body
+    """Of an embedding worker, the digest of the vector."""
     finish_reason: str
     model: str
     usage: Usage
@@ -179,7 +187,7 @@ class PlanReplied:
 
 @dataclass(frozen=True, slots=True)
 class PlanCallFailed:
-    """A call to the conductor model did not end in an answer."""
+    """A call for a plan, or for the prompt's vector, did not end in an answer."""
 
     action: ClassVar[str] = "plan.call_failed"
     round: int
@@ -210,7 +218,8 @@ class PlanAccepted:
     action: ClassVar[str] = "plan.accepted"
     round: int
     planner: str
-    """Name of the planner, "fallback", or "approver" for a plan a person edited."""
+    """Name of the planner, "fallback", "approver" for a plan a person edited, or
+    "delegated" for one of a worker that was to plan the rest."""
     workers: tuple[str, ...]
     access: tuple[tuple[int, ...], ...]
     skipped: tuple[int, ...]
@@ -219,6 +228,10 @@ class PlanAccepted:
     reasoning: Body
     explanation: Body = ""
     """As of `Plan`."""
+    plans_rest: bool = False
+    """True: the last step's worker plans the rest; its response is no answer."""
+    planned_by: str = ""
+    """The worker whose plan it is, of a delegated one. Empty: it is no worker's."""
 
     def __post_init__(self) -> None:
         """Keep the plan's shape if its content was erased: each text reads as empty."""
@@ -289,6 +302,8 @@ class StepCompleted:
     """The calls of the caller's tools, as a JSON array of `ToolCallPart`."""
     stop_sequence: Body = ""
     """Which of the caller's stop sequences ended it; empty: none that is known."""
+    listed_workers: tuple[str, ...] = ()
+    """Of a step that plans the rest: the workers that its prompt listed, by number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from apps.engine.delegation import planned_by
 from apps.engine.errors import PlanFault, PlanRejected, RunDenied
 from apps.engine.events import ApprovalRequested, ApprovalSettled, PolicyDecided
 from apps.engine.limits import Limits
-from apps.engine.plan import Plan
+from apps.engine.plan import Plan, PlanPreview
 from apps.engine.ports import ApprovalOutcome, Pool, Task
 from apps.engine.replay import plan_on_record
 from apps.engine.run import RunContext
@@ -35,6 +36,10 @@ class OpenGate:
         return None
 
     async def check_plan(self, number: int, plan: Plan) -> PolicyDecided | None:
+        """Allow `plan`."""
+        return None
+
+    async def preview_plan(self, number: int, plan: Plan) -> PolicyDecided | None:
         """Allow `plan`."""
         return None
 
@@ -73,13 +78,7 @@ async def check_plan(run: RunContext, number: int, plan: Plan) -> PolicyDecided 
     _apply(run, decision)
     if decision is None:
         return None
-    for index, step in enumerate(plan.steps):
-        if step.worker in run.refused:
-            raise PlanRejected(
-                PlanFault.POLICY_DENIED,
-                f"step {index}: worker {step.worker!r} may not be used: "
-                f"{run.refused[step.worker]}",
-            )
+    refuse_denied_workers(run, plan)
     if len(plan.steps) > run.limits.max_steps:
         raise PlanRejected(
             PlanFault.POLICY_DENIED,
@@ -87,6 +86,37 @@ async def check_plan(run: RunContext, number: int, plan: Plan) -> PolicyDecided 
             f"allowed: {decision.reason}",
         )
     return decision
+
+
+def refuse_denied_workers(run: RunContext, plan: Plan) -> None:
+    """Refuse a plan with a worker that policies took out. Raises: PlanRejected."""
+    for index, step in enumerate(plan.steps):
+        if step.worker in run.refused:
+            raise PlanRejected(
+                PlanFault.POLICY_DENIED,
+                f"step {index}: worker {step.worker!r} may not be used: "
+                f"{run.refused[step.worker]}",
+            )
+
+
+async def preview_plan(run: RunContext, number: int, plan: Plan) -> PlanPreview:
+    """Say what the policies would make of a plan now.
+
+    It is no proposal: nothing is recorded, and the run keeps its workers and limits.
+    """
+    decision = await run.ports.gate.preview_plan(number, plan)
+    if decision is None:
+        return "accepted"
+    workers = {step.worker for step in plan.steps}
+    most = decision.limits.get("max_steps", run.limits.max_steps)
+    is_refused = (
+        decision.outcome == "denied"
+        or not workers.isdisjoint(decision.refused_workers)
+        or len(plan.steps) > most
+    )
+    if is_refused:
+        return "refused"
+    return "held" if decision.approvals_needed else "accepted"
 
 
 async def check_step(run: RunContext, number: int, plan: Plan, index: int) -> None:
@@ -107,7 +137,8 @@ def _apply(run: RunContext, decision: PolicyDecided | None) -> None:
     if decision.limits:
         run.limits = _capped(run.limits, decision.limits, decision.reason)
         run.meter.restrict(run.limits)
-    refused = set(run.pool.names) & set(decision.refused_workers)
+    present = {worker.name for worker in run.pool.callable_workers}
+    refused = present & set(decision.refused_workers)
     if not refused:
         return
     run.refused |= dict.fromkeys(refused, decision.reason)
@@ -120,11 +151,19 @@ def _without(pool: Pool, refused: set[str]) -> Pool:
     """Return a pool without some workers; the first substitute becomes the fallback."""
     workers = tuple(w for w in pool.workers if w.name not in refused)
     substitutes = tuple(name for name in pool.substitutes if name not in refused)
-    fallback = pool.fallback
+    embedder, fallback = pool.embedder, pool.fallback
+    if embedder is not None and embedder.name in refused:
+        embedder = None
     if fallback in refused and workers:
         fallback = next(iter(substitutes), workers[0].name)
         substitutes = tuple(name for name in substitutes if name != fallback)
-    return replace(pool, workers=workers, fallback=fallback, substitutes=substitutes)
+    return replace(
+        pool,
+        workers=workers,
+        fallback=fallback,
+        substitutes=substitutes,
+        embedder=embedder,
+    )
 
 
 def _capped(limits: Limits, caps: Mapping[str, int], reason: str) -> Limits:
@@ -161,6 +200,8 @@ async def request_approval(
         plan.reasoning,
         decision.data_class,
         plan.explanation,
+        plan.plans_rest,
+        planned_by(run, planner),
     )
     await run.journal.commit(request)
     run.state.approval = request

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from apps.engine.events import Event
+from apps.engine.calls import Attempt
+from apps.engine.errors import CallFailed
+from apps.engine.events import Event, PlanCallFailed, PlanReplied
 from apps.engine.ports import ProgressSink, Recorder
 
 
@@ -93,3 +95,32 @@ class Journal:
             self._progress.event(event)
         if cancelled is not None:
             raise cancelled
+
+
+def plan_replied(number: int, call: int, attempt: Attempt) -> PlanReplied:
+    """Return the event of a call for the plan of a round that has its answer."""
+    return PlanReplied(
+        number,
+        call,
+        attempt.text,
+        attempt.finish_reason,
+        attempt.model,
+        attempt.usage,
+        attempt.cost_micros,
+        attempt.latency_ms,
+    )
+
+
+def plan_call_failed(
+    number: int, call: int, attempt: Attempt, failure: CallFailed
+) -> PlanCallFailed:
+    """Return the event of a call for the plan of a round that has none."""
+    return PlanCallFailed(
+        number,
+        call,
+        failure.fault,
+        failure.message,
+        attempt.usage,
+        attempt.cost_micros,
+        attempt.latency_ms,
+    )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MAX_TIME_S = 86_400
+"""Seconds that a caller may limit a run to: a day, longer than any tier allows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -13,6 +16,9 @@ class Limits:
     """Steps of one plan."""
     max_rounds: int = 1
     """Plans of one run (recursion), re-plans after a failure not counted."""
+    max_delegations: int = 0
+    """Plans whose last step's worker plans the rest; the plan that it makes is one of
+    `max_rounds`, and can't leave the rest to another worker."""
     max_replans: int = 1
     """Further plans after a failed step."""
     max_plan_attempts: int = 3

@@ -104,6 +104,34 @@ def question_of(messages: Sequence[Message]) -> str:
     return BLOCK_END.join(block for block in blocks if block)
 
 
+def system_of(messages: Iterable[Message]) -> str:
+    """Return the system prompt of a conversation; empty: it has none."""
+    texts = [text_of(each) for each in messages if each["role"] == "system"]
+    return BLOCK_END.join(texts)
+
+
+def asked_last(messages: Sequence[Message], prompt: str) -> str:
+    """Return what the user wrote last in a conversation, or `prompt` without one.
+
+    An image is `[image 1]` where it stands.
+    """
+    asked = (question_of([m]) for m in reversed(messages) if m["role"] == "user")
+    return next(filter(None, asked), prompt)
+
+
+def typed_last(messages: Sequence[Message], prompt: str, attached: int) -> str:
+    """Return what a person typed last, without the files and images after it.
+
+    `attached`: how many parts of the message those are.
+    """
+    asked = [each for each in messages if each["role"] == "user"]
+    content = asked[-1]["content"] if asked else ""
+    if not attached or isinstance(content, str):
+        return asked_last(messages, prompt)
+    typed = Message(role="user", content=content[: len(content) - attached][-1:])
+    return text_of(typed).removesuffix(BLOCK_END)
+
+
 def messages_json(messages: Messages) -> str:
     """Return `messages` as a JSON array, the way calls are recorded.
 

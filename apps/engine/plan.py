@@ -11,8 +11,12 @@ import hashlib
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Literal
 
 from apps.engine.errors import PlanFault, PlanRejected
+
+PlanPreview = Literal["accepted", "held", "refused"]
+"""What would become of a plan; one that is held waits for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,18 @@ class Plan:
     """The conductor's own words before the plan; shown, never executed."""
     explanation: str = ""
     """JSON of a planner that can say what else it could have done, and why not."""
+    made_by: str = ""
+    """What the record names as its planner. Empty: the planner that returned it."""
+    plans_rest: bool = False
+    """True: the last step does not answer. Its worker plans the rest, as a new plan."""
+
+    def gives_answer(self, index: int) -> bool:
+        """Say whether a step's response is the answer of the plan."""
+        return index == len(self.steps) - 1 and not self.plans_rest
+
+    def is_planning(self, index: int) -> bool:
+        """Say whether a step's worker is asked for the rest of the plan."""
+        return index == len(self.steps) - 1 and self.plans_rest
 
     def needed(self) -> frozenset[int]:
         """Return the steps the answer can depend on: the last and its ancestors."""
@@ -48,14 +64,25 @@ class Plan:
     @property
     def digest(self) -> str:
         """Return the SHA-256 of the steps in hexadecimal, all reasons left out."""
-        steps = [[s.worker, list(s.access), s.subtask] for s in self.steps]
+        steps: list[object] = [
+            [s.worker, list(s.access), s.subtask] for s in self.steps
+        ]
+        if self.plans_rest:  # who approves a plan approves that as well
+            steps.append("plans_rest")
         text = json.dumps(steps, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def validate(plan: Plan, *, workers: Collection[str], max_steps: int) -> None:
+def validate(
+    plan: Plan,
+    *,
+    workers: Collection[str],
+    max_steps: int,
+    may_delegate: bool = False,
+) -> None:
     """Check every rule of a plan.
 
+    `may_delegate`: its last step may plan the rest.
     Raises: PlanRejected naming the first rule broken, counted from step 0.
     """
     if not plan.steps:
@@ -64,6 +91,11 @@ def validate(plan: Plan, *, workers: Collection[str], max_steps: int) -> None:
         raise PlanRejected(
             PlanFault.TOO_MANY_STEPS,
             f"the plan has {len(plan.steps)} steps, at most {max_steps} are allowed",
+        )
+    if plan.plans_rest and not may_delegate:
+        raise PlanRejected(
+            PlanFault.DELEGATION,
+            "the plan leaves the rest to a worker, which is not allowed here",
         )
     for index, step in enumerate(plan.steps):
         _validate_step(index, step, workers)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 
 from apps.engine.calls import AttemptFailed, Target
+from apps.engine.delegation import DELEGATED, planned_by, rest_of
 from apps.engine.errors import CallFailed, PlanFault, PlanRejected, RunDenied
 from apps.engine.events import (
     ApprovalRequested,
     PlanAccepted,
-    PlanCallFailed,
     PlanKept,
     PlanRejectedEvent,
-    PlanReplied,
     PlanRequested,
     StepReused,
     StepSkipped,
@@ -21,11 +21,14 @@ from apps.engine.events import (
 from apps.engine.gate import (
     APPROVER,
     check_plan,
+    preview_plan,
+    refuse_denied_workers,
     request_approval,
     settle_approval,
 )
+from apps.engine.journal import plan_call_failed, plan_replied
 from apps.engine.messages import messages_json
-from apps.engine.plan import Plan, PlannedStep, validate
+from apps.engine.plan import Plan, PlannedStep, PlanPreview, validate
 from apps.engine.ports import (
     CONDUCTOR,
     Call,
@@ -41,8 +44,9 @@ from apps.engine.ports import (
 from apps.engine.replay import Round, StepResult
 from apps.engine.rounds import UNNEEDED
 from apps.engine.run import RunContext
-from apps.engine.steps import backoff_s
+from apps.engine.steps import wait_s
 from apps.engine.suitability import suited_worker, unsuited
+from apps.engine.vectors.embedding import prompt_vector
 
 FALLBACK_PLANNER = "fallback"
 MAX_APPROVAL_REQUESTS = 6
@@ -101,15 +105,23 @@ async def _ask_until_usable(
             tuple(r.outcome() for r in state.rounds),
             tuple(state.rejections),
             may_keep,
+            partial(_preview, run, number),
+            run.may_delegate,
+            partial(prompt_vector, run, number),
         )
         try:
             if state.approval is not None:  # since before a restart
                 return await _approved(run, number, state.approval)
+            answer = _planned_rest(run)
+            if answer is not None and state.plan_failures == 0:
+                asking.last_output = answer.text
+                rest = _delegated_plan(run, answer)
+                return await _allowed(run, number, rest, DELEGATED)
             plan = await planner.plan(request, asking.ask)
             _check(run, plan, may_keep)
             if plan is None:
                 return None, planner.name
-            return await _allowed(run, number, plan, planner.name)
+            return await _allowed(run, number, plan, plan.made_by or planner.name)
         except PlanRejected as exc:
             _note_rejection(run, number, exc, asking.last_output)
         except CallFailed as exc:
@@ -117,8 +129,32 @@ async def _ask_until_usable(
             if not exc.is_transient:
                 break
             if state.plan_failures < run.limits.max_plan_attempts:
-                await asyncio.sleep(backoff_s(run, state.plan_failures, exc))
+                failures = state.plan_failures
+                wait = wait_s(run.limits, run.ports.random, failures, exc)
+                await asyncio.sleep(wait)
     return None, planner.name
+
+
+def _planned_rest(run: RunContext) -> StepResult | None:
+    """Return a worker's answer that holds the next plan; None: the planner is asked.
+
+    It is asked too if the limits allow that plan no more.
+    """
+    rounds = run.state.rounds
+    return rounds[-1].planned_rest if rounds and run.may_recurse else None
+
+
+def _delegated_plan(run: RunContext, answer: StepResult) -> Plan:
+    """Return the plan in a worker's answer. Raises: PlanRejected.
+
+    Its numbers are those of the prompt, so a worker that has gone since is named in the
+    refusal. Records from before the list was kept have the pool of now.
+    """
+    listed = answer.listed_workers or run.pool.names
+    plan = rest_of(run, run.state.rounds[-1]).plan(answer.text, listed)
+    refuse_denied_workers(run, plan)
+    _check(run, plan, may_keep=False)
+    return plan
 
 
 def _note_rejection(
@@ -162,15 +198,29 @@ def _check(run: RunContext, plan: Plan | None, may_keep: bool) -> None:
                 PlanFault.EMPTY_PLAN, "the plan is empty and there is no answer to keep"
             )
         return
-    validate(plan, workers=run.pool.names, max_steps=run.limits.max_steps)
+    validate(
+        plan,
+        workers=run.pool.names,
+        max_steps=run.limits.max_steps,
+        may_delegate=run.may_delegate,
+    )
     for index in range(len(plan.steps)):
         _check_worker(run, plan, index)
+
+
+async def _preview(run: RunContext, number: int, plan: Plan) -> PlanPreview:
+    """Say what would become of a plan; see `PlanRequest.preview`."""
+    try:
+        _check(run, plan, may_keep=False)
+    except PlanRejected:
+        return "refused"
+    return await preview_plan(run, number, plan)
 
 
 def _check_worker(run: RunContext, plan: Plan, index: int) -> None:
     name = plan.steps[index].worker
     worker = run.pool.worker(name)
-    is_last = index == len(plan.steps) - 1
+    is_last = plan.gives_answer(index)
     if reason := unsuited(run.task, worker, is_last=is_last):
         raise PlanRejected(
             PlanFault.UNSUITED_WORKER, f"step {index}: worker {name!r} {reason}"
@@ -198,6 +248,8 @@ def _accept(run: RunContext, number: int, plan: Plan, planner: str) -> Round:
             subtasks=tuple(s.subtask for s in plan.steps),
             reasoning=plan.reasoning,
             explanation=plan.explanation,
+            plans_rest=plan.plans_rest,
+            planned_by=planned_by(run, planner),
         ),
         *(StepSkipped(number, index, UNNEEDED) for index in skipped),
         *(_reused(number, answer) for answer in reused),
@@ -248,20 +300,11 @@ class _Asking:
                 self._show,
             )
         except AttemptFailed as exc:
-            raise self._note_failure(exc) from None
+            place = (self.number, state.plan_calls)
+            run.journal.post(plan_call_failed(*place, exc.attempt, exc.failure))
+            raise exc.reason() from None
         self.last_output = attempt.text
-        run.journal.note(
-            PlanReplied(
-                self.number,
-                state.plan_calls,
-                attempt.text,
-                attempt.finish_reason,
-                attempt.model,
-                attempt.usage,
-                attempt.cost_micros,
-                attempt.latency_ms,
-            )
-        )
+        run.journal.note(plan_replied(self.number, state.plan_calls, attempt))
         return ConductorReply(attempt.text, attempt.finish_reason)
 
     def _show(self, delta: Delta) -> None:
@@ -269,18 +312,3 @@ class _Asking:
             place = (self.number, None, self.run.state.plan_calls)
             progress = Progress(*place, delta.text, delta.reasoning)
             self.run.ports.progress.emit(progress)
-
-    def _note_failure(self, exc: AttemptFailed) -> BaseException:
-        failure, attempt = exc.failure, exc.attempt
-        self.run.journal.post(
-            PlanCallFailed(
-                self.number,
-                self.run.state.plan_calls,
-                failure.fault,
-                failure.message,
-                attempt.usage,
-                attempt.cost_micros,
-                attempt.latency_ms,
-            )
-        )
-        return exc.reason()

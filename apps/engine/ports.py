@@ -10,11 +10,23 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, NotRequired, Protocol, TypedDict
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    NotRequired,
+    Protocol,
+    TypedDict,
+)
 
 from apps.engine.events import ApprovalRequested, Event, PolicyDecided
-from apps.engine.plan import Plan, PlannedStep
+from apps.engine.plan import Plan, PlannedStep, PlanPreview
 from apps.engine.usage import Price, Usage
+from apps.engine.vectors.prompt_vectors import PromptVector, no_vector
+
+if TYPE_CHECKING:
+    from apps.engine.delegation import RestPlanner
 
 
 class TextPart(TypedDict):
@@ -173,6 +185,14 @@ class Pool:
     retries_refusals: bool = False
     """True: another worker is asked after one has refused the content. False: the
     refusal is the answer."""
+    embedder: PoolWorker | None = None
+    """Makes the vector of the prompt for the planner, and is in no plan. None: the
+    planner needs none, or this run may not use the worker that makes it."""
+
+    @property
+    def callable_workers(self) -> tuple[PoolWorker, ...]:
+        """Return all workers that the run may call."""
+        return self.workers + ((self.embedder,) if self.embedder else ())
 
     def worker(self, name: str) -> PoolWorker:
         """Return the worker called `name`. Raises: KeyError."""
@@ -244,6 +264,8 @@ class CallEnd:
     """The model the provider says it used."""
     stop_sequence: str = ""
     """Which of `CallParams.stop` ended the answer, if the provider says so."""
+    vectors: tuple[bytes, ...] = ()
+    """Of an embedding worker: one for each message, see `PromptVector`."""
 
 
 class ModelClient(Protocol):
@@ -290,6 +312,10 @@ class Rejection:
     reason: str
 
 
+async def _accepted(plan: Plan) -> PlanPreview:
+    return "accepted"
+
+
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
     """Everything a planner may know when it is asked for a plan."""
@@ -301,6 +327,17 @@ class PlanRequest:
     rejections: tuple[Rejection, ...] = ()
     may_keep: bool = False
     """True if there is an answer already: three empty lists then mean "keep it"."""
+    preview: Callable[[Plan], Awaitable[PlanPreview]] = field(
+        default=_accepted, compare=False, repr=False
+    )
+    """Says what would become of a plan now. Records nothing."""
+    may_delegate: bool = False
+    """True: the last step's worker may be asked to plan the rest."""
+    vector: Callable[[], Awaitable[PromptVector]] = field(
+        default=no_vector, compare=False, repr=False
+    )
+    """Has `pool.embedder` make the vector of the prompt, once in a run; the call is
+    recorded, metered and limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,6 +410,10 @@ class Gate(Protocol):
 
     async def check_plan(self, number: int, plan: Plan) -> PolicyDecided | None:
         """Decide on a plan of round `number` before it is accepted."""
+        ...
+
+    async def preview_plan(self, number: int, plan: Plan) -> PolicyDecided | None:
+        """Return what `check_plan` would decide; no later check depends on it."""
         ...
 
     async def check_step(
@@ -455,3 +496,5 @@ class Ports:
     open for the process that resumes it."""
     random: random.Random = field(default_factory=random.Random)
     """For the jitter of retries."""
+    rest_planner: RestPlanner | None = None
+    """None: no plan may leave the rest to a worker."""

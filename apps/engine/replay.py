@@ -35,6 +35,10 @@ class StepResult:
     """What the response wants called, as a JSON array; empty: nothing."""
     stop_sequence: str = ""
     """Which stop sequence ended the response; empty: none that is known."""
+    worker: str = ""
+    """Who answered. Empty: nobody did here."""
+    listed_workers: tuple[str, ...] = ()
+    """As of `StepCompleted`."""
 
     @property
     def told(self) -> str:
@@ -67,7 +71,21 @@ class Round:
 
     @property
     def answer(self) -> StepResult | None:
-        """Return the result of the last step if it completed."""
+        """Return the result of the last step if it completed and answers."""
+        return None if self.plan.plans_rest else self._completed
+
+    @property
+    def planned_rest(self) -> StepResult | None:
+        """Return the result of the last step if it completed and planned the rest."""
+        return self._completed if self.plan.plans_rest else None
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Say whether another plan only takes the place of this one."""
+        return self._completed is None
+
+    @property
+    def _completed(self) -> StepResult | None:
         last = self.results.get(len(self.plan.steps) - 1)
         return last if last is not None and last.state == "completed" else None
 
@@ -141,7 +159,7 @@ def plan_on_record(event: ev.PlanAccepted | ev.ApprovalRequested) -> Plan:
     """Return the plan that an event holds."""
     parts = zip(event.subtasks, event.workers, event.access, strict=True)
     steps = tuple(PlannedStep(*part) for part in parts)
-    return Plan(steps, event.reasoning, event.explanation)
+    return Plan(steps, event.reasoning, event.explanation, plans_rest=event.plans_rest)
 
 
 class _Reader:
@@ -152,6 +170,8 @@ class _Reader:
         self._meter = meter
         self._open: set[tuple[int, int, int]] = set()
         # by round, step and attempt, for two workers may be asked at once
+        self._for_vector: set[tuple[int, int]] = set()
+        # by round and attempt: calls of planning that ask for no plan
         self._last_output = ""
 
     def finish(self) -> ReplayedRun:
@@ -192,12 +212,16 @@ class _Reader:
             case ev.PlanRequested():
                 self._open.add((event.round, PLANNING, event.attempt))
                 self.state.plan_calls = event.attempt
+                if event.embedder:
+                    self._for_vector.add((event.round, event.attempt))
             case ev.PlanReplied():
                 self._settle(PLANNING, event)
-                self._last_output = event.output
+                if (event.round, event.attempt) not in self._for_vector:
+                    self._last_output = event.output
             case ev.PlanCallFailed():
                 self._settle(PLANNING, event)
-                self.state.plan_failures += 1
+                if (event.round, event.attempt) not in self._for_vector:
+                    self.state.plan_failures += 1
             case ev.PlanRejectedEvent():
                 self.state.plan_failures += 1
                 rejection = Rejection(self._last_output, event.reason)
@@ -227,7 +251,11 @@ class _Reader:
                     event.finish_reason,
                     tool_calls=event.tool_calls,
                     stop_sequence=event.stop_sequence,
+                    worker=event.worker,
+                    listed_workers=event.listed_workers,
                 )
+                if now.plan.is_planning(event.step):
+                    self._last_output = text
             case ev.StepReused():
                 now.results[event.step] = StepResult("completed", event.text, "stop")
             case ev.StepFailed():

@@ -13,6 +13,7 @@ from apps.engine.limits import Limits
 from apps.engine.meter import Meter
 from apps.engine.ports import Pool, Ports, Task
 from apps.engine.replay import ReplayedRun, Round
+from apps.engine.vectors.prompt_vectors import PromptVector
 
 
 @dataclass(slots=True)
@@ -37,6 +38,8 @@ class RunContext:
     """Kinds of sensitive data that models do not see."""
     restores: bool = False
     """True: what was redacted is put back into the answer."""
+    vectors: dict[str, PromptVector] = field(default_factory=dict)
+    """What came of asking for the vector of the prompt, by the prompt that was sent."""
     clock: asyncio.Timeout | None = None
     """Ends the run when its time is up."""
     paused_s: float = 0.0
@@ -65,7 +68,7 @@ class RunContext:
     @property
     def replans_used(self) -> int:
         """Return how many plans were made because a round had no answer."""
-        return sum(1 for r in self.state.rounds[:-1] if r.answer is None)
+        return sum(r.is_unanswered for r in self.state.rounds[:-1])
 
     @property
     def may_replan(self) -> bool:
@@ -77,6 +80,21 @@ class RunContext:
         """Say whether the planner may look at the answer and plan again."""
         planned = len(self.state.rounds) - self.replans_used
         return planned < self.limits.max_rounds
+
+    @property
+    def may_delegate(self) -> bool:
+        """Say whether the next plan may leave the rest to a worker.
+
+        What the worker plans is a round too, so there must be one left for it.
+        """
+        rounds = self.state.rounds
+        done = sum(round_.plan.plans_rest for round_ in rounds)
+        planned = len(rounds) + 1 - sum(round_.is_unanswered for round_ in rounds)
+        return (
+            self.ports.rest_planner is not None
+            and done < self.limits.max_delegations
+            and planned < self.limits.max_rounds
+        )
 
     @property
     def is_call_streamed(self) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import replace
+from random import Random
 
 from apps.engine.attempts import Asked, Attempts, InvalidOutput, Place, Watch
 from apps.engine.candidates import Candidates, attempts_left, next_worker, untried
+from apps.engine.delegation import rest_of
 from apps.engine.errors import (
     CallFailed,
     CallFault,
@@ -17,23 +19,24 @@ from apps.engine.errors import (
 from apps.engine.events import StepFailed
 from apps.engine.gate import check_step
 from apps.engine.hedging import Race
+from apps.engine.limits import Limits
 from apps.engine.messages import without_beginning
 from apps.engine.ports import PoolWorker
 from apps.engine.replay import Round, StepResult, Tried
 from apps.engine.rescue import SentAnswer, continued_messages
 from apps.engine.run import RunContext
-from apps.engine.structured import repair_messages
+from apps.engine.structured import ANSWER, PLAN, repair_messages
 
 
-def backoff_s(run: RunContext, failures: int, failed: CallFailed) -> float:
+def wait_s(limits: Limits, chance: Random, failures: int, failed: CallFailed) -> float:
     """Return how long to wait before the same endpoint is asked again, in seconds.
 
     The provider's own `Retry-After` wins; else exponential with full jitter.
     """
     if failed.retry_after_s is not None:
-        return min(failed.retry_after_s, run.limits.retry_cap_s)
-    ceiling = run.limits.retry_base_s * 2.0 ** (failures - 1)
-    return run.ports.random.uniform(0, min(ceiling, run.limits.retry_cap_s))
+        return min(failed.retry_after_s, limits.retry_cap_s)
+    ceiling = limits.retry_base_s * 2.0 ** (failures - 1)
+    return chance.uniform(0, min(ceiling, limits.retry_cap_s))
 
 
 class StepRunner:
@@ -42,9 +45,11 @@ class StepRunner:
     def __init__(self, run: RunContext, number: int, round_: Round, index: int) -> None:
         self._run = run
         self._place = place = Place(run, number, round_, index)
-        is_live = place.is_last and run.streams_round(number)
+        is_live = place.gives_answer and run.streams_round(number)
+        is_planning = round_.plan.is_planning(index)
+        self._rest = rest_of(run, round_) if is_planning else None
         self._voice = SentAnswer(run) if is_live else None
-        self._attempts = Attempts(place, self._voice)
+        self._attempts = Attempts(place, self._voice, self._rest)
         self._all = Candidates(
             run.task,
             run.whole_pool,
@@ -52,6 +57,7 @@ class StepRunner:
             index,
             {i: r.told for i, r in round_.results.items()},
             needs_price=run.limits.max_cost_micros is not None,
+            rest=self._rest,
         )
         self._permitted = self._all
         self._failures = _of_present(round_, index, run.pool.names)
@@ -112,7 +118,9 @@ class StepRunner:
         failed = self._failed.get(worker.name)
         if failed is not None and failed.is_transient:
             times = sum(tried.worker == worker.name for tried in self._failures)
-            await asyncio.sleep(backoff_s(self._run, times, failed))
+            run = self._run
+            wait = wait_s(run.limits, run.ports.random, times, failed)
+            await asyncio.sleep(wait)
 
     async def _ask(self, worker: PoolWorker) -> None:
         """Ask `worker`, and a rival as well if it is slow."""
@@ -176,7 +184,9 @@ class StepRunner:
         self._failed[name] = failed
         self._failures.append(Tried(name, failed.fault))
         if isinstance(failed, InvalidOutput):
-            messages = repair_messages(asked.messages, failed.answer, failed.problem)
+            what = ANSWER if self._rest is None else PLAN
+            told = failed.answer, failed.problem, what
+            messages = repair_messages(asked.messages, *told)
             self._repair = Asked(asked.worker, messages)
 
     def _start_clock(self) -> None:

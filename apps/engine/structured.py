@@ -16,6 +16,11 @@ from apps.engine.ports import Message, Messages
 from apps.engine.schemas import Checker, TooComplex
 from apps.engine.text import without_fences
 
+ANSWER = (
+    "Write the whole answer again as JSON without that mistake, and nothing else: no "
+    "explanation and no code fence."
+)
+PLAN = "Write the complete plan again, without that mistake."
 MAX_SCHEMA_BYTES = 128 * 1024
 MAX_KEPT_WEIGHT = 128
 """Of checkers kept in memory: one each, one for each of their patterns, and one for
@@ -51,12 +56,14 @@ def delivered(text: str, response_format: Mapping[str, Any] | None) -> str:
     return text if kind == "text" else without_fences(text)
 
 
-def repair_messages(messages: Messages, answer: str, problem: str) -> Messages:
-    """Return the conversation that asks a model to put its answer right."""
-    request = (
-        f"Your answer can't be used: {problem}. Write the whole answer again as JSON "
-        "without that mistake, and nothing else: no explanation and no code fence."
-    )
+def repair_messages(
+    messages: Messages, answer: str, problem: str, what: str = ANSWER
+) -> Messages:
+    """Return the conversation that asks a model to put its answer right.
+
+    `what` says what it is to write: ANSWER or PLAN.
+    """
+    request = f"Your answer can't be used: {problem}. {what}"
     return (
         *messages,
         Message(role="assistant", content=answer),

@@ -7,7 +7,7 @@ the next one. Nothing is stored: another process grades the same answers again.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 
@@ -23,20 +23,21 @@ class GradingStopped(Exception):
 
 
 class CodeGrades:
-    """The grades that threads of this process work on, by the id of the result."""
+    """The grades that threads of this process work on, by the id of the result,
+    or of the run."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._grades: dict[int, Future[list[Grade]]] = {}
+        self._grades: dict[Hashable, Future[list[Grade]]] = {}
 
-    def is_running(self, result_id: int) -> bool:
+    def is_running(self, result_id: Hashable) -> bool:
         """Say whether there is a grade to wait for."""
         with self._lock:
             grade = self._grades.get(result_id)
         return grade is not None and not grade.done()
 
     def take(
-        self, result_id: int, verifier: UnitTestsVerifier, texts: Sequence[str]
+        self, result_id: Hashable, verifier: UnitTestsVerifier, texts: Sequence[str]
     ) -> list[Grade] | None:
         """Return the grades of a result's answers, in order; None: they are being made.
 
@@ -52,7 +53,7 @@ class CodeGrades:
             del self._grades[result_id]
         return grade.result()
 
-    def stop(self, result_id: int) -> None:
+    def stop(self, result_id: Hashable) -> None:
         """Wait no longer for a grade; its sandbox ends by its limits."""
         with self._lock:
             grade = self._grades.get(result_id)
@@ -61,7 +62,7 @@ class CodeGrades:
                 grade.set_exception(GradingStopped())
 
     def _begin(
-        self, result_id: int, verifier: UnitTestsVerifier, texts: Sequence[str]
+        self, result_id: Hashable, verifier: UnitTestsVerifier, texts: Sequence[str]
     ) -> None:
         grade: Future[list[Grade]] = Future()
         kept = [each for each, found in self._grades.items() if found.done()]

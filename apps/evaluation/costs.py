@@ -99,11 +99,26 @@ def highest_cost(
     messages: Messages = (),
 ) -> int | None:
     """Return what a run may cost without retries; None: a price is missing."""
+    return arranged_cost(
+        arranged, prompt, snapshot, params, messages, workers=system.named_workers
+    )
+
+
+def arranged_cost(
+    arranged: Arrangement,
+    prompt: str,
+    snapshot: PoolSnapshot,
+    params: CallParams = DEFAULT_PARAMS,
+    messages: Messages = (),
+    workers: tuple[str, ...] = (),
+) -> int | None:
+    """Return the same of an arrangement.
+
+    `workers`: those that may do its steps, if it has no rounds of its own. Empty: all.
+    """
     resolved = _resolved(arranged, snapshot)
     # A tier's own planner decides; of a direct call there is one step anyway.
-    shapes = arranged.rounds or (
-        RoundShape(resolved.limits.max_steps, system.named_workers),
-    )
+    shapes = arranged.rounds or (RoundShape(resolved.limits.max_steps, workers),)
     total = 0
     for shape in shapes:
         found = price_range(prompt, params, _shaped(resolved, shape), messages)

@@ -47,6 +47,7 @@ from apps.evaluation.models import (
     EvaluationResult,
     ResultState,
 )
+from apps.evaluation.plan_runs import Requested, evaluation_order
 from apps.evaluation.requesters import requester_principal
 from apps.evaluation.run_costs import LikelyRunCosts
 from apps.evaluation.selectors import evaluation_counts
@@ -58,8 +59,7 @@ from apps.evaluation.suites.tasks import SuiteTask
 from apps.evaluation.systems.base import Arrangement
 from apps.pools.selectors import pool_snapshot
 from apps.pools.types import PoolSnapshot
-from apps.runs.admission import ordered_by, run_admit
-from apps.runs.models import RunState, Source
+from apps.runs.models import RunState
 from apps.runs.planning.model_resolver import direct_model
 from apps.runs.selectors import run_states
 from apps.runs.services import run_cancel, run_start_blocking
@@ -402,31 +402,14 @@ class EvaluationDriver:
         cost: int | None,
     ) -> RunOrder:
         """Return the order of a run. Raises: NotAllowed, RateLimited."""
-        model = f"{self._settings.pool}/{arranged.model}"
-        requested = Actor(**self._evaluation.requested_by)
-        # Nobody watches single runs, so none may wait for people.
-        restrictions = replace(arranged.restrictions, approval="never")
-        if self._settings.max_cost_micros is not None:
-            restrictions = replace(restrictions, max_cost_micros=cost)
-        order = RunOrder(
-            team_id=self._team_id,
-            actor=requested,
-            prompt=prompt,
-            params=arranged.params,
-            model=model,
-            source=Source.EVALUATION,
-            is_watched=False,
-            restrictions=restrictions,
-            planner=arranged.planner,
-            conductor=arranged.conductor,
-            max_rounds=arranged.max_rounds,
-            pool_version=arranged.pool_version,
+        requested = Requested(
+            self._team_id, Actor(**self._evaluation.requested_by), principal
         )
-        if principal is None:
-            return order
-        admission = run_admit(principal, model, prompt)
-        admission.require()
-        return replace(order, **ordered_by(principal, admission))
+        is_limited = self._settings.max_cost_micros is not None
+        model = f"{self._settings.pool}/{arranged.model}"
+        return evaluation_order(
+            requested, arranged, prompt, model, cost if is_limited else None
+        )
 
     def _stop(self) -> None:
         """Cancel the runs in progress, and note what they cost."""

@@ -13,7 +13,6 @@ from apps.engine import events as ev
 from apps.engine.ports import CallParams
 from apps.evaluation.code_grading import GradingStopped, code_grades
 from apps.evaluation.models import EvaluationResult, ResultState
-from apps.evaluation.sandbox.types import SandboxUnavailable
 from apps.evaluation.step_grading import (
     StepPlace,
     gradable_answers,
@@ -29,6 +28,7 @@ from apps.evaluation.verifiers.unit_tests import UnitTestsVerifier
 from apps.runs.models import Run
 from apps.runs.records.run_view import RunView
 from apps.runs.selectors import access_run, run_view
+from apps.sandbox.types import SandboxUnavailable
 
 CAUSE_LENGTH = 200
 NOT_GRADED = "its evaluation ended before it was graded"

@@ -121,10 +121,10 @@ def _require_tier(system: TierSystem, snapshot: PoolSnapshot, param: str) -> Non
         )
     if not system.conductor:
         return
-    if tier.planner != TierPlanner.CONDUCTOR:
+    if tier.planner == TierPlanner.SINGLE_WORKER:
         raise InvalidInput(
-            f"{system.label}: in tier {system.tier!r} of pool {snapshot.name!r} one "
-            "worker answers, and no conductor is asked",
+            f"{system.label}: tier {system.tier!r} of pool {snapshot.name!r} takes no "
+            f"other conductor; its planner is “{TierPlanner(tier.planner).label}”",
             param=param,
         )
     version = system.version_of_pool

@@ -33,13 +33,13 @@ from apps.evaluation.models import (
     SuiteVersion,
 )
 from apps.evaluation.runnable import require_runnable
-from apps.evaluation.sandbox.availability import sandbox_problem
 from apps.evaluation.selectors import evaluation_list, results_of
 from apps.evaluation.settings import EvaluationSettings
 from apps.evaluation.suites.storage import tasks_digest, tasks_store
 from apps.evaluation.suites.tasks import SuiteTask
 from apps.pools.selectors import pool_snapshot
 from apps.pools.services import profiles_mark
+from apps.sandbox.availability import sandbox_problem
 
 SIMULATED_IDS = "simulated-"
 """Ids of the tasks of the simulated benchmark begin so."""

@@ -67,6 +67,8 @@ class ChatTask:
     """A tool call whose result the last turn holds. Empty: the messages tell."""
     family: str = ""
     """Of tasks, as the request names it. Empty: it names none."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    """What the caller says of the run, to find it by."""
     vectors: VectorSink | None = None
     """Where the vectors go that are asked for. None: an answer is."""
 
@@ -200,4 +202,5 @@ async def _order(
         echo=asked.echo,
         vectors=asked.vectors,
         family=asked.family,
+        metadata=asked.metadata,
     )

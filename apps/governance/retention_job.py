@@ -15,9 +15,11 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.utils import timezone
 
+from apps.attachments.services import unused_delete, unused_due, uses_erase
 from apps.audit.selectors import chain_team_ids, texts_recorded_before
 from apps.audit.services import content_erase
 from apps.audit.types import SERVICE
+from apps.conversations.services import names_erase
 from apps.governance import metrics
 from apps.governance.models import Retention
 from apps.governance.selectors import held, site_days
@@ -41,6 +43,22 @@ def retention_erase(now: datetime | None = None) -> Iterator[Erased]:
         except (ValueError, KeyError):
             # Its entries were changed; other teams are not affected.
             logger.exception("the ledger of team %s cannot be erased in", team_id)
+
+
+def attachments_expire(now: datetime | None = None) -> Iterator[int]:
+    """Delete attachments that no run has, some at a time, unless the team is on hold.
+
+    Yields how many each step deleted.
+    """
+    for team_id in unused_due(now):
+        deleted = 1
+        while deleted:
+            with transaction.atomic():
+                lock_retention(team_id)
+                is_held = held(team_id).is_all
+                deleted = 0 if is_held else unused_delete(team_id, now)
+            if deleted:
+                yield deleted
 
 
 def lock_retention(team_id: uuid.UUID) -> Retention:
@@ -74,7 +92,10 @@ def _step(team_id: uuid.UUID, now: datetime) -> Erased | None:
         if not entries:
             return None
         free = [entry for entry in entries if entry.subject_id not in on_hold]
-        run_texts_erase(team_id, {entry.subject_id for entry in free})
+        erased_runs = {entry.subject_id for entry in free}
+        run_texts_erase(team_id, erased_runs)
+        names_erase(team_id, erased_runs)
+        uses_erase(team_id, erased_runs)
         retention.erased_through = entries[-1].seq
         retention.save(update_fields=["erased_through"])
         erasure = content_erase(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 
 from apps.core.money import usd_text
-from apps.core.plain_text import safe_cell
+from apps.core.plain_text import csv_row
 from apps.insights.types import FaultReport, Percentiles, QueryReport, ShapeReport
 
 QUERIES = (
@@ -132,18 +130,7 @@ def shapes_csv(report: ShapeReport) -> str:
 
 
 def _written(head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    writer.writerow(head)
-    for row in rows:
-        writer.writerow([_cell(value) for value in row])
-    return buffer.getvalue()
-
-
-def _cell(value: Cell) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return safe_cell(value) if isinstance(value, str) else str(value)
+    return "".join(map(csv_row, (head, *rows)))
 
 
 def _pair(values: Percentiles | None) -> tuple[Cell, Cell]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Literal, get_args
 
+from apps.planners.light.exploring import EXPLORED
 from apps.pools.models import TierName
 
 Group = Literal["day", "tier", "planner", "worker", "key", "member", "family", "source"]
@@ -19,6 +20,7 @@ PLANNER_WORDS = {
     "given_plan": "Made before the run",
     "light": "Light planner",
     "light_cascade": "Light planner or conductor",
+    EXPLORED: "Light planner, exploring",
     "language_model": "Language model",
     "single_worker": "One worker, without a plan",
     "tool_continuation": "Without a new plan",

@@ -48,6 +48,14 @@ class ForbiddenAddress(PermissionError):
     """An address that the operator does not allow models to have."""
 
 
+class NetworkNotAllowed(ForbiddenAddress):
+    """It is in a network that the operator would have to list."""
+
+
+class PortNotAllowed(ForbiddenAddress):
+    """Its network is allowed; the operator would have to list its port."""
+
+
 class AddressPolicy:
     """Decides by address, never by name."""
 
@@ -69,7 +77,7 @@ class AddressPolicy:
     def allows(self, address: str, port: int) -> bool:
         """Say whether a socket may connect to `address`, a literal, at `port`."""
         ip = _innermost(ipaddress.ip_address(address.partition("%")[0]))
-        if any(ip in network for network in self._networks):
+        if self._lists(ip):
             if self._ports:
                 return port in self._ports
             return port not in SERVICE_PORTS
@@ -96,7 +104,12 @@ class AddressPolicy:
             raise ForbiddenAddress("the host has characters no host has")
         literal = _literal(host)
         if literal is not None and not self.allows(literal, port):
-            raise ForbiddenAddress("the address is not in an allowed network")
+            if self._lists(_innermost(ipaddress.ip_address(literal))):
+                raise PortNotAllowed(f"port {port} of {host} is not allowed")
+            raise NetworkNotAllowed(f"{host} is not in an allowed network")
+
+    def _lists(self, ip: IpAddress) -> bool:
+        return any(ip in network for network in self._networks)
 
 
 def _literal(host: str) -> str | None:

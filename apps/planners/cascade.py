@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
 
 from apps.engine.plan import Plan
 from apps.engine.ports import Ask, Planner, PlanRequest
@@ -12,8 +12,12 @@ from apps.engine.ports import Ask, Planner, PlanRequest
 class SelfDoubtingPlanner(Planner, Protocol):
     """A planner that can say when it should not be trusted."""
 
-    def is_unsure(self, request: PlanRequest) -> bool:
+    async def is_unsure(self, request: PlanRequest) -> bool:
         """Say whether too little is known for a plan."""
+        ...
+
+    def exploring(self, seed: str) -> Self:
+        """Return the planner that tries a plan near the best one, drawn by `seed`."""
         ...
 
 
@@ -29,10 +33,14 @@ class PlannerCascade:
         """Return what plans are recorded under."""
         return f"{self.first.name}_cascade"
 
+    def exploring(self, seed: str) -> Self:
+        """Return the cascade whose first planner explores."""
+        return replace(self, first=self.first.exploring(seed))
+
     async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
         """Return the plan of whichever planner knows better."""
         if request.may_keep or request.rounds or request.rejections:
             return await self.second.plan(request, ask)
-        if self.first.is_unsure(request):
+        if await self.first.is_unsure(request):
             return await self.second.plan(request, ask)
         return await self.first.plan(request, ask)

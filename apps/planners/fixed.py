@@ -33,13 +33,17 @@ ANEW = (
     "look at the earlier answers, since some may be wrong."
 )
 
+SINGLE_WORKER = "single_worker"
+"""The planner of a plan in which one worker gets the plain question."""
+WHOLE_REST = "Write the plan by which the user's question is answered best."
+
 
 @dataclass(frozen=True, slots=True)
 class SingleWorkerPlanner:
     """One worker answers the plain question."""
 
     worker: str
-    name: str = field(default="single_worker", init=False)
+    name: str = field(default=SINGLE_WORKER, init=False)
     max_rounds: ClassVar[int] = 1
     """Plans that it gives in one run, at most."""
 
@@ -158,6 +162,26 @@ class CascadePlanner:
         return Plan((PlannedStep(request.task.prompt, self.strong),))
 
 
+@dataclass(frozen=True, slots=True)
+class DelegatingPlanner:
+    """Leaves all planning to a worker."""
+
+    worker: str
+    name: str = field(default="delegating", init=False)
+    max_rounds: ClassVar[int] = 2
+    max_delegations: ClassVar[int] = 1
+
+    async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
+        """Return a plan whose one step plans the rest.
+
+        If the worker's plan can't be used there is no other: then the fallback worker
+        answers.
+        """
+        if request.rounds:
+            return None
+        return Plan((PlannedStep(WHOLE_REST, self.worker),), plans_rest=True)
+
+
 def samples_plan(worker: str, samples: int) -> Plan:
     """Return a plan in which a worker answers so often. Raises: ValueError."""
     if samples < 2:
@@ -184,6 +208,7 @@ FixedPlanner = (
     | GivenPlanPlanner
     | SamplesPlanner
     | CascadePlanner
+    | DelegatingPlanner
 )
 
 
@@ -208,10 +233,11 @@ def planner_read(values: Mapping[str, Any]) -> FixedPlanner:
 
 
 _KINDS: Mapping[str, type[FixedPlanner]] = {
-    "single_worker": SingleWorkerPlanner,
+    SINGLE_WORKER: SingleWorkerPlanner,
     "self_reflection": SelfReflectionPlanner,
     "mixture_of_agents": MixtureOfAgentsPlanner,
     "given_plan": GivenPlanPlanner,
     "samples": SamplesPlanner,
     "cascade": CascadePlanner,
+    "delegating": DelegatingPlanner,
 }

@@ -19,6 +19,7 @@ from apps.planners.list_plan_parser import parse_lists
 from apps.planners.plan_formats import JSON_SCHEMA, LISTS
 from apps.planners.prompt import PREFILL, build_messages
 from apps.planners.schema import parse_json, response_format
+from apps.planners.worker_cards import Cards, in_order_of_cards
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +36,26 @@ class LanguageModelPlanner:
     """The length conductors are trained with."""
     temperature: float | None = 0.0
     """0: the same question gets the same plan, as far as the server allows."""
+    cards: Cards | None = None
+    """Given: the prompt is brief, as this site trains conductors; for lists only."""
     name: str = field(default="language_model", init=False)
 
     def __post_init__(self) -> None:
         if self.uses_prefill and self.mode == "json_schema":
             raise ValueError("uses_prefill: expected mode 'lists', got 'json_schema'")
+        if self.cards is not None and self.mode == "json_schema":
+            raise ValueError("cards: expected mode 'lists', got 'json_schema'")
+        if self.cards is not None and self.uses_prefill:
+            raise ValueError("cards: a brief prompt starts no reasoning")
 
     async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
         """Ask the conductor once; see `Planner.plan`.
 
         One that refuses to have its reasoning started for it is asked without that.
         """
+        if self.cards is not None:
+            pool = in_order_of_cards(request.task, request.pool, self.cards)
+            request = replace(request, pool=pool)
         try:
             reply = await ask(self._messages(request), self._params(request))
         except CallFailed as exc:
@@ -82,6 +92,7 @@ class LanguageModelPlanner:
             LISTS if self.mode == "lists" else JSON_SCHEMA,
             shows_descriptions=self.shows_descriptions,
             uses_prefill=self.uses_prefill,
+            cards=self.cards,
         )
 
     def _fits(self, pool: Pool, messages: Messages) -> bool:
@@ -96,6 +107,7 @@ class LanguageModelPlanner:
                 workers=len(request.pool.workers),
                 max_steps=request.max_steps,
                 may_keep=request.may_keep,
+                may_delegate=request.may_delegate,
             )
         return CallParams(
             max_tokens=min(self.max_tokens, request.pool.conductor_max_output_tokens),
@@ -105,10 +117,14 @@ class LanguageModelPlanner:
 
     def _parse(self, text: str, request: PlanRequest) -> Plan | None:
         if self.mode == "json_schema":
-            return parse_json(text, request.pool.names)
+            return parse_json(
+                text, request.pool.names, may_delegate=request.may_delegate
+            )
         is_continued = self.uses_prefill and not text.lstrip().startswith(PREFILL)
         whole = f"{PREFILL} {text}" if is_continued else text
-        return parse_lists(whole, request.pool.names)
+        # A brief prompt says nothing of leaving the rest.
+        may_delegate = request.may_delegate and self.cards is None
+        return parse_lists(whole, request.pool.names, may_delegate=may_delegate)
 
 
 def _refuse_incomplete(finish_reason: str) -> None:

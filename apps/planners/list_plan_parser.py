@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from apps.engine.errors import PlanFault, PlanRejected
 from apps.engine.plan import Plan, PlannedStep
 from apps.planners.list_scanner import LIST_NAMES, Value, find_lists
+from apps.planners.plan_formats import PLANS_REST
 from apps.planners.plan_references import (
     all_earlier,
     bad_access,
@@ -28,10 +29,17 @@ _NUMBER = re.compile(
 """`2`, and `Model 2` or `step 2` as some models like to write it."""
 
 
-def parse_lists(text: str, workers: Sequence[str]) -> Plan | None:
+_PLANNER = re.compile(rf"{PLANS_REST}[\s_#-]{{1,3}}(?P<model>\S.*)", re.IGNORECASE)
+
+
+def parse_lists(
+    text: str, workers: Sequence[str], *, may_delegate: bool = False
+) -> Plan | None:
     """Return the plan in `text`, or None for three empty lists (keep the answer).
 
-    `workers` are the pool's names in the order of their numbers. Raises: PlanRejected.
+    `workers` are the pool's names in the order of their numbers. `may_delegate`: the
+    last entry of model_id may say that its model plans the rest; else such an entry is
+    no number. Raises: PlanRejected.
     """
     found = find_lists(text)
     models, subtasks, access = (found.lists[name] for name in LIST_NAMES)
@@ -44,6 +52,9 @@ def parse_lists(text: str, workers: Sequence[str]) -> Plan | None:
     if not models:
         return None
     check_count(len(models))
+    planner = _planner(models[-1]) if may_delegate else None
+    if planner is not None:
+        models = [*models[:-1], planner]
     steps = tuple(
         PlannedStep(
             subtask=_subtask(step, subtasks[step]),
@@ -52,7 +63,13 @@ def parse_lists(text: str, workers: Sequence[str]) -> Plan | None:
         )
         for step in range(len(models))
     )
-    return Plan(steps, found.reasoning)
+    return Plan(steps, found.reasoning, plans_rest=planner is not None)
+
+
+def _planner(value: Value) -> str | None:
+    """Return the model that a last entry makes a planner; None: it does not."""
+    match = _PLANNER.fullmatch(value.strip()) if isinstance(value, str) else None
+    return match["model"] if match else None
 
 
 def _subtask(step: int, value: Value) -> str:

@@ -14,6 +14,12 @@ from apps.engine.plan import Plan, PlannedStep
 from apps.planners.escaping import shorten
 from apps.planners.plan_references import all_earlier
 
+PLANS_REST = "planner"
+"""Before the number of the last model, in lists: it plans the rest."""
+_LEAVE_REST = """\
+If a model can plan better than you, perhaps once it has read earlier responses, the \
+last step may plan the rest instead of answering. Its model gets this list of models \
+and the responses of its access list, and its plan is carried out. """
 MAX_SUBTASK_CHARS = 1000
 """Longest subtask shown again in a later round."""
 
@@ -26,6 +32,8 @@ class PlanFormat:
     """What the parts of a plan mean."""
     keep: str
     """How to say "keep the answer"."""
+    leave_rest: str
+    """How to say that the last step plans the rest."""
     render: Callable[[Plan, Sequence[str]], str]
     """Write a plan down; the second argument is the pool's names, in order."""
 
@@ -33,7 +41,9 @@ class PlanFormat:
 def render_lists(plan: Plan, workers: Sequence[str]) -> str:
     """Return the plan as three lists, one to a line."""
     steps = plan.steps
-    models = [_number(step.worker, workers) for step in steps]
+    models: list[str | int | None] = [_number(step.worker, workers) for step in steps]
+    if plan.plans_rest and models[-1] is not None:
+        models[-1] = f"{PLANS_REST} {models[-1]}"
     subtasks = [shorten(step.subtask, MAX_SUBTASK_CHARS) for step in steps]
     access = [_access(index, step) for index, step in enumerate(steps)]
     return (
@@ -53,7 +63,8 @@ def render_json(plan: Plan, workers: Sequence[str]) -> str:
         }
         for index, step in enumerate(plan.steps)
     ]
-    return _json({"reasoning": plan.reasoning, "steps": steps})
+    beside = {"plans_rest": True} if plan.plans_rest else {}
+    return _json({"reasoning": plan.reasoning, "steps": steps, **beside})
 
 
 def render_example(plan: Plan, workers: Sequence[str]) -> str:
@@ -87,6 +98,8 @@ access_list: which earlier steps the model may read, each with its subtask and i
 response. [] is none, "all" is every earlier step, and a list of step numbers such as \
 [0, 2] is exactly those. A step never reads itself or a later step.""",
     keep="three empty lists: model_id = [], subtasks = [], access_list = []",
+    leave_rest=f'{_LEAVE_REST}Write its entry of model_id as "{PLANS_REST} 2", for '
+    "model 2.",
     render=render_lists,
 )
 
@@ -101,5 +114,7 @@ access: which earlier steps the model may read, each with its subtask and its \
 response. [] is none, "all" is every earlier step, and a list of step numbers such as \
 [0, 2] is exactly those. A step never reads itself or a later step.""",
     keep='an empty list of steps: "steps": []',
+    leave_rest=f'{_LEAVE_REST}Then write "plans_rest": true after the steps, else '
+    "false.",
     render=render_json,
 )

@@ -11,6 +11,7 @@ so it cannot end its section.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from apps.engine.plan import Plan
@@ -26,6 +27,7 @@ from apps.planners.capability_prompt import abilities
 from apps.planners.escaping import one_line, quoted, shorten
 from apps.planners.examples import EXAMPLE_WORKERS, EXAMPLES, Example
 from apps.planners.plan_formats import JSON_SCHEMA, PlanFormat, render_example
+from apps.planners.worker_cards import Cards
 
 MAX_RESPONSE_CHARS = 12_000
 """Longest answer of an earlier round that is shown whole."""
@@ -48,19 +50,35 @@ def build_messages(
     *,
     shows_descriptions: bool = False,
     uses_prefill: bool = False,
+    cards: Cards | None = None,
+    beside: Sequence[str] = (),
 ) -> Messages:
-    """Return the messages that ask the conductor for a plan."""
+    """Return the messages that ask the conductor for a plan.
+
+    `beside` are sections that come before the last one, with texts that are quoted.
+
+    With `cards` they are brief: no rules and no examples, which a conductor that was
+    trained on such prompts has learned; each worker has its card.
+    """
+    if cards is None:
+        models = _models(request.pool, shows_descriptions=shows_descriptions)
+    else:
+        models = _carded(request, cards)
     sections = (
-        _models(request.pool, shows_descriptions=shows_descriptions),
+        models,
         *abilities(request.task, request.pool),
         _question(request),
         *(_round(i, r, request.pool, form) for i, r in enumerate(request.rounds)),
         *((_next_round(request, form),) if request.rounds else ()),
         *(_rejection(r, request.pool) for r in request.rejections),
+        *beside,
         _closing(request),
     )
-    system = Message(role="system", content=_instructions(form, request.max_steps))
     user = Message(role="user", content="\n\n".join(sections))
+    if cards is not None:
+        return (user,)
+    allowed = request.max_steps, request.may_delegate
+    system = Message(role="system", content=_instructions(form, *allowed))
     prefill = Message(role="assistant", content=PREFILL)
     return (system, user, prefill) if uses_prefill else (system, user)
 
@@ -69,7 +87,7 @@ def build_messages(
 
 
 @lru_cache(maxsize=64)
-def _instructions(form: PlanFormat, max_steps: int) -> str:
+def _instructions(form: PlanFormat, max_steps: int, may_delegate: bool) -> str:
     count = "exactly one step" if max_steps == 1 else f"from one to {max_steps} steps"
     # An example that breaks the limit would teach to break it.
     fitting = [e for e in EXAMPLES if len(e.plan.steps) <= max_steps]
@@ -80,6 +98,7 @@ def _instructions(form: PlanFormat, max_steps: int) -> str:
             f"A plan has {count}. Use as few as the question deserves: each step costs "
             "time and money. Steps that do not read each other run at the same time.",
             form.rules,
+            *((form.leave_rest,) if may_delegate else ()),
             *examples,
         )
     )
@@ -106,20 +125,27 @@ def _models(pool: Pool, *, shows_descriptions: bool) -> str:
     return "\n".join(lines)
 
 
+def _carded(request: PlanRequest, cards: Cards) -> str:
+    found = enumerate(cards(request.task, request.pool))
+    lines = [f"Model {number}: {card}" for number, card in found]
+    return "\n".join([*lines, f"Steps: at most {request.max_steps}"])
+
+
 def _question(request: PlanRequest) -> str:
-    return f"The user's question:\n{_enclosed('question', request.task.prompt)}"
+    return f"The user's question:\n{enclosed('question', request.task.prompt)}"
 
 
 def _round(number: int, earlier: RoundOutcome, pool: Pool, form: PlanFormat) -> str:
-    plan = form.render(Plan(earlier.plan.steps), pool.names)
+    bare = Plan(earlier.plan.steps, plans_rest=earlier.plan.plans_rest)
+    plan = form.render(bare, pool.names)
     lines = [f"Your previous plan, round {number + 1}:", quoted(plan)]
     for index, outcome in enumerate(earlier.outcomes):
         lines.append(f"Step {index}: {outcome.state}")
         if outcome.state == "failed":
-            lines.append(_enclosed("failure", _reason(outcome.text, pool)))
+            lines.append(enclosed("failure", _reason(outcome.text, pool)))
     if earlier.answer:
         response = shorten(earlier.answer, MAX_RESPONSE_CHARS)
-        lines += ["Its final response:", _enclosed("response", response)]
+        lines += ["Its final response:", enclosed("response", response)]
     else:
         lines.append("It gave no final response.")
     return "\n".join(lines)
@@ -141,7 +167,7 @@ def _next_round(request: PlanRequest, form: PlanFormat) -> str:
 def _rejection(rejection: Rejection, pool: Pool) -> str:
     output = shorten(rejection.output, MAX_REJECTED_CHARS)
     reason = quoted(f"It cannot be used: {_reason(rejection.reason, pool)}")
-    return f"Your rejected answer:\n{_enclosed('rejected', output)}\n{reason}"
+    return f"Your rejected answer:\n{enclosed('rejected', output)}\n{reason}"
 
 
 def _closing(request: PlanRequest) -> str:
@@ -150,7 +176,7 @@ def _closing(request: PlanRequest) -> str:
     return "Write the plan for the user's question now."
 
 
-def _enclosed(tag: str, text: str) -> str:
+def enclosed(tag: str, text: str) -> str:
     return f"<{tag}>\n{quoted(text)}\n</{tag}>"
 
 

@@ -44,8 +44,14 @@ class PlanReply(BaseModel):
     steps: list[PlannedStepReply]
 
 
+class DelegatingReply(PlanReply):
+    """A whole reply of a conductor whose last step may plan the rest."""
+
+    plans_rest: bool = False
+
+
 def response_format(
-    *, workers: int, max_steps: int, may_keep: bool
+    *, workers: int, max_steps: int, may_keep: bool, may_delegate: bool = False
 ) -> Mapping[str, Any]:
     """Return the `response_format` that makes a server answer with a plan.
 
@@ -73,7 +79,8 @@ def response_format(
         "minItems": 0 if may_keep else 1,
         "maxItems": max_steps,
     }
-    schema = _object(reasoning={"type": "string"}, steps=steps)
+    beside = {"plans_rest": {"type": "boolean"}} if may_delegate else {}
+    schema = _object(reasoning={"type": "string"}, steps=steps, **beside)
     return {
         "type": "json_schema",
         "json_schema": {"name": "plan", "strict": True, "schema": schema},
@@ -89,27 +96,31 @@ def _object(**properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def parse_json(text: str, workers: Sequence[str]) -> Plan | None:
+def parse_json(
+    text: str, workers: Sequence[str], *, may_delegate: bool = False
+) -> Plan | None:
     """Return the plan in `text`, or None for a plan without steps (keep the answer).
 
+    `may_delegate`: it may say that its last step plans the rest.
     Raises: PlanRejected.
     """
-    reply = _reply(text)
+    reply = _reply(text, DelegatingReply if may_delegate else PlanReply)
     if not reply.steps:
         return None
     check_count(len(reply.steps))
     steps = tuple(_step(i, step, workers) for i, step in enumerate(reply.steps))
-    return Plan(steps, clean(reply.reasoning).strip())
+    plans_rest = isinstance(reply, DelegatingReply) and reply.plans_rest
+    return Plan(steps, clean(reply.reasoning).strip(), plans_rest=plans_rest)
 
 
-def _reply(text: str) -> PlanReply:
+def _reply(text: str, shape: type[PlanReply]) -> PlanReply:
     if len(text) > MAX_CHARS:
         message = f"the answer is longer than {MAX_CHARS} characters"
         raise PlanRejected(PlanFault.UNPARSEABLE, message)
     try:
         # Not strict: some servers let raw line breaks into strings.
         bare = without_fences(text)
-        return PlanReply.model_validate(json.loads(bare, strict=False))
+        return shape.model_validate(json.loads(bare, strict=False))
     except ValidationError as exc:
         first = exc.errors(include_url=False, include_input=False)[0]
         place = shorten(".".join(str(part) for part in first["loc"]), 60)

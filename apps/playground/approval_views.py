@@ -183,7 +183,10 @@ def _approval_page(
 def _draft(request: TeamRequest, pending: PendingPlan) -> Plan:
     """Return the plan that was sent. Raises: InvalidInput."""
     return plan_read(
-        _sent_plan(request), workers=pending.workers, max_steps=pending.max_steps
+        _sent_plan(request),
+        workers=pending.workers,
+        max_steps=pending.max_steps,
+        plans_rest=pending.original.plans_rest,
     )
 
 

@@ -31,8 +31,13 @@ class TierChoice:
     explanation: str
     max_steps: int
     max_rounds: int
-    wall_time_ms: int
+    wall_time_s: int
     max_cost_micros: int | None
+
+    @property
+    def wall_time_ms(self) -> int:
+        """Return the time limit as pages format it."""
+        return self.wall_time_s * 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +158,6 @@ def _tier(tier: Tier) -> TierChoice:
         explanation=EXPLANATIONS[tier.name],
         max_steps=tier.max_steps,
         max_rounds=tier.max_rounds,
-        wall_time_ms=tier.wall_time_s * 1000,
+        wall_time_s=tier.wall_time_s,
         max_cost_micros=tier.max_cost_micros,
     )

@@ -6,6 +6,7 @@ reading. What is unknown or not finished yet is said to be so, never estimated.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -154,7 +155,27 @@ def difference(left: Named, right: Named) -> tuple[str, ...]:
         verb = "is" if len(going) == 1 else "are"
         who = _sentence(" and ".join(going))
         return (f"{who} {verb} still running. The difference follows at the end.",)
-    return (_ratios(left, right), *_costs(left, right), *_endings(left, right))
+    return (
+        *_agreement(left, right),
+        _ratios(left, right),
+        *_costs(left, right),
+        *_endings(left, right),
+    )
+
+
+def _agreement(left: Named, right: Named) -> list[str]:
+    """Return how alike the answers are, as a sentence; none if one is missing.
+
+    Words are counted wherever they stand, so a ratio says nothing of what is right.
+    """
+    mine, other = ((story.answer or "").split() for _, story in (left, right))
+    if not (mine and other):
+        return []
+    if mine == other:
+        return ["Both gave the same answer."]
+    shared = (Counter(mine) & Counter(other)).total()
+    percent = 200 * shared // (len(mine) + len(other))
+    return [f"The answers differ: {percent} % of their words are the same."]
 
 
 def _ratios(left: Named, right: Named) -> str:

@@ -1,6 +1,7 @@
 """Fills the database for `make demo`: a team with a pool, rules, two people and a key.
 
-Safe to repeat: what is there stays, and the demo's file is written again.
+Safe to repeat: what is there stays as people left it, but for the address of the
+simulator; the demo's file is written again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from apps.governance.reviews.reads import review_settings
 from apps.governance.selectors import policy_newest
 from apps.governance.services import policy_replace, review_settings_replace
 from apps.pools.pool_file import document_parse
-from apps.pools.services import pool_import
+from apps.pools.selectors import conductor_list, pool_list, worker_list
+from apps.pools.services import conductor_update, pool_import, worker_update
 
 TEAM_SLUG = "demo"
 EMAIL = "demo@conductor.example"
@@ -67,6 +69,8 @@ class DemoAccess:
     password: str
     """Of both people."""
     api_key: str
+    simulator_url: str
+    """Where the models are; the next start may have them elsewhere."""
 
 
 def demo_prepare(*, url: str, simulator_url: str) -> DemoAccess:
@@ -76,19 +80,38 @@ def demo_prepare(*, url: str, simulator_url: str) -> DemoAccess:
     with transaction.atomic():
         team = Team.objects.filter(slug=TEAM_SLUG).first()
         team = team or team_create(name="Demo", slug=TEAM_SLUG, actor=ACTOR)
-        for file in POOL_FILES:
-            text = (settings.BASE_DIR / file).read_text(encoding="utf-8")
-            document = document_parse(text.replace(SIMULATOR_URL, simulator_url))
-            pool_import(team=team, document=document, actor=ACTOR, environ={})
+        _follow(team, known.get("simulator_url", SIMULATOR_URL), simulator_url)
+        _pools(team, simulator_url)
         user, password = _user(team, known.get("password", ""))
         _reviewer(team, password)
         api_key = _key(team, user, known.get("api_key", ""))
         _govern(team)
         _suite(team)
-    access = DemoAccess(url, EMAIL, REVIEWER_EMAIL, password, api_key)
+    access = DemoAccess(url, EMAIL, REVIEWER_EMAIL, password, api_key, simulator_url)
     path.write_text(json.dumps(asdict(access), indent=2) + "\n", encoding="utf-8")
     path.chmod(0o600)
     return access
+
+
+def _pools(team: Team, simulator_url: str) -> None:
+    """Make the pools that the team does not have."""
+    present = {pool.name for pool in pool_list(team.id)}
+    for file in POOL_FILES:
+        text = (settings.BASE_DIR / file).read_text(encoding="utf-8")
+        document = document_parse(text.replace(SIMULATOR_URL, simulator_url))
+        if document.pool.name not in present:
+            pool_import(team=team, document=document, actor=ACTOR, environ={})
+
+
+def _follow(team: Team, before: str, now: str) -> None:
+    """Give the models of the simulator its address."""
+    if before == now:
+        return
+    values = {"base_url": now}
+    for worker in worker_list(team.id).filter(base_url=before):
+        worker_update(worker=worker, values=values, actor=ACTOR)
+    for conductor in conductor_list(team.id).filter(base_url=before):
+        conductor_update(conductor=conductor, values=values, actor=ACTOR)
 
 
 def _suite(team: Team) -> None:

@@ -8,14 +8,14 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
-from apps.core.data_classes import DATA_CLASSES
 from apps.playground.choices import PoolChoice, direct_models
+from apps.playground.composing.settings import SettingsForm
 from apps.pools.models import TierName
 from apps.web.formats import size
 
 
-class RunForm(forms.Form):
-    """A prompt, and who shall work on it."""
+class RunForm(SettingsForm):
+    """A prompt, its settings, and who shall work on it."""
 
     prompt = forms.CharField(
         strip=False, error_messages={"required": "Write a prompt."}
@@ -23,9 +23,7 @@ class RunForm(forms.Form):
     tier = forms.ChoiceField(choices=TierName.choices, required=False)
     pool = forms.ChoiceField(required=False)
     worker = forms.ChoiceField(required=False)
-    data_class = forms.ChoiceField(
-        choices=[("", ""), *((name, name) for name in DATA_CLASSES)], required=False
-    )
+    replaces = forms.UUIDField(required=False)
 
     def __init__(self, data: Any, pools: Sequence[PoolChoice]) -> None:
         super().__init__(data)

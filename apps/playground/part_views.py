@@ -1,4 +1,4 @@
-"""Pages of a part of a run: what a model was sent, one text.
+"""Pages of a part of a run: what a model was sent, one text, a text as it grows.
 
 Each is a page for a plain link, and a part of one for the script of a run's page.
 """
@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import uuid
 
-from django.http import HttpResponse
+from django.http import HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
-from apps.core.errors import NotFound
+from apps.core.errors import InvalidInput, NotFound
 from apps.playground.message_view import shown_messages
-from apps.playground.model_text import draw_on_request
 from apps.playground.numbering import Legend, agents_of, models_of
+from apps.playground.texts.markdown import render_growing
+from apps.playground.texts.model_text import draw_on_request, is_growable
 from apps.runs.models import Run
-from apps.runs.records.round_view import CallView
+from apps.runs.records.round_view import CallView, StepView
 from apps.runs.records.run_view import RunView
 from apps.runs.selectors import access_run, run_view
 from apps.web.team_access import TeamRequest, page, team_view
@@ -53,7 +54,7 @@ def plan_context(
 def step_context(
     request: TeamRequest, run_id: uuid.UUID, round: int, step: int
 ) -> HttpResponseBase:
-    """Show exactly what the worker of a step was sent, attempt by attempt."""
+    """Show a step: its subtask and answer, and what its worker was sent each time."""
     run = access_run(team_id=request.team.id, run_id=run_id)
     story = run_view(run)
     found = next((s for s in story.steps if (s.round, s.index) == (round, step)), None)
@@ -63,7 +64,7 @@ def step_context(
     plan = next(each for each in story.rounds if each.index == round)
     legend = agents_of(plan, found.access)
     anchor = f"step-{found.key}"
-    return _context_page(request, run, title, anchor, found.calls, legend)
+    return _context_page(request, run, title, anchor, found.calls, legend, found)
 
 
 @require_GET
@@ -89,6 +90,34 @@ def run_text(request: TeamRequest, run_id: uuid.UUID, part: str) -> HttpResponse
     return page(request, part_or_page(request, "text"), context)
 
 
+@require_POST
+@team_view
+def format_growing(request: TeamRequest) -> HttpResponseBase:
+    """Format the body, Markdown that is still being written; nothing is kept.
+
+    `formatted` is null for a text that would take too long. `closed`: how much of it,
+    in the units of JavaScript's strings, may be left out next time, because
+    `closed_html` stays as it is.
+    """
+    try:
+        text = request.body.decode()
+    except UnicodeDecodeError as exc:
+        raise InvalidInput("expected the text in UTF-8") from exc
+    formatted = _grown(text) if is_growable(text) else None
+    response = JsonResponse({"formatted": formatted})
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _grown(text: str) -> dict[str, object]:
+    grown = render_growing(text)
+    return {
+        "closed": len(text[: grown.closed].encode("utf-16-le")) // 2,
+        "closed_html": grown.closed_html,
+        "open_html": grown.open_html,
+    }
+
+
 def _texts(story: RunView) -> dict[str, tuple[str, str]]:
     """Return the texts that models wrote in a run, with titles, by their parts."""
     texts = {ANSWER: ("Answer", story.answer or "")}
@@ -107,6 +136,7 @@ def _context_page(
     anchor: str,
     calls: list[CallView],
     legend: Legend,
+    step: StepView | None = None,
 ) -> HttpResponse:
     sent = [(call, shown_messages(call.messages)) for call in calls]
     context = {
@@ -116,5 +146,7 @@ def _context_page(
         "anchor": anchor,
         "sent": sent,
         "legend": legend,
+        "run_id": run.id,
+        "step": step,
     }
     return page(request, part_or_page(request, "context"), context)

@@ -8,10 +8,11 @@ from typing import Any
 
 import orjson
 
+from apps.playground.composing.settings import ComposerSettings, settings_recorded
 from apps.playground.message_view import shown_images
 
 NOT_ASKED = frozenset(
-    {"delivery", "echo", "narrowing", "allowed_tiers", "allowed_workers"}
+    {"delivery", "echo", "explores", "narrowing", "allowed_tiers", "allowed_workers"}
 )
 """Parameters of a run that say nothing of the question or the answer's form."""
 
@@ -25,10 +26,14 @@ class Question:
     the answer, sampling."""
     images: tuple[str, ...]
     """What stands for the images of the question."""
+    attachments: tuple[Mapping[str, Any], ...]
+    """Files and images that a person attached, as the record says."""
     tools: tuple[str, ...]
     """Names of the caller's tools."""
     form: str
     """What form the answer was to have; empty: any."""
+    settings: ComposerSettings
+    """System prompt, temperature and limits."""
     delivery: str
     """How the answer went out, if that was asked for: live or verified."""
 
@@ -39,8 +44,10 @@ def question_of(recorded: str) -> Question:
     return Question(
         is_conversation=not params.keys() <= NOT_ASKED,
         images=shown_images(params.get("messages", ())),
+        attachments=tuple(params.get("attachments", ())),
         tools=tuple(tool["function"]["name"] for tool in params.get("tools", ())),
         form=_form(params.get("response_format") or {}),
+        settings=settings_recorded(params),
         delivery=params.get("delivery") or "",
     )
 

@@ -10,12 +10,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import orjson
+
 from apps.core import plan_layout
 from apps.playground import timeline
 from apps.playground.question import Question, question_of
+from apps.pools.models import Worker
+from apps.pools.selectors import output_prices, worker_list
+from apps.runs.models import Run
 from apps.runs.records.round_view import RoundView, StepView
 from apps.runs.records.run_view import RunView, fold
+from apps.runs.selectors import usual_times
 from apps.runs.types import RecordedEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What the numbers of a live run are estimated from."""
+
+    usual_ms: int | None
+    """How long half of the latest runs of its model took at most."""
+    prices: str
+    """JSON: micro-dollars for a million tokens that a worker writes, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +67,18 @@ class RunBody:
     timeline: timeline.Timeline
 
     @property
+    def states(self) -> tuple[str, ...]:
+        """Return the states that the steps of its drawings are in, each once."""
+        shown = (step.shown_state for step in self.story.steps)
+        return tuple(dict.fromkeys(shown))
+
+    @property
     def writing(self) -> str:
         """Return the calls in flight by round, step and attempt, as the pages' script
         names them: `0-:1` is the conductor's, `0-2:1` one of step 3.
         """
         rounds, steps = self.story.rounds, self.story.steps
-        calls = [(f"{round_.key}-", call) for round_ in rounds for call in round_.calls]
+        calls = [(f"{r.key}-", c) for r in rounds for c in (*r.calls, *r.vector_calls)]
         calls += [(step.key, call) for step in steps for call in step.calls]
         flying = [(key, call) for key, call in calls if call.state == "running"]
         return " ".join(f"{key}:{call.number}" for key, call in flying)
@@ -85,6 +107,22 @@ def compose(
         rounds=tuple(_drawn(round_) for round_ in story.rounds),
         timeline=timeline.lay_out(story, now),
     )
+
+
+def pace_of(run: Run | None) -> Pace | None:
+    """Return what a live run may take; None once it is over."""
+    if run is None or run.is_over:
+        return None
+    usual_ms, _ = usual_times(run.team_id, run.model) or (None, None)
+    return Pace(usual_ms, orjson.dumps(output_prices(run.team_id)).decode())
+
+
+def failed_worker(team_id: uuid.UUID, body: RunBody | None) -> Worker | None:
+    """Return the worker with which a run failed, if the team still has it."""
+    if body is None or body.story.state != "failed":
+        return None
+    failed = [step.worker for step in body.story.steps if step.state == "failed"]
+    return worker_list(team_id).filter(name__in=failed[-1:]).first()
 
 
 def _drawn(round_: RoundView) -> DrawnRound:

@@ -35,6 +35,8 @@ class TimelineBar:
     width: float
     first_token: float | None
     """Where the first token came, in per cent of the run's length."""
+    first_ms: int | None
+    """When the first token came, from the start of the run."""
     start_ms: int
     duration_ms: int
 
@@ -77,6 +79,11 @@ def _calls(story: RunView) -> list[tuple[CallView, str, str]]:
         for call in round_.calls
     ]
     rows += [
+        (call, f"Vector {call.worker}", f"plan-{round_.index}")
+        for round_ in story.rounds
+        for call in round_.vector_calls
+    ]
+    rows += [
         (call, f"{step.number} {call.worker}", f"step-{step.key}")
         for step in story.steps
         for call in step.calls
@@ -101,6 +108,7 @@ def _bar(
         start=round(start, 2),
         width=round(min(max(100 * length / span, MIN_BAR_PERCENT), 100 - start), 2),
         first_token=None if first is None else round(start + 100 * first / span, 2),
+        first_ms=None if first is None else start_ms + first,
         start_ms=start_ms,
         duration_ms=length,
     )

@@ -4,11 +4,14 @@ from django.urls import path
 
 from apps.playground import (
     approval_views,
+    conversation_views,
     feedback_view,
     fork_views,
     part_views,
     views,
 )
+from apps.playground.composing import attachment_views
+from apps.playground.run_lists import views as list_views
 from apps.web.deferred_views import Page, deferred_page
 
 
@@ -18,12 +21,62 @@ def _review(name: str) -> Page:
 
 app_name = "playground"
 urlpatterns = [
-    path("", views.index, name="index"),
-    path("playground/", views.index),
-    path("playground/runs/", views.run_create, name="run_create"),
-    path("playground/estimate/", views.estimate, name="estimate"),
+    path("", conversation_views.index, name="index"),
+    path("playground/", conversation_views.index),
+    path("playground/runs/", conversation_views.run_create, name="run_create"),
+    path(
+        "playground/attachments/",
+        attachment_views.attachment_create,
+        name="attachment_create",
+    ),
+    path(
+        "playground/attachments/<uuid:attachment_id>/delete/",
+        attachment_views.attachment_remove,
+        name="attachment_remove",
+    ),
+    path(
+        "runs/<uuid:run_id>/attachments/<uuid:attachment_id>/",
+        attachment_views.run_attachment,
+        name="run_attachment",
+    ),
+    path("playground/estimate/", conversation_views.estimate, name="estimate"),
+    path("playground/formatted/", part_views.format_growing, name="format_growing"),
+    path(
+        "conversations/<uuid:conversation_id>/",
+        conversation_views.conversation_page,
+        name="conversation",
+    ),
+    path(
+        "conversations/<uuid:conversation_id>/edit/",
+        conversation_views.conversation_edit,
+        name="conversation_edit",
+    ),
+    path(
+        "conversations/<uuid:conversation_id>/delete/",
+        conversation_views.conversation_remove,
+        name="conversation_delete",
+    ),
+    path(
+        "conversations/<uuid:conversation_id>/shown/",
+        conversation_views.variant_show,
+        name="variant_show",
+    ),
+    path(
+        "conversations/<uuid:conversation_id>/turns/<uuid:turn_id>/again/",
+        conversation_views.turn_again,
+        name="turn_again",
+    ),
     path("team/", views.team_select, name="team_select"),
-    path("runs/", views.run_list_page, name="run_list"),
+    path("runs/", list_views.run_list_page, name="run_list"),
+    path("runs/<uuid:run_id>/tags/", list_views.run_tags, name="run_tags"),
+    path("runs/columns/", list_views.run_list_columns, name="run_list_columns"),
+    path("runs/views/", list_views.saved_view_keep, name="saved_view_keep"),
+    path(
+        "runs/views/<uuid:view_id>/delete/",
+        list_views.saved_view_remove,
+        name="saved_view_remove",
+    ),
+    path("runs/export/", list_views.run_list_file, name="run_list_file"),
     path("runs/<uuid:run_id>/", views.run_detail, name="run_detail"),
     path("runs/<uuid:run_id>/body/", views.run_body, name="run_body"),
     path("runs/<uuid:run_id>/cancel/", views.run_cancel_view, name="run_cancel"),
@@ -86,6 +139,7 @@ urlpatterns = [
     ),
     path("runs/<uuid:run_id>/compare/", views.run_compare, name="run_compare"),
     path("runs/<uuid:run_id>/verify/", views.run_verify, name="run_verify"),
+    path("runs/<uuid:run_id>/report/", views.run_report, name="run_report"),
     path("runs/<uuid:run_id>/bundle/", views.run_bundle, name="run_bundle"),
     path("runs/<uuid:run_id>/export.jsonl", views.run_export, name="run_export"),
     path("compare/<uuid:left>/<uuid:right>/", views.compare_page, name="compare"),

@@ -7,70 +7,57 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
 
 from django.contrib import messages
 from django.http import HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST, require_safe
+from django.views.decorators.http import require_GET, require_POST
 
-from apps.accounts.models import Permission, Role
+from apps.accounts.models import Permission
 from apps.accounts.rights import RUN
 from apps.accounts.selectors import require_permission, role_allows
 from apps.audit.browsing.run_checks import run_check
 from apps.audit.browsing.search import EntryFilter
-from apps.audit.bundles.export import BUNDLE_TYPE, bundle_create, bundle_is_long
+from apps.audit.bundles.export import (
+    BUNDLE_TYPE,
+    RunBundle,
+    bundle_create,
+    bundle_is_long,
+)
 from apps.audit.exports.jobs import export_request
 from apps.audit.models import ExportFormat
 from apps.audit.rows import verify_rows
 from apps.budgets.rate_limits import Admission
-from apps.core.data_classes import DATA_CLASSES
 from apps.core.errors import InvalidInput, NotFound
-from apps.governance.approvals.pending import runs_waiting
 from apps.governance.reviews.reads import review_of_run
 from apps.governance.selectors import (
     feedback_list,
     holds_of_run,
-    policies_in_force,
 )
 from apps.playground.choices import (
     DirectChoice,
-    PoolChoice,
     direct_choices,
-    filter_choices,
     pool_choices,
 )
 from apps.playground.comparison import Comparison, compare
 from apps.playground.entries import entry_lines, entry_rows
-from apps.playground.estimate_text import estimate_text
-from apps.playground.forms import CompareForm, RunForm
+from apps.playground.forms import CompareForm
 from apps.playground.part_views import part_or_page
-from apps.playground.run_lists.filters import RunFilterForm
-from apps.playground.run_lists.pagination import LongPaginator
-from apps.playground.run_page import RunBody, compose
-from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
+from apps.playground.run_page import RunBody, compose, failed_worker, pace_of
 from apps.playground.verification_text import verification_text
 from apps.pools.models import TierName
-from apps.runs.admission import ordered_by, run_admit
-from apps.runs.models import TITLE_CHARACTERS
-from apps.runs.records.run_view import RunView
+from apps.runs.admission import run_admit
 from apps.runs.selectors import (
-    SEARCHED,
     access_run,
     events_in,
+    labels_of,
     run_entries,
-    run_estimate,
-    run_events,
-    run_list,
     run_record,
-    suspension_of,
 )
-from apps.runs.services import run_cancel, run_rerun, run_start_blocking
-from apps.runs.types import RunOrder, RunRestrictions
+from apps.runs.services import run_cancel, run_rerun
 from apps.web.middleware import wants_json
 from apps.web.team_access import (
     TeamRequest,
@@ -79,7 +66,6 @@ from apps.web.team_access import (
     team_view,
 )
 
-RUNS_PER_PAGE = 25
 LONG_RECORD = (
     "This record is long, so its export is made in the background. "
     "Download it here once it is complete."
@@ -87,77 +73,6 @@ LONG_RECORD = (
 _PLACE = re.compile("[0-9]{1,18}")
 TIERS = frozenset(TierName.values)
 """What is shown to a team without a pool."""
-
-
-@require_safe
-@team_view
-def index(request: TeamRequest) -> HttpResponseBase:
-    """Show the playground, with a run in place if the address names one.
-
-    Reviewers start no runs: what they are here for is the list.
-    """
-    if request.membership.role == Role.REVIEWER and not request.GET:
-        return redirect("playground:run_list")
-    pools = pool_choices(request.team.id)
-    body = _body(request, _run_in_query(request, "run"))
-    source = body or _body(request, _run_in_query(request, "from"))
-    samples = SIMULATED_SAMPLES if _is_simulated(pools) else SAMPLES
-    context = {
-        "section": "playground",
-        "pools": pools,
-        "suspension": suspension_of(request.team.id),
-        "data_classes": _data_classes(request),
-        "chosen": _settings_of(source.story if source else RunView(), pools),
-        "samples": samples,
-        "languages": ("curl", "python", "javascript"),
-        "prompt": source.story.prompt if source else _sample(request, samples),
-        "body": body,
-        "entries": None,
-        "workers": _workers(request, body),
-    }
-    return page(request, "playground/index.html", context)
-
-
-@require_POST
-@team_view
-def run_create(request: TeamRequest) -> HttpResponseBase:
-    """Start a run: JSON for the page's script, a redirect for a plain form."""
-    request.principal.require(RUN)
-    form = RunForm(request.POST, pool_choices(request.team.id))
-    if not form.is_valid():
-        field, reason = form.fault
-        raise InvalidInput(reason, param=field)
-    prompt = form.cleaned_data["prompt"]
-    run_id = run_start_blocking(
-        RunOrder(
-            **ordered_by(request.principal, _admit(request, form.model, prompt)),
-            prompt=prompt,
-            model=form.model,
-            source="playground",
-            restrictions=RunRestrictions(
-                data_class=form.cleaned_data["data_class"] or None
-            ),
-        )
-    )
-    url = reverse("playground:run_detail", args=[run_id])
-    if wants_json(request):
-        return JsonResponse({"id": str(run_id), "url": url}, status=201)
-    return redirect(url)
-
-
-@require_POST
-@team_view
-def estimate(request: TeamRequest) -> HttpResponseBase:
-    """Say what a run may cost before it begins."""
-    request.principal.require(RUN)
-    form = RunForm(request.POST, pool_choices(request.team.id))
-    if not form.is_valid():
-        field, reason = form.fault
-        raise InvalidInput(reason, param=field)
-    found = run_estimate(request.team.id, form.model, form.cleaned_data["prompt"])
-    response = JsonResponse({"text": estimate_text(found)})
-    response["Cache-Control"] = "no-store"
-    return response
 
 
 @require_POST
@@ -171,30 +86,6 @@ def team_select(request: TeamRequest) -> HttpResponseBase:
     if not choose_team(request, team_id):
         raise NotFound("there is no such team")
     return redirect("playground:index")
-
-
-@require_GET
-@team_view
-def run_list_page(request: TeamRequest) -> HttpResponseBase:
-    """List the team's runs; every filter is in the address."""
-    form = RunFilterForm(request.GET, filter_choices(request.team.id, request.GET))
-    form.is_valid()
-    runs = run_list(team_id=request.team.id, filters=form.filters)
-    found = LongPaginator(runs, RUNS_PER_PAGE).get_page(request.GET.get("page"))
-    query = request.GET.copy()
-    query.pop("page", None)
-    context = {
-        "section": "runs",
-        "form": form,
-        "runs": found,
-        "waiting": runs_waiting(
-            request.team.id, [run.id for run in found if not run.is_over]
-        ),
-        "title_length": TITLE_CHARACTERS,
-        "searched": SEARCHED if form.is_search else None,
-        "query": query.urlencode(),
-    }
-    return page(request, "playground/run_list.html", context)
 
 
 @require_GET
@@ -213,10 +104,13 @@ def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
         "feedback": feedback,
         "own_feedback": next(own, None),
         "may_rate": body.story.is_over,
+        "pace": pace_of(run),
+        "failed_worker": failed_worker(request.team.id, body),
         "is_detail": True,
         "entries": entry_rows(request.team.id, entries),
         "workers": _workers(request, body),
         "holds": holds_of_run(request.team.id, run.id),
+        "labels": labels_of(request.team.id, [run.id])[run.id],
         "may_hold": role_allows(request.membership.role, Permission.MANAGE_HOLDS),
         "review": review_of_run(request.team.id, run.id),
         "may_export": role_allows(request.membership.role, Permission.EXPORT_RUNS),
@@ -240,6 +134,8 @@ def run_body(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     context = {
         "body": body,
         "is_known": is_known,
+        "pace": None if is_known else pace_of(run),
+        "failed_worker": failed_worker(request.team.id, body),
         "is_detail": is_detail,
         "entries": entry_rows(request.team.id, entries) if with_entries else None,
         "workers": _workers(request, body),
@@ -356,6 +252,22 @@ def run_bundle(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
 
     A long one is made in the background, as an export of the ledger.
     """
+    return _exported(request, run_id, lambda made: (made.content, BUNDLE_TYPE, "zip"))
+
+
+@require_POST
+@team_view
+def run_report(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
+    """Return the record of a run as one page to read and print; recorded alike."""
+    return _exported(request, run_id, lambda made: (made.report, "text/html", "html"))
+
+
+def _exported(
+    request: TeamRequest,
+    run_id: uuid.UUID,
+    part: Callable[[RunBundle], tuple[bytes, str, str]],
+) -> HttpResponseBase:
+    """Return a part of an export: content, type, ending of its name."""
     require_permission(request.membership.role, Permission.EXPORT_RUNS)
     run = access_run(team_id=request.team.id, run_id=run_id)
     if bundle_is_long(run.team_id, run.id):
@@ -369,8 +281,10 @@ def run_bundle(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
         messages.info(request, LONG_RECORD)
         return redirect("console:ledger_exports")
     made = bundle_create(team_id=run.team_id, run_id=run.id, actor=request.actor)
-    response = HttpResponse(made.content, content_type=BUNDLE_TYPE)
-    response["Content-Disposition"] = f'attachment; filename="{made.name}"'
+    content, kind, ending = part(made)
+    response = HttpResponse(content, content_type=kind)
+    name = f"run-{run.id}.{ending}"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 
@@ -379,27 +293,6 @@ def _admit(request: TeamRequest, model: str, prompt: str) -> Admission:
     admission = run_admit(request.principal, model, prompt)
     admission.require()
     return admission
-
-
-def _run_in_query(request: TeamRequest, name: str) -> uuid.UUID | None:
-    try:
-        return uuid.UUID(request.GET.get(name, ""))
-    except ValueError:
-        return None
-
-
-def _sample(request: TeamRequest, samples: Sequence[Sample]) -> str:
-    """Return the prompt of the sample whose number is in the address, if any."""
-    wanted = request.GET.get("sample", "")
-    numbered = enumerate(samples, start=1)
-    return next((each.prompt for i, each in numbered if str(i) == wanted), "")
-
-
-def _body(request: TeamRequest, run_id: uuid.UUID | None) -> RunBody | None:
-    if run_id is None:
-        return None
-    run = access_run(team_id=request.team.id, run_id=run_id)
-    return compose(run.id, run_events(run), timezone.now())
 
 
 def _known(request: TeamRequest) -> frozenset[int]:
@@ -419,27 +312,3 @@ def _workers(request: TeamRequest, body: RunBody | None) -> list[DirectChoice]:
     if body is None or not (body.story.is_over and request.can_run):
         return []
     return direct_choices(request.team.id)
-
-
-def _data_classes(request: TeamRequest) -> tuple[str, ...]:
-    """Return the data classes to choose from; none if no rule depends on them."""
-    policies = policies_in_force(request.team.id)
-    has_use = any(policy.needs_classes for policy in policies)
-    return DATA_CLASSES if has_use else ()
-
-
-def _is_simulated(pools: list[PoolChoice]) -> bool:
-    return bool(pools) and pools[0].is_simulated
-
-
-def _settings_of(story: RunView, pools: list[PoolChoice]) -> dict[str, Any]:
-    names = [pool.name for pool in pools]
-    pool = story.pool if story.pool in names else next(iter(names), "")
-    tiers = next((each.tier_names for each in pools if each.name == pool), TIERS)
-    ultra = TierName.ULTRA.value
-    tier = ultra if ultra in tiers else TierName.MINI.value
-    return {
-        "tier": story.tier if story.tier in tiers else tier,
-        "tiers": tiers,
-        "pool": pool,
-    }

@@ -24,6 +24,7 @@ from apps.pools.models import (
     WorkerKind,
 )
 from apps.pools.param_fields import Budget, Effort, ExtraBody, ExtraParams
+from apps.pools.prompt_styles import PromptStyle
 from apps.pools.value_types import (
     MICROS,
     BaseUrl,
@@ -170,6 +171,11 @@ class ConductorAttributes(InputPart):
         description="How it is asked to write its plan: `json_schema` for general "
         "models, `lists` for models trained as conductors. Default: json_schema.",
     )
+    prompt_style: PromptStyle = Field(
+        default=PromptStyle.FULL,
+        description="`brief`: no rules and no examples, but each worker's price and "
+        "measured success, for conductors trained on this site. For `lists` only.",
+    )
     shows_descriptions: bool = Field(
         default=False, description="False: workers are anonymous in its prompt."
     )
@@ -223,6 +229,11 @@ class TierDocument(InputPart):
         description="True: a worker slower than it nearly always is gets a rival, "
         "whose call costs too. Default: false.",
     )
+    allows_delegation: bool | None = Field(
+        default=None,
+        description="True: the last step of a plan may leave the rest to its worker, "
+        "whose plan is one of the rounds, so it takes two. Default: false.",
+    )
 
     def limits(self, name: TierName, *, has_conductor: bool) -> dict[str, Any]:
         """Return the tier's columns: its usual limits, changed by what differs."""
@@ -235,6 +246,7 @@ class TierDocument(InputPart):
             "max_cost_micros": None if cost is None else int(cost * MICROS),
             "delivery": Delivery.LIVE,
             "is_hedged": False,
+            "allows_delegation": False,
             **TIER_LIMITS[name],
             **given,
         }

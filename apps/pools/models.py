@@ -22,6 +22,7 @@ from apps.pools.default_params import DefaultParams
 from apps.pools.default_params import ReasoningEffort as ReasoningEffort
 from apps.pools.light_planners.models import PlannerVersion as PlannerVersion
 from apps.pools.prices.fetched_list import PriceList as PriceList
+from apps.pools.prompt_styles import PromptStyle
 from apps.pools.worker_figures.outcomes import OutcomeSource as OutcomeSource
 from apps.pools.worker_figures.outcomes import WorkerOutcome as WorkerOutcome
 from apps.pools.worker_figures.profiles import WorkerProfile as WorkerProfile
@@ -219,6 +220,9 @@ class Conductor(ModelEndpoint):
     name = _name_field()
     mode = models.CharField(
         max_length=16, choices=ConductorMode.choices, default=ConductorMode.LISTS
+    )
+    prompt_style = models.CharField(
+        max_length=5, choices=PromptStyle.choices, default=PromptStyle.FULL
     )
     shows_descriptions = models.BooleanField(default=False)
     """False: workers are anonymous in its prompt, as it was trained."""
@@ -447,8 +451,7 @@ class Tier(models.Model):
         max_length=16, choices=TierPlanner.choices, default=TierPlanner.CONDUCTOR
     )
     cost_weight_percent = models.PositiveSmallIntegerField(default=4)
-    """Success, in points of a hundred, that one answer of the dearest worker has to be
-    worth to the light planner. 0: cost does not matter."""
+    """What cost is worth to the light planner; see `TierDocument`."""
     max_steps = models.PositiveSmallIntegerField()
     max_rounds = models.PositiveSmallIntegerField(default=1)
     max_parallel = models.PositiveSmallIntegerField(default=4)
@@ -466,6 +469,8 @@ class Tier(models.Model):
     """How streamed answers go out unless the key or the request says."""
     is_hedged = models.BooleanField(default=False)
     """True: a worker slower than it nearly always is gets a rival."""
+    allows_delegation = models.BooleanField(default=False)
+    """True: a plan may leave the rest to a worker, which plans it as another round."""
 
     objects = TeamQuerySet["Tier"].as_manager()
 
@@ -487,8 +492,7 @@ class Tier(models.Model):
                 name="tier_can_run",
             ),
             models.CheckConstraint(
-                condition=Q(delivery__in=Delivery.values),
-                name="tier_delivery_is_known",
+                condition=Q(delivery__in=Delivery.values), name="tier_delivery_is_known"
             ),
         ]
 

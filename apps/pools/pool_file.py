@@ -40,6 +40,7 @@ from apps.pools.value_types import (
 
 MAX_DOCUMENT_BYTES = 1_000_000
 MAX_WORKERS = 100
+MAX_CONDUCTORS = 20
 
 # --- parts ---------------------------------------------------------------------------
 
@@ -99,12 +100,20 @@ class PoolDocument(InputPart):
 
     pool: PoolPart
     conductor: ConductorDocument | None = None
+    other_conductors: tuple[ConductorDocument, ...] = Field(
+        default=(), max_length=MAX_CONDUCTORS
+    )
+    """Further conductors of the team, among which people choose for the pool."""
     workers: tuple[WorkerDocument, ...] = Field(min_length=1, max_length=MAX_WORKERS)
     tiers: dict[TierName, TierDocument] = {}
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
-        faults = [*_duplicate_names(self.workers), *_misplaced_kinds(self.workers)]
+        faults = [
+            *_duplicate_names(self.workers),
+            *_repeated_conductors(self),
+            *_misplaced_kinds(self.workers),
+        ]
         if self.pool.fallback not in {worker.name for worker in self.workers}:
             faults.append(f"pool.fallback: no worker is called {self.pool.fallback!r}")
         if any(
@@ -147,6 +156,19 @@ def _duplicate_names(workers: tuple[WorkerDocument, ...]) -> list[str]:
         for index, name in enumerate(names)
         if names.index(name) != index
     ]
+
+
+def _repeated_conductors(document: PoolDocument) -> list[str]:
+    first = document.conductor
+    taken = {"conductor": first.name} if first else {}
+    faults = []
+    for index, conductor in enumerate(document.other_conductors):
+        path = f"other_conductors[{index}]"
+        places = [place for place, name in taken.items() if name == conductor.name]
+        if places:
+            faults.append(f"{path}.name: {conductor.name!r} is taken by {places[0]}")
+        taken[path] = conductor.name
+    return faults
 
 
 def _misplaced_kinds(workers: tuple[WorkerDocument, ...]) -> list[str]:

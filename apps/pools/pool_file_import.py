@@ -83,6 +83,8 @@ def _endpoints(document: PoolDocument) -> dict[str, EndpointDocument]:
     }
     if document.conductor is not None:
         endpoints["conductor"] = document.conductor
+    for index, conductor in enumerate(document.other_conductors):
+        endpoints[f"other_conductors[{index}]"] = conductor
     return endpoints
 
 
@@ -108,6 +110,8 @@ class PoolImport:
         workers = [self._worker(worker) for worker in document.workers]
         conductor = document.conductor
         planner = None if conductor is None else self._conductor(conductor)
+        for other in document.other_conductors:
+            self._conductor(other)
         fallback = next(row for row in workers if row.name == document.pool.fallback)
         pool = self._pool(document, planner, fallback)
         self._places(pool, workers, [each.may_substitute for each in document.workers])

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from django.db import models
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from apps.core.errors import NotFound
 from apps.core.scoping import TeamQuerySet
@@ -21,6 +22,7 @@ from apps.pools.models import (
     PlannerVersion,
     Pool,
     PoolVersion,
+    Price,
     PriceList,
     Worker,
 )
@@ -50,6 +52,7 @@ from apps.pools.types import (
     ListPrice,
     Preset,
     TestResult,
+    TrialStep,
     WorkerHealth,
 )
 
@@ -73,6 +76,7 @@ __all__ = [
     "light_model",
     "list_price",
     "list_price_values",
+    "output_prices",
     "peek_snapshot",
     "planner_version",
     "planner_versions",
@@ -136,6 +140,19 @@ def worker_list(team_id: uuid.UUID) -> QuerySet[Worker]:
     return workers.prefetch_related("prices", "pools", "profiles")
 
 
+def output_prices(team_id: uuid.UUID) -> dict[str, int]:
+    """Return what a team's workers charge for a million tokens that they write.
+
+    In micro-dollars, by name; workers without a price are left out.
+    """
+    today = timezone.now().date()
+    rows = Price.objects.for_team(team_id).filter(
+        worker__isnull=False, valid_from__lte=today
+    )
+    by_day = rows.order_by("valid_from")
+    return dict(by_day.values_list("worker__name", "output_micros"))
+
+
 def conductor_list(team_id: uuid.UUID) -> QuerySet[Conductor]:
     """Return a team's conductors by name, with credential, prices and pools."""
     conductors = Conductor.objects.for_team(team_id).select_related("credential")
@@ -197,7 +214,11 @@ def last_test(model: Worker | Conductor) -> TestResult | None:
     if not kept:
         return None
     tested_at = dt.datetime.fromisoformat(kept["tested_at"])
-    return TestResult(**{**kept, "tested_at": tested_at})
+    plan = tuple(
+        TrialStep(step["worker"], step["subtask"], tuple(step["access"]))
+        for step in kept.get("plan", ())
+    )
+    return TestResult(**{**kept, "tested_at": tested_at, "plan": plan})
 
 
 def worker_health(

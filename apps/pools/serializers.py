@@ -100,6 +100,7 @@ def tier_values(tier: Tier) -> Values:
         "wall_time_s": tier.wall_time_s,
         "delivery": str(tier.delivery),
         "is_hedged": tier.is_hedged,
+        "allows_delegation": tier.allows_delegation,
     }
 
 

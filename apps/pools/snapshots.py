@@ -28,6 +28,7 @@ from apps.pools.models import (
     Pool,
     Price,
     Tier,
+    TierPlanner,
     Worker,
     WorkerKind,
 )
@@ -77,7 +78,8 @@ def pool_snapshot(
 ) -> PoolSnapshot:
     """Return a pool of the team, the default one if `name` is None. Blocks.
 
-    `conductor` names another one of the team that plans. Empty: the pool's own does.
+    `conductor` names another one of the team that plans, also for tiers of the light
+    planner. Empty: the pool's own does.
     `version` is one of the pool's earlier ones, or the present one. None: whatever the
     present one is. Raises: NotFound; PoolUnusable if every worker is disabled, or if
     something that the version needs is gone; CredentialMismatch or SecretUnreadable if
@@ -93,9 +95,20 @@ def pool_snapshot(
         snapshot = _read_version(team_id, name, version, has_planner=bool(conductor))
     if conductor:
         other = _find_conductor(team_id, conductor)
-        snapshot = replace(snapshot, conductor=conductor_snapshot(other))
+        snapshot = _planned_by(snapshot, conductor_snapshot(other))
     _snapshots.put((team_id, name, conductor, version), snapshot, generation=generation)
     return snapshot
+
+
+def _planned_by(snapshot: PoolSnapshot, other: ConductorSnapshot) -> PoolSnapshot:
+    """Return a pool for which another conductor plans, in every tier that plans."""
+    tiers = {
+        name: replace(tier, planner=str(TierPlanner.CONDUCTOR))
+        if TierPlanner(tier.planner).is_light
+        else tier
+        for name, tier in snapshot.tiers.items()
+    }
+    return replace(snapshot, conductor=other, tiers=MappingProxyType(tiers))
 
 
 def _read_snapshot(team_id: uuid.UUID, name: str | None) -> PoolSnapshot:

@@ -134,6 +134,8 @@ class TierSnapshot:
     """A value of `runs.types.Delivery`."""
     is_hedged: bool = False
     """True: a worker slower than it nearly always is gets a rival."""
+    allows_delegation: bool = False
+    """True: a plan may leave the rest to a worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +171,15 @@ class PoolSnapshot:
     def chat_workers(self) -> tuple[WorkerSnapshot, ...]:
         """Return the workers that plans may name."""
         return tuple(w for w in self.workers if not w.endpoint.makes_embeddings)
+
+    @property
+    def embedding_workers(self) -> tuple[WorkerSnapshot, ...]:
+        """Return the workers that make vectors of texts."""
+        return tuple(w for w in self.workers if w.endpoint.makes_embeddings)
+
+    def embedding_worker(self, name: str) -> WorkerSnapshot | None:
+        """Return the one of that name; None: there is none."""
+        return next((w for w in self.embedding_workers if w.name == name), None)
 
     @property
     def is_simulated(self) -> bool:
@@ -216,6 +227,17 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class TrialStep:
+    """A step of the plan that a conductor wrote in its test."""
+
+    worker: str
+    subtask: str
+    """Its beginning."""
+    access: tuple[int, ...]
+    """Earlier steps whose answers it would read, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
 class TestResult:
     """How a test of a model went."""
 
@@ -238,6 +260,8 @@ class TestResult:
     out: not found out."""
     plan_steps: int | None = None
     """Steps of the plan that a conductor wrote. None: a worker, or no usable plan."""
+    plan: tuple[TrialStep, ...] = ()
+    """Those steps. Empty: as above, or the test is older than they are kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,12 @@ from django.db import models
 
 from apps.core.errors import InvalidFields
 from apps.core.scoping import TeamQuerySet
-from apps.llm.address_policy import AddressPolicy, ForbiddenAddress
+from apps.llm.address_policy import (
+    AddressPolicy,
+    ForbiddenAddress,
+    NetworkNotAllowed,
+    PortNotAllowed,
+)
 from apps.pools.models import Credential
 
 RowT = TypeVar("RowT", bound=models.Model)
@@ -46,9 +51,17 @@ def address_fault(base_url: str) -> str:
     policy = AddressPolicy(settings.MODEL_NETWORKS, settings.MODEL_PORTS)
     try:
         policy.check_url(base_url)
+    except NetworkNotAllowed as exc:
+        return f"{exc}: {_who_allows('MODEL_NETWORKS')}"
+    except PortNotAllowed as exc:
+        return f"{exc}: {_who_allows('MODEL_PORTS')}"
     except ForbiddenAddress as exc:
         return str(exc)
     return ""
+
+
+def _who_allows(setting: str) -> str:
+    return f"the operator of this site can allow it with the setting {setting}"
 
 
 def name_fault(rows: TeamQuerySet[Any], name: str, own_id: uuid.UUID | None) -> str:

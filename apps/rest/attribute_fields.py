@@ -15,11 +15,14 @@ from pydantic import BaseModel
 from rest_framework import serializers
 
 from apps.pools.models import ConductorMode, WorkerKind
+from apps.pools.prompt_styles import PromptStyle
 from apps.rest.fields import Flag, TextField, Whole, Word
 
 Field = serializers.Field[Any, Any, Any, Any]
 Schema = Mapping[str, Any]
-CHOICES = {kind.__name__: kind.choices for kind in (ConductorMode, WorkerKind)}
+CHOICES = {
+    kind.__name__: kind.choices for kind in (ConductorMode, PromptStyle, WorkerKind)
+}
 """The words that a schema refers to by a name, with what they mean."""
 
 

@@ -6,7 +6,10 @@ from functools import cache
 from typing import Any
 
 import orjson
+from django.contrib.auth import get_user
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.urls import reverse
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.utils import extend_schema
@@ -14,6 +17,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.rest.answer_endpoints import ANSWER_ENDPOINTS
 from apps.rest.views import RestView
 
 
@@ -47,8 +51,14 @@ class ApiDocs(SpectacularSwaggerSplitView):
     template_name = "rest/docs.html"
     title = "Conductor API"
 
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Return the page, or the script that starts it."""
         self.url = reverse("rest:schema")
         answer: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
-        return answer
+        if "script" in request.GET:
+            return answer
+        # The header of the page names who is signed in, whom the API does not ask for.
+        visitor = request._request
+        visitor.user = get_user(visitor)
+        context = {**answer.data, "answers": ANSWER_ENDPOINTS}
+        return render(visitor, self.template_name, context)

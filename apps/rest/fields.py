@@ -111,7 +111,7 @@ class TextField(serializers.CharField):
 
 
 class EmailText(serializers.EmailField):
-    """An e-mail address."""
+    """An email address."""
 
     def to_internal_value(self, data: Any) -> str:
         """Return the address."""

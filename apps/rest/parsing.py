@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from typing import IO, Any, cast
 
 import orjson
-from django.conf import settings
 from django.http import UnreadablePostError
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
@@ -22,6 +21,7 @@ from rest_framework.request import Request
 
 from apps.core.errors import InvalidInput, PayloadTooLarge
 from apps.rest.errors import UnsupportedMediaType
+from apps.web.body_limits import body_limit
 
 MAX_DIGITS = 19
 """Whole numbers of 64 bits have no more."""
@@ -42,7 +42,7 @@ class StrictJSONParser(BaseParser):
 
         Raises: InvalidInput, PayloadTooLarge.
         """
-        limit = settings.MAX_FORM_BYTES
+        limit = body_limit(getattr(stream, "path", ""))
         try:
             raw = stream.read(limit + 1)
         except UnreadablePostError as exc:

@@ -6,8 +6,10 @@ from django.urls import URLPattern, path, re_path
 
 from apps.rest.documentation import ApiDocs, ApiSchema
 from apps.rest.resources import (
+    attachments,
     budgets,
     conductors,
+    conversations,
     credentials,
     feedback,
     invitations,
@@ -17,6 +19,7 @@ from apps.rest.resources import (
     pools,
     run_forks,
     run_records,
+    run_tags,
     runs,
     team,
     usage,
@@ -34,6 +37,7 @@ from apps.rest.resources.governance import (
     reviews,
     suspension,
 )
+from apps.rest.resources.run_lists import run_files, saved_views
 from apps.rest.views import NoSuchAddress
 from apps.web.deferred_views import DeferredOperations
 
@@ -275,6 +279,11 @@ urlpatterns: list[URLPattern] = [
         name="learning_export",
     ),
     path(
+        "learning/subtasks/",
+        _deferred("evaluation.subtasks.LearningSubtasks"),
+        name="learning_subtasks",
+    ),
+    path(
         "learning/trainings/",
         _deferred("evaluation.trainings.Trainings"),
         name="trainings",
@@ -303,6 +312,41 @@ urlpatterns: list[URLPattern] = [
         "learning/pools/<uuid:pool_id>/planner/",
         _deferred("evaluation.trainings.PlannerUse"),
         name="planner_use",
+    ),
+    path(
+        "learning/conductors/trainings/",
+        _deferred("evaluation.conductor_trainings.ConductorTrainings"),
+        name="conductor_trainings",
+    ),
+    path(
+        "learning/conductors/trainings/<uuid:conductor_training_id>/",
+        _deferred("evaluation.conductor_trainings.OneConductorTraining"),
+        name="conductor_training",
+    ),
+    path(
+        "learning/conductors/trainings/<uuid:conductor_training_id>/cancel/",
+        _deferred("evaluation.conductor_trainings.ConductorTrainingCancel"),
+        name="conductor_training_cancel",
+    ),
+    path(
+        "learning/conductors/",
+        _deferred("evaluation.conductor_trainings.ConductorVersions"),
+        name="conductor_versions",
+    ),
+    path(
+        "learning/conductors/<int:number>/",
+        _deferred("evaluation.conductor_trainings.OneConductorVersion"),
+        name="conductor_version",
+    ),
+    path(
+        "learning/conductors/<int:number>/publish/",
+        _deferred("evaluation.conductor_trainings.ConductorPublish"),
+        name="conductor_publish",
+    ),
+    path(
+        "learning/conductors/<int:number>/use/",
+        _deferred("evaluation.conductor_trainings.ConductorUse"),
+        name="conductor_use",
     ),
     path("ab-tests/", _deferred("evaluation.ab_tests.ABTests"), name="ab_tests"),
     path(
@@ -387,6 +431,33 @@ urlpatterns: list[URLPattern] = [
     ),
     path("insights/plans/", _deferred("insights.InsightPlans"), name="insights_plans"),
     path("usage/", usage.UsageView.as_view(), name="usage"),
+    path("attachments/", attachments.Attachments.as_view(), name="attachments"),
+    path(
+        "attachments/<uuid:attachment_id>/",
+        attachments.OneAttachment.as_view(),
+        name="attachment",
+    ),
+    path(
+        "runs/<uuid:run_id>/attachments/<uuid:attachment_id>/",
+        attachments.RunAttachment.as_view(),
+        name="run_attachment",
+    ),
+    path("conversations/", conversations.Conversations.as_view(), name="conversations"),
+    path(
+        "conversations/<uuid:conversation_id>/",
+        conversations.OneConversation.as_view(),
+        name="conversation",
+    ),
+    path(
+        "conversations/<uuid:conversation_id>/turns/",
+        conversations.ConversationTurns.as_view(),
+        name="turns",
+    ),
+    path(
+        "conversations/<uuid:conversation_id>/turns/<uuid:turn_id>/repeat/",
+        conversations.TurnRepeat.as_view(),
+        name="turn_repeat",
+    ),
     path("runs/", runs.Runs.as_view(), name="runs"),
     path("runs/estimate/", runs.RunEstimate.as_view(), name="run_estimate"),
     path("runs/<uuid:run_id>/", runs.OneRun.as_view(), name="run"),
@@ -395,6 +466,12 @@ urlpatterns: list[URLPattern] = [
         run_records.RunEntries.as_view(),
         name="run_entries",
     ),
+    path("runs/<uuid:run_id>/tags/", run_tags.RunTags.as_view(), name="run_tags"),
+    path("views/", saved_views.SavedViews.as_view(), name="saved_views"),
+    path(
+        "views/<uuid:view_id>/", saved_views.OneSavedView.as_view(), name="saved_view"
+    ),
+    path("runs/export/", run_files.RunFile.as_view(), name="run_list_export"),
     path(
         "runs/<uuid:run_id>/export/", run_records.RunExport.as_view(), name="run_export"
     ),

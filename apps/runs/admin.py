@@ -14,7 +14,7 @@ from apps.runs.models import Run
 class RunAdmin(ReadOnlyAdmin):
     """Lists the runs of all teams, without a word of their prompts."""
 
-    list_display = ("id", "team", "state", "model", "actor_name", "created_at")
+    list_display = ("created_at", "team", "state", "model", "actor_name", "id")
     list_select_related = ("team",)
     list_filter = ("state", "source")
     ordering = ("-id",)

@@ -60,6 +60,7 @@ def order_again(
         mirrors=None,
         arm=None,
         pool_version=None,
+        explores=False,
     )
 
 
@@ -71,6 +72,12 @@ def forked(order: RunOrder, run: Run, edit: StepEdit | None) -> RunOrder:
     if order.continues:
         raise InvalidInput("a run that returns the results of tools has no plan")
     round_ = _round(run, None if edit is None else edit.round)
+    if round_.plans_rest:
+        raise InvalidInput(
+            f"the last step of round {round_.index} planned the rest; repeat the plan "
+            "that it made, which is the next round",
+            param="round",
+        )
     steps = [_planned(step) for step in round_.steps]
     reused: tuple[ReusedAnswer, ...] = ()
     if edit is not None:

@@ -14,8 +14,41 @@ from apps.accounts.models import ApiKey, Team
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
 from apps.pools.worker_figures.profiles import FAMILY_LENGTH
+from apps.runs.label_models import RunLabel
+from apps.runs.label_types import RunLabels
 from apps.runs.querysets import IdempotencyKeys
+from apps.runs.saved_view_models import SavedView
+from apps.runs.search_models import IndexedRun, SearchProgress, SearchWord
 from apps.runs.types import WaitsFor
+from apps.runs.usage_models import UsageDay, UsagePart, UsageSums
+
+__all__ = [
+    "NOT_BY_CALLERS",
+    "STATES_CALLED",
+    "SUSPENSION_REASON_LENGTH",
+    "TITLE_CHARACTERS",
+    "ApprovalState",
+    "IdempotencyKey",
+    "IndexedRun",
+    "PlanApproval",
+    "PlanVote",
+    "Process",
+    "ProcessKind",
+    "Run",
+    "RunFamily",
+    "RunLabel",
+    "RunState",
+    "RunStop",
+    "SavedView",
+    "SearchProgress",
+    "SearchWord",
+    "Source",
+    "Step",
+    "Suspension",
+    "UsageDay",
+    "UsagePart",
+    "UsageSums",
+]
 
 SUSPENSION_REASON_LENGTH = 200
 TITLE_CHARACTERS = 120
@@ -160,6 +193,9 @@ class Run(models.Model):
 
     waits_for: WaitsFor | None = None
     """Not a column: known of runs that `selectors.with_waits` returned."""
+
+    labels: RunLabels | None = None
+    """Not a column: known of runs that `labels.with_labels` returned."""
 
     objects = TeamQuerySet["Run"].as_manager()
 
@@ -364,77 +400,6 @@ class PlanVote(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} {self.plan_digest[:8]}"
-
-
-class UsageSums(models.Model):
-    """What some runs used together, for one worker, member or key."""
-
-    group = models.CharField(max_length=10)
-    """day, worker, member or key: those of all but `day` add up to that one row."""
-    key = models.CharField(max_length=100)
-    """A worker's name or the hexadecimal id of a member or key; empty for the whole
-    day, and for runs without a member or key."""
-    runs = models.PositiveBigIntegerField()
-    failed = models.PositiveBigIntegerField()
-    prompt_tokens = models.PositiveBigIntegerField()
-    completion_tokens = models.PositiveBigIntegerField()
-    cost_micros = models.PositiveBigIntegerField()
-    unknown_costs = models.PositiveBigIntegerField()
-    """Runs, or a worker's steps, whose cost is not wholly known."""
-
-    class Meta:
-        abstract = True
-
-
-class UsageDay(UsageSums):
-    """What a team used on a day that is over, for one worker, member or key.
-
-    Made from runs and steps, see `usage/daily_rollup.py`; the rows of a day appear all
-    at once and never change. Losing them costs time alone. One row of a team is of the
-    group `begin`: before its day the team ran nothing.
-    """
-
-    team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
-    day = models.DateField()
-    """Of UTC: the one the runs began on."""
-
-    objects = TeamQuerySet["UsageDay"].as_manager()
-
-    class Meta:
-        constraints = [
-            # In the order in which a period is read.
-            models.UniqueConstraint(
-                fields=["team", "group", "day", "key"], name="usage_day_is_unique"
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.day} {self.group} {self.key}"
-
-
-class UsagePart(UsageSums):
-    """What a team used from the beginning of a day until some time of that day.
-
-    So that the day in progress need not be summed whole, see
-    `usage/intraday_rollup.py`. Rows appear all at once, never change, and go when a
-    later part or the day is kept.
-    """
-
-    team = models.ForeignKey(Team, models.CASCADE, related_name="+", db_index=False)
-    until = models.DateTimeField()
-    """Runs that began from then on are not in it. All that are in it have ended."""
-
-    objects = TeamQuerySet["UsagePart"].as_manager()
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["team", "until", "group", "key"], name="usage_part_is_unique"
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.until} {self.group} {self.key}"
 
 
 class IdempotencyKey(models.Model):

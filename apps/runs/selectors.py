@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from statistics import median_low, quantiles
 
@@ -13,7 +14,10 @@ from django.utils import timezone
 
 from apps.core.errors import NotFound
 from apps.engine import events as ev
-from apps.engine.ports import CallParams
+from apps.engine.limits import Limits
+from apps.engine.meter import Meter
+from apps.engine.ports import CallParams, Messages, RoundOutcome
+from apps.engine.replay import replay
 from apps.pools.models import Worker
 from apps.pools.selectors import pool_snapshot, worker_health
 from apps.pools.types import WorkerHealth
@@ -24,10 +28,12 @@ from apps.runs.coordination.suspensions import (
     suspension_of_site,
 )
 from apps.runs.execution.executor import is_resting
+from apps.runs.labels import label_read, labels_named, labels_of, with_labels
 from apps.runs.models import PlanApproval, Run, RunState, Step
 from apps.runs.planning.cost_estimates import price_range
 from apps.runs.planning.families import family_names
 from apps.runs.planning.model_resolver import parse_model, resolve
+from apps.runs.planning.restrictions import restrict_limits
 from apps.runs.records.end_facts import EndFacts, end_facts
 from apps.runs.records.history import (
     event_of,
@@ -37,12 +43,29 @@ from apps.runs.records.history import (
     run_events,
 )
 from apps.runs.records.plan_shapes import shape_of
-from apps.runs.records.run_params import order_of, params_of
+from apps.runs.records.run_params import (
+    order_of,
+    params_of,
+    prompt_confines,
+    stated_classes_in,
+)
 from apps.runs.records.run_view import RunView, fold
-from apps.runs.records.search import SEARCHED, run_list, runs_sought
+from apps.runs.records.search import (
+    SEARCHED,
+    SORTED,
+    RunFlag,
+    RunSort,
+    run_list,
+    runs_sorted,
+    runs_sought,
+)
+from apps.runs.search.matching import RunSearch, SearchGap, run_search
+from apps.runs.search.words import query_read
 from apps.runs.types import (
+    UNRESTRICTED,
     Estimate,
     RunRecord,
+    RunRestrictions,
     UsageGroup,
     UsageRow,
     WorkerCalls,
@@ -51,16 +74,27 @@ from apps.runs.usage.report import runs_between, start_of, usage_rows
 
 __all__ = [
     "SEARCHED",
+    "SORTED",
+    "RunFlag",
+    "RunSearch",
+    "RunSort",
+    "SearchGap",
     "access_run",
     "asking_worker",
     "end_facts_recorded",
     "event_of",
     "events_in",
     "family_names",
+    "has_planned_answer",
     "has_process",
     "is_leader",
+    "label_read",
+    "labels_named",
+    "labels_of",
     "newest_runs_recorded",
     "order_of",
+    "prompt_confines",
+    "query_read",
     "record_of",
     "run_entries",
     "run_estimate",
@@ -68,9 +102,11 @@ __all__ = [
     "run_is_over",
     "run_list",
     "run_record",
+    "run_search",
     "run_view",
     "run_views",
     "runs_between",
+    "runs_sorted",
     "runs_sought",
     "shape_of",
     "start_of",
@@ -78,22 +114,26 @@ __all__ = [
     "suspension_of",
     "suspension_of_site",
     "usage_by",
+    "usual_times",
+    "with_labels",
     "worker_calls",
     "worker_healths",
 ]
+TIER_PLANNERS = ("language_model", "light", "light_cascade", "approver", "delegated")
+"""What plans a run in the name of its tier, a plan changed by people included."""
 PAST_RUNS = 200
 """The latest runs of a model that an estimate looks at."""
 ENOUGH_PAST_RUNS = 5
 """With fewer an estimate rests on prices."""
 WATCHED = timedelta(days=1)
 """How far back a worker's health looks."""
-NO_CALLS = WorkerCalls(0, 0, None)
 TOOL_CALLS = "tool_calls"
 """How an answer ends that wants tools called."""
 RUNS_AT_ONCE = 25
 """Runs whose entries are read together."""
 WATCHED_RUNS = 1_000
 """The latest runs whose steps say how workers fare; bounds the reading."""
+NO_CALLS = WorkerCalls(0, 0, None)
 
 
 def access_run(*, team_id: uuid.UUID, run_id: uuid.UUID) -> Run:
@@ -105,6 +145,12 @@ def access_run(*, team_id: uuid.UUID, run_id: uuid.UUID) -> Run:
             f"there is no run {str(run_id)!r} in this team; it may belong to another "
             "of your teams"
         ) from None
+
+
+def has_planned_answer(team_id: uuid.UUID) -> bool:
+    """Say whether any answer of a team came of a plan that its tier made."""
+    runs = Run.objects.for_team(team_id).filter(planner__in=TIER_PLANNERS)
+    return runs.filter(state=RunState.COMPLETED).exists()
 
 
 def with_waits(team_id: uuid.UUID, runs: QuerySet[Run]) -> QuerySet[Run]:
@@ -184,7 +230,9 @@ def record_of(run: Run) -> RunRecord:
     recorded = events_in(entries)
     if not recorded or not isinstance(recorded[0].event, ev.RunCreated):
         raise NotFound(f"run {str(run.id)!r} has no record of what was asked")
-    view, params = fold(recorded), params_of(recorded[0].event)
+    created = recorded[0].event
+    view, params = fold(recorded), params_of(created)
+    redacted = (created.redacted_class,) if created.redacted_class else ()
     return RunRecord(
         run_id=run.id,
         created_at=run.created_at,
@@ -201,12 +249,19 @@ def record_of(run: Run) -> RunRecord:
         summary=view.summary(run.id) if view.is_over else None,
         error=view.error,
         waits_for=view.waits_for,
+        stated_classes=(*stated_classes_in(params), *redacted),
     )
 
 
 def run_view(run: Run) -> RunView:
     """Return the read model of a run, from its ledger entries."""
     return fold(run_events(run))
+
+
+def round_outcomes(run: Run) -> tuple[RoundOutcome, ...]:
+    """Return the rounds of a run as a planner sees them; erased texts are empty."""
+    history = (recorded.event for recorded in run_events(run))
+    return tuple(each.outcome() for each in replay(history, Meter(Limits())).rounds)
 
 
 def end_facts_recorded(run: Run) -> EndFacts:
@@ -236,25 +291,61 @@ def _asks(event: ev.StepCompleted) -> bool:
     return bool(event.tool_calls) or event.finish_reason == TOOL_CALLS
 
 
-def run_estimate(team_id: uuid.UUID, model: str, prompt: str) -> Estimate:
+def run_estimate(
+    team_id: uuid.UUID,
+    model: str,
+    prompt: str,
+    *,
+    messages: Messages = (),
+    restrictions: RunRestrictions = UNRESTRICTED,
+) -> Estimate:
     """Return what a run of `model` may cost, before it begins.
 
     From the middle nine tenths of the team's latest runs of this model, or from the
-    pool's prices while there are too few. Raises: NotFound, InvalidInput.
+    pool's prices while there are too few. `prompt` and `messages` are those of an
+    order: with everything that was said before. Raises: NotFound, InvalidInput.
     """
     snapshot = pool_snapshot(team_id, parse_model(model).pool)
     resolved = resolve(parse_model(model), model, snapshot)
+    limits = restrict_limits(resolved.limits, restrictions)
+    priced = price_range(
+        prompt, CallParams(), replace(resolved, limits=limits), messages
+    )
     past = Run.objects.for_team(team_id).filter(
         model=model, state=RunState.COMPLETED, has_unknown_cost=False
     )
+    usual_ms, late_ms = usual_times(team_id, model) or (None, None)
     costs = list(past.order_by("-id").values_list("cost_micros", flat=True)[:PAST_RUNS])
+    most = None if priced is None else _capped(priced.high, limits.max_cost_micros)
     if len(costs) >= ENOUGH_PAST_RUNS:
         cuts = quantiles(costs, n=20, method="inclusive")
-        return Estimate(round(cuts[0]), round(cuts[-1]), "past runs", len(costs))
-    found = price_range(prompt, CallParams(), resolved)
-    if found is None:
-        return Estimate(0, 0, "unknown", 0)
-    return Estimate(found.low, found.high, "prices", 0)
+        low, high = round(cuts[0]), round(cuts[-1])
+        # Past prompts may have been far shorter than this one.
+        typical = high if priced is None else max(high, priced.low)
+        typical = typical if most is None else min(typical, most)
+        return Estimate(
+            low, high, "past runs", len(costs), usual_ms, late_ms, typical, most
+        )
+    if priced is None or most is None:
+        return Estimate(0, 0, "unknown", 0, usual_ms, late_ms)
+    typical = min(priced.typical, most)
+    return Estimate(
+        priced.low, priced.high, "prices", 0, usual_ms, late_ms, typical, most
+    )
+
+
+def usual_times(team_id: uuid.UUID, model: str) -> tuple[int, int] | None:
+    """Return how long runs of a model take, in milliseconds: half of them, nine in ten.
+
+    By the team's latest completed ones; None while there are too few.
+    """
+    past = Run.objects.for_team(team_id).filter(model=model, state=RunState.COMPLETED)
+    latest = past.order_by("-id").values_list("latency_ms", flat=True)[:PAST_RUNS]
+    times = [ms for ms in latest if ms is not None]
+    if len(times) < ENOUGH_PAST_RUNS:
+        return None
+    cuts = quantiles(times, n=10, method="inclusive")
+    return round(cuts[4]), round(cuts[-1])
 
 
 def usage_by(
@@ -310,3 +401,7 @@ def worker_healths(
             is_resting=is_resting(team_id, worker.base_url, worker.model),
         )
     return health
+
+
+def _capped(micros: int, limit: int | None) -> int:
+    return micros if limit is None else min(micros, limit)

@@ -10,7 +10,8 @@ import asyncio
 import contextvars
 import logging
 import uuid
-from collections.abc import Collection, Coroutine
+from collections.abc import Collection, Coroutine, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -20,33 +21,52 @@ from django.db.models import Q
 from django.utils.module_loading import import_string
 
 from apps.accounts.principal import Principal
+from apps.attachments.services import uses_add, uses_remove
 from apps.audit.types import Actor
 from apps.budgets.rate_limits import UNLIMITED, Admission
 from apps.core.errors import Overloaded
+from apps.core.ids import new_id
 from apps.engine import events as ev
 from apps.runs.coordination.cancel_requests import cancel_await, cancel_request
 from apps.runs.coordination.suspensions import runs_allow, runs_suspend
 from apps.runs.execution.executor import Executor, find_run, get_executor, stop_run
 from apps.runs.execution.idempotency_keys import idempotency_claim, idempotency_release
 from apps.runs.forks import StepEdit, forked, order_again
+from apps.runs.labels import MOST_TAGS, TAG_LENGTH, labels_erase, run_tags_set
+from apps.runs.list_export import MOST_EXPORTED, RunListFormat, run_list_export
 from apps.runs.models import Run, Source
 from apps.runs.planning.prompt_limits import check_prompt
+from apps.runs.search.indexing import runs_index, search_words_erase
 from apps.runs.selectors import access_run
-from apps.runs.types import LiveRun, RunOrder, UsageGroup, UsageRow
+from apps.runs.types import (
+    EmbeddedPrompts,
+    LiveRun,
+    RunOrder,
+    UsageGroup,
+    UsageRow,
+)
 from apps.runs.usage.report import usage_rows
 
 __all__ = [
+    "MOST_EXPORTED",
+    "MOST_TAGS",
+    "TAG_LENGTH",
+    "RunListFormat",
     "idempotency_claim",
     "idempotency_release",
+    "prompts_embed_begin",
     "run_cancel",
     "run_find",
     "run_fork",
+    "run_list_export",
     "run_rerun",
     "run_start",
     "run_start_blocking",
     "run_start_detached",
+    "run_tags_set",
     "run_texts_erase",
     "runs_allow",
+    "runs_index",
     "runs_suspend",
     "usage_report",
 ]
@@ -88,7 +108,31 @@ def run_start_blocking(
     for the event loop. Raises: as `run_start_detached`.
     """
     start = run_start_detached if detached else _start_durably
-    return _on_loop(get_executor(), start(order, run_id))
+    if not order.attachments:
+        return _on_loop(get_executor(), start(order, run_id))
+    # Stored first: a run that is on record then never lacks its files.
+    run_id = run_id or new_id()
+    ids = [uuid.UUID(each["id"]) for each in order.attachments]
+    uses_add(order.team_id, run_id, ids)
+    try:
+        return _on_loop(get_executor(), start(order, run_id))
+    except Exception:
+        if not Run.objects.for_team(order.team_id).filter(id=run_id).exists():
+            uses_remove(run_id)
+        raise
+
+
+def prompts_embed_begin(
+    orders: Sequence[RunOrder], max_cost_micros: int | None
+) -> Future[EmbeddedPrompts]:
+    """Begin to make the vectors of the prompts of some orders; see `Executor.embed`.
+
+    `max_cost_micros`: what all calls may cost; None: no limit. Returns at once; a
+    cancelled future closes the call. For threads. Raises: Overloaded if this process
+    executes no runs.
+    """
+    executor = get_executor()
+    return _begun(executor, executor.embed(orders, max_cost_micros))
 
 
 def run_find(run_id: uuid.UUID, team_id: uuid.UUID) -> LiveRun | None:
@@ -106,9 +150,11 @@ def run_rerun(
 ) -> uuid.UUID:
     """Run the same prompt again, with the pool as it is now; return the new run's id.
 
-    `model` replaces the recorded one. The limits of the first run's API key never
-    apply: those of `principal` do. The restrictions that came with the first request
-    stay, except, with another `model`, the list of workers. Blocks; not for the loop.
+    `model` replaces the recorded one, and with it everything that planned in the place
+    of that model's planner: a run of an evaluation repeats its system otherwise. The
+    limits of the first run's API key never apply: those of `principal` do. The
+    restrictions that came with the first request stay, except, with another `model`,
+    the list of workers. Blocks; not for the loop.
     Raises: as `run_start_blocking`; NotFound if the run's first entry is not there,
     InvalidInput if its prompt has been erased.
     """
@@ -116,7 +162,8 @@ def run_rerun(
     if model:
         restrictions = replace(order.restrictions, workers=())
         order = replace(order, model=model, restrictions=restrictions)
-        order = replace(order, planner=None, reused=(), derived_from=None)
+        order = replace(order, planner=None, conductor="", max_rounds=None)
+        order = replace(order, reused=(), derived_from=None)
     return run_start_blocking(order)
 
 
@@ -167,11 +214,13 @@ def usage_report(
 
 
 def run_texts_erase(team_id: uuid.UUID, run_ids: Collection[uuid.UUID]) -> None:
-    """Remove titles and error messages from the rows of some runs.
+    """Remove titles, error messages, labels and search words of some runs.
 
     Ids that are not of runs are ignored. Call it in the transaction that erases the
-    bodies.
+    bodies, before they are erased.
     """
+    search_words_erase(team_id, run_ids)
+    labels_erase(team_id, run_ids)
     rows = Run.objects.for_team(team_id).filter(id__in=run_ids)
     has_texts = ~Q(title="") | ~Q(error_message="")
     rows.filter(has_texts).update(title="", error_message="")
@@ -226,11 +275,15 @@ async def _wait_for(live: LiveRun) -> None:
     await live.finished()
 
 
-def _on_loop(executor: Executor, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+def _begun(executor: Executor, work: Coroutine[Any, Any, ResultT]) -> Future[ResultT]:
     # In a context of its own: asgiref's would send the work's database calls to the
     # very thread that waits here.
     submit = asyncio.run_coroutine_threadsafe
-    future = contextvars.Context().run(submit, work, executor.loop)
+    return contextvars.Context().run(submit, work, executor.loop)
+
+
+def _on_loop(executor: Executor, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+    future = _begun(executor, work)
     try:
         return future.result(SUBMIT_TIMEOUT_S)
     except TimeoutError as exc:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -14,6 +14,10 @@ from apps.engine.events import Event, RunCancelled, RunEnd
 from apps.engine.ports import CallParams, Messages, Progress, ReusedAnswer
 from apps.engine.usage import Cost, Usage
 from apps.planners.fixed import FixedPlanner
+from apps.runs.label_types import Label
+from apps.runs.usage_rows import UsageGroup as UsageGroup
+from apps.runs.usage_rows import UsageRow as UsageRow
+from apps.runs.usage_rows import WorkerCalls as WorkerCalls
 
 IGNORED_FIELDS = "ignored_fields"
 """The part of a run's context that names what had no effect, with commas between."""
@@ -40,9 +44,29 @@ class RunRestrictions:
     restricted. Rules of the policy depend on it. None: nothing."""
     approval: Literal["never"] | None = None
     """never: a plan that people must approve is refused at once."""
+    exploration: Literal["never"] | None = None
+    """never: the best plan that is known is used, and none near it is tried."""
+    max_time_s: int | None = None
+    """Of the whole run. None: what the tier says."""
 
 
 UNRESTRICTED = RunRestrictions()
+
+
+class PromptConfines(NamedTuple):
+    """How far a prompt may go, as its caller and API key had it."""
+
+    workers: frozenset[str] | None = None
+    """Names of the only workers that may be sent it. None: all."""
+    data_classes: tuple[str, ...] = ()
+    """What was said of it."""
+
+    def allow(self, worker: str) -> bool:
+        """Say whether a worker may be sent the prompt, the policies apart."""
+        return self.workers is None or worker in self.workers
+
+
+UNCONFINED = PromptConfines()
 
 
 @dataclass(slots=True)
@@ -52,6 +76,22 @@ class VectorSink:
     vectors: tuple[bytes, ...] = ()
     """Each as 32-bit floating-point numbers, little endian. Empty until the call has
     its answer, and in every process but the one that started the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedPrompts:
+    """What came of having the vectors of some prompts made."""
+
+    vectors: Mapping[str, bytes]
+    """By prompt, as of `VectorSink`. Those that policies keep from the worker, and
+    those without text, are missing. Empty if it failed."""
+    usage: Usage
+    """Of all calls, those that failed as well."""
+    cost: Cost
+    failure: str = ""
+    """Why there are none. Empty: it did not fail."""
+    is_limit: bool = False
+    """True: the cost limit was reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +132,9 @@ class RunArm:
     """As in a `RunOrder`, like the next two."""
     max_rounds: int | None = None
     pool_version: int | None = None
+    workers: tuple[str, ...] = ()
+    """As in `RunRestrictions`, like the next one."""
+    max_steps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +204,13 @@ class RunOrder:
     """None: the run is in no A/B test."""
     family: str = ""
     """The family of tasks that its caller names, or that its task has. Empty: none."""
+    explores: bool | None = None
+    """True: a plan near the best one is tried in its place, if it may be. None: not
+    decided yet."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    """What its caller says of the run, by which lists can be filtered."""
+    attachments: tuple[Mapping[str, Any], ...] = ()
+    """Files and images that the messages hold: id, name, digest and what they are."""
     idempotency_key: str = ""
     """Must stand for this run when it gets on record. Empty: nothing must."""
 
@@ -192,6 +242,20 @@ class RunOrder:
         if self.pool_version is None and self.arm:
             return self.arm.pool_version
         return self.pool_version
+
+    @property
+    def served_restrictions(self) -> RunRestrictions:
+        """Return what is narrower than the pool: by the caller and the candidate.
+
+        Orders that narrow workers or steps themselves are in no A/B test.
+        """
+        if self.arm is None:
+            return self.restrictions
+        return replace(
+            self.restrictions,
+            workers=self.arm.workers or self.restrictions.workers,
+            max_steps=self.arm.max_steps or self.restrictions.max_steps,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +338,8 @@ class RunRecord:
     """Of a run that failed or was cancelled."""
     waits_for: WaitsFor | None = None
     """What an unfinished run waits for, if it is not at work."""
+    stated_classes: tuple[str, ...] = ()
+    """Data classes stated for it, or found before placeholders replaced something."""
 
 
 Signal = Progress | Event
@@ -347,6 +413,8 @@ class RunFilters:
     """A part of the name of the person or key."""
     query: str = ""
     """A part of the title."""
+    text: str = ""
+    """Words and "phrases" of prompts and answers; `run_search` alone looks at it."""
     sources: tuple[str, ...] = ()
     """Values of `runs.models.Source`."""
     api_key_id: uuid.UUID | None = None
@@ -371,6 +439,11 @@ class RunFilters:
     """False: without one, or it has been deleted."""
     fault: FaultName | None = None
     """A fault, a loop, or the code that the run failed with."""
+    min_latency_ms: int | None = None
+    flag: str = ""
+    """A value of `records.search.RunFlag`."""
+    labels: tuple[Label, ...] = ()
+    """Tags and pairs of metadata; the run has all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,38 +456,14 @@ class Estimate:
     """unknown: a price is missing, and both figures are 0."""
     sample: int
     """Past runs it rests on; 0 for other bases."""
-
-
-UsageGroup = Literal["day", "worker", "member", "key"]
-
-
-@dataclass(frozen=True, slots=True)
-class UsageRow:
-    """What one day, worker, member or key used."""
-
-    label: str
-    """The day as `2030-01-31`, or a name."""
-    id: uuid.UUID | None
-    """Of the member or key; None for days and workers, and for those who are gone."""
-    runs: int | None
-    """None: in how many it was is not counted."""
-    failed: int
-    """Runs that failed; for a worker, steps that failed."""
-    prompt_tokens: int
-    completion_tokens: int
-    cost_micros: int
-    """The known part."""
-    has_unknown_cost: bool
-
-
-class WorkerCalls(NamedTuple):
-    """How a worker fared in recent runs."""
-
-    calls: int
-    """Steps it answered, or failed to answer."""
-    failures: int
-    latency_ms: int | None
-    """Median of the answered ones; None if there is none."""
+    usual_ms: int | None = None
+    """How long half of the latest completed runs took at most; None: too few."""
+    late_ms: int | None = None
+    """How long nine in ten took at most."""
+    typical_micros: int = 0
+    """What most runs cost less than."""
+    most_micros: int | None = None
+    """With every step at its longest, or the limit. None: a price is missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import uvicorn
 
 from apps.simulator.app import create_app
+from apps.simulator.tiny_conductor.serving import SHIPPED, TinyConductor
 
 GRACE_S = 1
 """Time for open answers on shutdown; stalled ones would hold it for ever."""
@@ -15,7 +17,12 @@ GRACE_S = 1
 def main() -> None:
     """Read the arguments and serve until stopped."""
     args = _arguments()
-    app = create_app(speed=args.speed, seed=args.seed, api_key=args.api_key)
+    app = create_app(
+        speed=args.speed,
+        seed=args.seed,
+        api_key=args.api_key,
+        tiny_conductor=TinyConductor(args.weights),
+    )
     uvicorn.run(
         app,
         host=args.host,
@@ -44,6 +51,13 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--api-key", default="", help="require this key of every caller"
+    )
+    parser.add_argument(
+        "--weights",
+        type=Path,
+        default=SHIPPED,
+        help="of tiny-conductor, a file that `python -m "
+        "apps.simulator.tiny_conductor.pack FOLDER` has written",
     )
     return parser.parse_args()
 

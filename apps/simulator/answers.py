@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from textwrap import indent
 
-from apps.simulator import families
-from apps.simulator.briefing import Briefing, BriefingRole, Earlier
+from apps.simulator import examples, families
+from apps.simulator.briefing import Briefing, BriefingRole, Earlier, last_turn
 from apps.simulator.chance import draw, pick
 from apps.simulator.families import programs
 from apps.simulator.families.solution import Claim, Family, Solution
@@ -19,6 +20,8 @@ from apps.simulator.workers import SimulatedWorker
 
 BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 FENCE = re.compile(r"```\w*\n(.*?)\n```", re.DOTALL)
+ITEM = " " * 3
+"""Indents what belongs to an item of a numbered list."""
 SIGNATURE = "\n\n— simulated worker "
 """What stands between an answer and its writer's name."""
 
@@ -45,12 +48,14 @@ def answer(
 
     An answer that has `begun` is finished with what it claims, right or wrong.
     """
+    if example := examples.prepared_turn(last_turn(briefing.question)):
+        return _prepared(example, briefing)
     parts = families.split(briefing.part)
     if parts:
         return _several(worker, briefing, parts, seed)
     solved = _solved(briefing)
     if solved is None:
-        return _unknown(briefing)
+        return _unknown()
     if briefing.role is BriefingRole.PLAN:
         return _outline(briefing, solved)
     own = _believed(worker, briefing, solved, seed)
@@ -109,7 +114,7 @@ def _several(
 
 def _listed(parts: tuple[str, ...], answers: list[str], note: str) -> SimulatedAnswer:
     rows = [
-        f"{number}. {part}\n\n   {_emphasised(short)}"
+        f"{number}. {part}\n\n{ITEM}{_emphasised(short)}"
         for number, (part, short) in enumerate(zip(parts, answers, strict=True), 1)
     ]
     text = "\n".join(rows)
@@ -117,9 +122,10 @@ def _listed(parts: tuple[str, ...], answers: list[str], note: str) -> SimulatedA
 
 
 def _emphasised(short: str) -> str:
+    """Return an answer for a list: the lines of a program belong to its item."""
     if "\n" not in short:
         return f"**{short}**"
-    return "```python\n" + short.replace("\n", "\n   ") + "\n   ```"
+    return "```python\n" + indent(short, ITEM) + f"\n{ITEM}```"
 
 
 def _short(response: str) -> str:
@@ -184,6 +190,14 @@ def _coded(code: str, notes: str) -> SimulatedAnswer:
     return SimulatedAnswer(code, f"```python\n{code}\n```\n\n{notes}")
 
 
+# --- prepared answers -----------------------------------------------------------------
+
+
+def _prepared(example: examples.ExampleTurn, briefing: Briefing) -> SimulatedAnswer:
+    text = f"{example.answer(briefing.subtask)}\n\n*Prepared for the demo.*"
+    return SimulatedAnswer(_short(text), text)
+
+
 # --- planning, and what is beyond a simulated worker ----------------------------------
 
 
@@ -201,29 +215,9 @@ def _outline(briefing: Briefing, solved: Solution) -> SimulatedAnswer:
     return SimulatedAnswer(approach, text)
 
 
-def _unknown(briefing: Briefing) -> SimulatedAnswer:
-    honest = (
-        "I can't really answer this: I am a simulated worker, made for demos and "
-        "tests. I can do arithmetic, dates, units, text operations, a small table of "
-        "facts and a few Python functions."
-    )
-    parts = [honest]
-    if briefing.subtask:
-        parts.append(_division_of_labour(briefing))
-    if briefing.role is not BriefingRole.PLAN:
-        examples = "\n".join(f"- {example}" for example in families.EXAMPLES)
-        parts.append(f"Questions that work:\n\n{examples}")
-    return SimulatedAnswer("", "\n\n".join(parts))
-
-
-def _item(text: str) -> str:
-    """Return an item of a Markdown list; all its lines, code too, belong to it."""
-    return "- " + text.strip().replace("\n", "\n  ")
-
-
-def _division_of_labour(briefing: Briefing) -> str:
-    rows = [_item(f"Step {step.agent}: {step.subtask}") for step in briefing.earlier]
-    rows.append(_item(f"This step: {briefing.subtask}"))
-    return "How the conductor split the work, as far as I can see:\n\n" + "\n".join(
-        rows
+def _unknown() -> SimulatedAnswer:
+    return SimulatedAnswer(
+        "",
+        "I am a simulated worker and cannot answer this. I can calculate and know a "
+        f"few facts. Try: {families.EXAMPLES[0]}",
     )

@@ -17,30 +17,42 @@ from apps.simulator.problems import Kind, Problem
 from apps.simulator.request import InvalidRequest
 from apps.simulator.surfaces import surface_of
 from apps.simulator.surfaces.base import ApiPath, SimulatedCall, Surface
+from apps.simulator.tiny_conductor.serving import TinyConductor
 
 STATS_PATH = "/v1/stats"
 
 
-def create_app(speed: float = 1.0, seed: int = 0, api_key: str = "") -> ASGIApp:
+def create_app(
+    speed: float = 1.0,
+    seed: int = 0,
+    api_key: str = "",
+    tiny_conductor: TinyConductor | None = None,
+) -> ASGIApp:
     """Return a simulator as an ASGI application.
 
     `speed` multiplies the pace of every model; 0 means that nothing waits. `seed`
     decides which questions workers get wrong. With `api_key` every call needs it.
+    `tiny_conductor` has other weights than those that ship.
     """
-    return Simulator(speed=speed, seed=seed, api_key=api_key)
+    tiny = tiny_conductor or TinyConductor()
+    return Simulator(speed=speed, seed=seed, api_key=api_key, tiny_conductor=tiny)
 
 
 class Simulator:
     """Serves simulated models and counts what is asked of them."""
 
-    def __init__(self, *, speed: float, seed: int, api_key: str) -> None:
+    def __init__(
+        self, *, speed: float, seed: int, api_key: str, tiny_conductor: TinyConductor
+    ) -> None:
         if speed < 0:
             raise ValueError(f"speed: expected 0 or more, got {speed!r}")
         self._speed = speed
         self._seed = seed
         self._api_key = api_key.encode()
         self._faults = FaultyModels()
-        self._names = (*models.NAMES, embedding.MODEL, *self._faults.names)
+        self._tiny = tiny_conductor
+        own = (*models.NAMES, tiny_conductor.name, embedding.MODEL)
+        self._names = (*own, *self._faults.names)
         self._requests: Counter[str] = Counter()
         self._in_flight = 0
         self._disconnected = 0
@@ -145,6 +157,10 @@ class Simulator:
 
     async def _answer(self, exchange: SimulatedExchange) -> None:
         name = exchange.request.model
+        if name == self._tiny.name:
+            self._requests[name] += 1
+            await self._tiny.answer(exchange)
+            return
         fault = self._faults.find(name)
         model = None if fault else models.find(name)
         if fault is None and model is None:

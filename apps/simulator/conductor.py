@@ -13,7 +13,7 @@ from typing import Literal
 
 import orjson
 
-from apps.simulator import families
+from apps.simulator import examples, families
 from apps.simulator.briefing import last_turn
 from apps.simulator.conductor_prompt import ConductorTask, ListedModel
 from apps.simulator.families.solution import Family
@@ -82,6 +82,9 @@ def _callable(task: ConductorTask, chooser: Chooser, draft: PlanDraft) -> PlanDr
 
 def _shaped(task: ConductorTask, chooser: Chooser) -> PlanDraft:
     question = last_turn(task.question)
+    example = examples.prepared_turn(question)
+    if example and len(example.steps) <= task.max_steps:
+        return _prepared(example, chooser)
     parts = families.split(question)
     if parts and len(parts) < task.max_steps:
         return _several(parts, chooser)
@@ -162,6 +165,16 @@ def _program(chooser: Chooser) -> PlanDraft:
             ),
         ),
     )
+
+
+def _prepared(example: examples.ExampleTurn, chooser: Chooser) -> PlanDraft:
+    """Return the plan of an example; its steps go to models that suit them."""
+    steps: list[SimulatedStep] = []
+    for step in example.steps:
+        taken = (steps[-1].model,) if steps else ()
+        model = chooser.best(step.need, excluded=taken)
+        steps.append(SimulatedStep(model, step.subtask, step.access))
+    return PlanDraft(example.reasoning, tuple(steps))
 
 
 def _several(parts: tuple[str, ...], chooser: Chooser) -> PlanDraft:

@@ -36,6 +36,8 @@ PLANNED_WORKER = re.compile(r'"worker":\s*(\d{1,6})')
 MODEL_NUMBER = re.compile(r"\bModel (\d{1,6})\b")
 SEEING = re.compile(r"\bOnly ((?:Model \d{1,6}(?:, )?)+) can see images\b")
 CALLING = re.compile(r"\bOnly ((?:Model \d{1,6}(?:, )?)+) can call functions\b")
+RULES = re.compile(r"^model_id: the number of the model", re.MULTILINE)
+"""In the system message of a prompt that asks for lists."""
 DEFAULT_MAX_STEPS = 5
 NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 
@@ -68,6 +70,15 @@ class ConductorTask:
     """Models that alone can see the question's images; empty: all or no matter."""
     calling: frozenset[int] = frozenset()
     """Models that alone can call the user's functions; empty: all or no matter."""
+
+
+def asks_for_plan(request: SimulatedRequest) -> bool:
+    """Say whether a request asks for a plan, as conductors and planning workers get it.
+
+    A user's text alone cannot.
+    """
+    system = "\n".join(m.text for m in request.messages if m.role == "system")
+    return bool(RULES.search(system) and MODELS.search(request.all_text))
 
 
 def read(request: SimulatedRequest) -> ConductorTask:

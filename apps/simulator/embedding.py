@@ -80,10 +80,10 @@ def _vectors(texts: Any, dimensions: Any, name: str) -> list[list[float]]:
         raise InvalidRequest(f"{name} must hold texts that are not empty", name)
     if type(dimensions) is not int or not 0 < dimensions <= MAX_DIMENSIONS:
         raise InvalidRequest(f"dimensions must be 1 to {MAX_DIMENSIONS}", "dimensions")
-    return [_vector(text, dimensions) for text in texts]
+    return [text_vector(text, dimensions) for text in texts]
 
 
-def _vector(text: str, dimensions: int) -> list[float]:
+def text_vector(text: str, dimensions: int) -> list[float]:
     """Return the sum of the directions of the words in `text`, of length 1."""
     sums = [0.0] * dimensions
     for word in WORD.findall(text.lower()) or [text]:

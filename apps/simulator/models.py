@@ -2,10 +2,10 @@
 
 Besides workers and conductors, those of the use cases among them, there are models for
 exact tests and benchmarks: `echo`, `instant`, `delay-<ms>`, `tokens-<n>-<per_s>`,
-`scripted`, `scripted-conductor`, `thinker` (thinks aloud before it answers, and finds
-half of the prompt in a cache), `filtered` (the provider holds back the rest) and
-`refuser` (it declines). All of them go on from an answer that has begun, only
-`forgetful` begins anew; workers also call tools and look at images.
+`scripted`, `scripted-<per_s>`, `scripted-conductor`, `thinker` (thinks aloud before it
+answers, and finds half of the prompt in a cache), `filtered` (the provider holds back
+the rest) and `refuser` (it declines). All of them go on from an answer that has begun,
+only `forgetful` begins anew; workers also call tools and look at images.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import replace
 from apps.simulator import briefing, conductor, conductor_prompt, looking, tools
 from apps.simulator.answers import SimulatedAnswer, answer, signed
 from apps.simulator.benchmark.answers import bench_answer
+from apps.simulator.benchmark.planning import planned
 from apps.simulator.benchmark.workers import (
     BENCH_BY_NAME,
     BenchWorker,
@@ -43,6 +44,7 @@ MAX_TOKENS = 200_000
 MAX_DELAY_MS = 3_600_000
 
 DELAY = re.compile(r"delay-(\d{1,7})")
+SCRIPTED = re.compile(r"scripted-(\d{1,6})")
 TOKENS = re.compile(r"tokens-(\d{1,6})-(\d{1,6})")
 SCRIPTED_PLAN = re.compile(r"<<plan\b[ \t]*\n?(.*?)>>", re.DOTALL)
 SAY = re.compile(r"\[\[say (.*?)\]\]", re.DOTALL)
@@ -70,6 +72,11 @@ def find(name: str) -> Model | None:
     if match := DELAY.fullmatch(name):
         seconds = min(int(match[1]), MAX_DELAY_MS) / 1000
         return lambda _request, _seed: SimulatedReply(("ok",), first_token_s=seconds)
+    if match := SCRIPTED.fullmatch(name):
+        pace = float(match[1])
+        return lambda request, seed: replace(
+            _scripted(request, seed), tokens_per_s=pace
+        )
     if match := TOKENS.fullmatch(name):
         count, rate = min(int(match[1]), MAX_TOKENS), float(match[2])
         return lambda _request, _seed: _counting(count, rate)
@@ -92,7 +99,10 @@ def answer_well(request: SimulatedRequest, seed: int) -> SimulatedReply:
 def work(
     worker: SimulatedWorker, request: SimulatedRequest, seed: int
 ) -> SimulatedReply:
-    """Return what a simulated worker replies."""
+    """Return what a simulated worker replies; it plans like the conductor."""
+    if conductor_prompt.asks_for_plan(request):
+        draft = conductor.plan(conductor_prompt.read(request), seed)
+        return _as_planner(worker, draft, request, seed)
     text = request.last_user_text
     told = briefing.read(text)
     answered = _answered(worker, told, request, seed)
@@ -111,11 +121,27 @@ def _work_on_bench(
     worker: BenchWorker, request: SimulatedRequest, seed: int
 ) -> SimulatedReply:
     """Return what a worker with hidden skills replies; it calls no tools."""
+    if conductor_prompt.asks_for_plan(request):
+        draft = planned(worker, conductor_prompt.read(request), seed)
+        return _as_planner(worker, draft, request, seed)
     text = request.last_user_text
     answered = bench_answer(worker, briefing.read(text), seed, request.begun)
     return SimulatedReply(
         cut(_shown(worker.name, answered, request)),
         first_token_s=_first_token_s(worker, text, seed),
+        tokens_per_s=worker.tokens_per_s,
+    )
+
+
+def _as_planner(
+    worker: SimulatedWorker | BenchWorker,
+    draft: PlanDraft,
+    request: SimulatedRequest,
+    seed: int,
+) -> SimulatedReply:
+    return SimulatedReply(
+        cut(conductor.as_lists(draft)),
+        first_token_s=_first_token_s(worker, request.last_user_text, seed),
         tokens_per_s=worker.tokens_per_s,
     )
 

@@ -31,7 +31,7 @@ def _skills(others: float, **known: float) -> dict[Family, float]:
 WORKERS: tuple[SimulatedWorker, ...] = (
     SimulatedWorker(
         name="sim-atlas",
-        description="Strong at everything, slow and dear. For planning and review.",
+        description="Strong all-rounder; slow and expensive. For planning and review.",
         tokens_per_s=60,
         first_token_ms=600,
         input_micros=3_000_000,

@@ -9,11 +9,14 @@ from django.db import models
 
 from apps.accounts.models import Team
 from apps.core.scoping import TeamQuerySet
+from apps.training.conductor.models import ConductorRollout as ConductorRollout
+from apps.training.conductor.models import ConductorTraining as ConductorTraining
+from apps.training.conductor.models import ConductorVersion as ConductorVersion
 from apps.training.trainings.models import Training as Training
 
 
 class TrainingSettings(models.Model):
-    """The consent of a team. A team without a row has given none."""
+    """What a team allows. One without a row has given no consent."""
 
     team = models.OneToOneField(
         Team, models.CASCADE, primary_key=True, related_name="+"
@@ -22,6 +25,9 @@ class TrainingSettings(models.Model):
     """True: planners also learn from runs that people and API keys asked for, if these
     have been rated or reviewed. Evaluations are the team's own tests: they need no
     consent."""
+    explored_percent = models.PositiveSmallIntegerField(default=0, db_default=0)
+    """Of the requests to tiers of light planners that try a plan near the best one. It
+    has an effect only with `learns_from_requests`."""
     updated_at = models.DateTimeField(auto_now=True)
     actor_name = models.CharField(max_length=200, default="")
     """Of the last change, as the ledger names them."""

@@ -7,6 +7,13 @@ from uuid import UUID
 from apps.core.errors import NotFound
 from apps.core.scoping import TeamQuerySet
 from apps.evaluation.selectors import evaluation_list
+from apps.training.conductor.selectors import (
+    access_conductor_training,
+    access_conductor_version,
+    conductor_training_cost,
+    conductor_training_list,
+    conductor_version_list,
+)
 from apps.training.learning_data.counts import (
     FEWEST_RUNS,
     LearningCount,
@@ -14,18 +21,30 @@ from apps.training.learning_data.counts import (
     learning_counts,
 )
 from apps.training.learning_data.reading import learning_records, learning_runs
+from apps.training.learning_data.subtask_texts import SubtaskOutcome
 from apps.training.learning_data.tally import LearningTally
 from apps.training.models import Training, TrainingSettings
+from apps.training.trainings.estimates import Newcomer, newcomers
+from apps.training.trainings.site_defaults import calibrated_profiles
 
 __all__ = [
     "FEWEST_RUNS",
     "LearningCount",
     "LearningTally",
+    "Newcomer",
     "PoolLearning",
+    "SubtaskOutcome",
+    "access_conductor_training",
+    "access_conductor_version",
     "access_training",
+    "calibrated_profiles",
+    "conductor_training_cost",
+    "conductor_training_list",
+    "conductor_version_list",
     "learning_counts",
     "learning_records",
     "learning_runs",
+    "newcomers",
     "training_cost",
     "training_list",
     "training_settings",
@@ -53,7 +72,8 @@ def access_training(team_id: UUID, training_id: UUID) -> Training:
 
 
 def training_cost(training: Training) -> int:
-    """Return what the runs of a training cost so far, in micro-dollars."""
+    """Return what the runs and vectors of a training cost so far, in micro-dollars."""
     ids = [training.exploration_id, training.near_best_id, training.gate_id]
     rows = evaluation_list(training.team_id).filter(id__in=[i for i in ids if i])
-    return sum(rows.values_list("cost_micros", flat=True))
+    runs: int = sum(rows.values_list("cost_micros", flat=True))
+    return runs + training.embedding_cost_micros

@@ -4,17 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from django.db import transaction
+from pydantic import Field
 
 from apps.accounts.models import Team
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.input_parts import InputPart, values_read
 from apps.pools.selectors import pool_snapshot
+from apps.training.conductor.publishing import (
+    conductor_version_delete as conductor_version_delete,
+)
+from apps.training.conductor.publishing import (
+    conductor_version_publish as conductor_version_publish,
+)
+from apps.training.conductor.publishing import (
+    conductor_version_use as conductor_version_use,
+)
+from apps.training.conductor.publishing import serving_command as serving_command
+from apps.training.conductor.services import (
+    conductor_training_cancel as conductor_training_cancel,
+)
+from apps.training.conductor.services import (
+    conductor_training_start as conductor_training_start,
+)
 from apps.training.export.archive import archive_parts
 from apps.training.learning_data.graded_runs import has_consent
+from apps.training.learning_data.subtasks import (
+    FEWEST_USES as FEWEST_USES,
+)
+from apps.training.learning_data.subtasks import (
+    SubtaskComparison,
+    subtask_comparison,
+)
+from apps.training.live_exploration import shares_forget
 from apps.training.models import TrainingSettings
 from apps.training.trainings.services import training_cancel as training_cancel
 from apps.training.trainings.services import training_start as training_start
@@ -23,6 +48,8 @@ from apps.training.trainings.use import planner_use as planner_use
 
 FILE_TYPE = "application/zip"
 """Of exports."""
+MOST_EXPLORED = 20
+"""Percent of requests. More would be a test on callers, which A/B tests are for."""
 
 
 class TrainingChoice(InputPart):
@@ -30,6 +57,8 @@ class TrainingChoice(InputPart):
 
     learns_from_requests: bool = False
     """True: planners also learn from runs that people and API keys asked for."""
+    explored_percent: Annotated[int, Field(ge=0, le=MOST_EXPLORED)] = 0
+    """Of the requests to tiers of light planners that try a plan near the best one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +74,23 @@ class LearningExport:
 def training_settings_replace(
     *, team: Team, values: Mapping[str, Any], actor: Actor
 ) -> TrainingSettings:
-    """Put a team's choice in force. It holds from the next fit or export on.
+    """Put a team's choice in force. It holds from the next fit, export or request on.
 
-    Raises: InvalidFields.
+    Other processes learn of it within seconds. Raises: InvalidFields.
     """
     choice = values_read(TrainingChoice, values)
     rows = TrainingSettings.objects.for_team(team.id).select_for_update()
     settings, _ = rows.get_or_create(team_id=team.id)
-    before = settings.learns_from_requests
-    if before == choice.learns_from_requests:
+    after = choice.model_dump()
+    before = {name: getattr(settings, name) for name in after}
+    if before == after:
         return settings
-    settings.learns_from_requests = choice.learns_from_requests
+    for name, value in after.items():
+        setattr(settings, name, value)
     settings.actor_name = actor.display[:200]
     settings.save()
-    change = {
-        "before": {"learns_from_requests": before},
-        "after": choice.model_dump(),
-    }
+    shares_forget()
+    change = {"before": before, "after": after}
     _record(team, "training.settings_updated", actor, change)
     return settings
 
@@ -78,6 +107,33 @@ def learning_export(*, team: Team, pool: str | None, actor: Actor) -> LearningEx
         _record(team, "training.data_exported", actor, facts)
     parts = archive_parts(team, name, has_consent=consent)
     return LearningExport(f"learning-data-{team.slug}.zip", parts)
+
+
+def subtasks_compare(
+    *,
+    team: Team,
+    pool: str | None,
+    actor: Actor,
+    family: str | None = None,
+    worker: str = "",
+) -> SubtaskComparison:
+    """Compare subtasks by outcome, and record who read them.
+
+    `pool` None: the default one; the filters are those of `subtask_comparison`.
+    Raises: NotFound if the team has no such pool.
+    """
+    name = pool_snapshot(team.id, pool).name
+    found = subtask_comparison(team.id, name, family=family, worker=worker)
+    facts = {
+        "pool": name,
+        "family": family,
+        "worker": worker,
+        "runs": found.runs,
+        "subtasks": len(found.outcomes),
+    }
+    with transaction.atomic():
+        _record(team, "training.subtasks_read", actor, facts)
+    return found
 
 
 def _record(team: Team, action: str, actor: Actor, facts: dict[str, Any]) -> None:

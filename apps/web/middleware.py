@@ -31,6 +31,7 @@ from apps.core.errors import (
 )
 from apps.core.logs import bind
 from apps.core.request_context import request_id_of
+from apps.web.body_limits import body_limit
 from apps.web.request_context import REQUEST_ID
 from apps.web.waiting import Suspended, SuspendedResponse, once
 
@@ -174,7 +175,7 @@ def answer_stopping(request: HttpRequest) -> HttpResponse:
 
 def answer_too_large(request: HttpRequest) -> HttpResponse:
     """Say that a request's body is longer than the site takes."""
-    limit = settings.MAX_FORM_BYTES
+    limit = body_limit(request.path)
     error = PayloadTooLarge(f"the request body is longer than {limit} bytes")
     return _answer_anybody(request, error)
 

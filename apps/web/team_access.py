@@ -107,23 +107,45 @@ def page(
     request: TeamRequest, template: str, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
     """Render a page with what the frame needs: team, teams, what one may do."""
-    frame = {
-        "team": request.team,
-        "teams": request.teams,
-        "can_run": request.can_run,
-        "is_reviewer": request.membership.role == Role.REVIEWER,
-        "may_review": role_allows(request.membership.role, Permission.REVIEW_RUNS),
-        "approvals_waiting": _approvals_waiting(request),
-    }
+    frame = _frame(request.team, request.teams, request.membership)
     return render(request, template, {**frame, **context}, status=status)
 
 
-def _approvals_waiting(request: TeamRequest) -> int:
+def frame_of(request: HttpRequest) -> dict[str, Any]:
+    """Return what the frame needs on a page that is no team's own.
+
+    Of a person who is signed in, and in a team; else nothing.
+    """
+    if not request.user.is_authenticated:
+        return {}
+    teams = list(team_list(request.user))
+    team = chosen_team(request, teams)
+    membership = None if team is None else membership_of(request.user, team.id)
+    if team is None or membership is None:
+        return {}
+    return _frame(team, teams, membership)
+
+
+def _frame(team: Team, teams: list[Team], membership: Membership) -> dict[str, Any]:
+    role = membership.role
+    return {
+        "team": team,
+        "teams": teams,
+        "can_run": can_run(role),
+        "has_home": role_allows(role, Permission.MANAGE_BUDGETS),
+        "is_reviewer": role == Role.REVIEWER,
+        "may_manage_pools": role_allows(role, Permission.MANAGE_POOLS),
+        "may_review": role_allows(role, Permission.REVIEW_RUNS),
+        "approvals_waiting": _approvals_waiting(membership),
+    }
+
+
+def _approvals_waiting(membership: Membership) -> int:
     """Return how many plans wait for this member's decision."""
-    if not role_allows(request.membership.role, Permission.APPROVE_PLANS):
+    if not role_allows(membership.role, Permission.APPROVE_PLANS):
         return 0
-    rows = approvals_waiting(request.team.id)
-    others = Q(requester_id__isnull=True) | ~Q(requester_id=request.user.id)
+    rows = approvals_waiting(membership.team_id)
+    others = Q(requester_id__isnull=True) | ~Q(requester_id=membership.user_id)
     return rows.filter(others).count()
 
 

@@ -9,11 +9,14 @@ from apps.web import admin_policy as site_policies
 from apps.web import admin_settings as site_settings
 from apps.web import admin_status as site_operations
 from apps.web import admin_suspensions as site_suspensions
+from apps.web.documentation import pages as documentation
 
 operator_only = admin.site.admin_view
 
 urlpatterns = [
     path("account/", account_pages.account, name="account"),
+    path("docs/", documentation.doc_index, name="docs"),
+    path("docs/<path:name>/", documentation.doc_page, name="doc"),
     path("accounts/sso/", account_pages.single_sign_on, name="single_sign_on"),
     path(
         "admin/operations/",

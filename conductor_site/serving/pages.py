@@ -30,6 +30,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import set_script_prefix
 
 from apps.core.errors import ConductorError, PayloadTooLarge
+from apps.web.body_limits import body_limit
 from apps.web.waiting import SCOPE, SuspendedResponse, Wait, Work
 from conductor_site.serving.request_turns import KnownTeams, Turns
 
@@ -194,7 +195,7 @@ async def _read_body(scope: Any, receive: Receive) -> IO[bytes]:
     Raises: PayloadTooLarge as soon as more is announced, or there, than a form may
     hold; RequestAborted.
     """
-    limit, size, has_more = settings.MAX_FORM_BYTES, 0, True
+    limit, size, has_more = body_limit(scope["path"]), 0, True
     declared = dict(scope["headers"]).get(b"content-length", b"")
     if declared.isdigit() and int(declared) > limit:
         raise PayloadTooLarge("declared")

@@ -7,11 +7,20 @@ const shellQuote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 const literal = (text) => JSON.stringify(text);
 
 /**
- * @param {{base: string, model: string, prompt: string}} request
+ * @param {{base: string, model: string, prompt: string, system?: string,
+ *   temperature?: number | null, limits?: object}} request
  * @returns {{curl: string, python: string, javascript: string}}
  */
-export function codeSamples({ base, model, prompt }) {
-  const body = JSON.stringify({ model, messages: [{ role: "user", content: prompt }] }, null, 2);
+export function codeSamples({ base, model, prompt, system = "", temperature = null, limits = {} }) {
+  const spoken = [...(system ? [["system", system]] : []), ["user", prompt]];
+  const hasLimits = Object.keys(limits).length > 0;
+  const limitsText = JSON.stringify(limits).replaceAll(/([:,])/g, "$1 ");
+  const body = JSON.stringify({
+    model,
+    messages: spoken.map(([role, content]) => ({ role, content })),
+    ...(temperature === null ? {} : { temperature }),
+    ...(hasLimits ? { conductor: limits } : {}),
+  }, null, 2);
   return {
     curl: [
       `curl ${base}/chat/completions \\`,
@@ -27,7 +36,9 @@ export function codeSamples({ base, model, prompt }) {
       `client = OpenAI(base_url=${literal(base)}, api_key=os.environ["CONDUCTOR_API_KEY"])`,
       "completion = client.chat.completions.create(",
       `    model=${literal(model)},`,
-      `    messages=[{"role": "user", "content": ${literal(prompt)}}],`,
+      `    messages=[${spoken.map(([role, text]) => `{"role": ${literal(role)}, "content": ${literal(text)}}`).join(", ")}],`,
+      ...(temperature === null ? [] : [`    temperature=${temperature},`]),
+      ...(hasLimits ? [`    extra_body={"conductor": ${limitsText}},`] : []),
       ")",
       "print(completion.choices[0].message.content)",
     ].join("\n"),
@@ -40,7 +51,9 @@ export function codeSamples({ base, model, prompt }) {
       "});",
       "const completion = await client.chat.completions.create({",
       `  model: ${literal(model)},`,
-      `  messages: [{ role: "user", content: ${literal(prompt)} }],`,
+      `  messages: [${spoken.map(([role, text]) => `{ role: ${literal(role)}, content: ${literal(text)} }`).join(", ")}],`,
+      ...(temperature === null ? [] : [`  temperature: ${temperature},`]),
+      ...(hasLimits ? [`  conductor: ${limitsText},`] : []),
       "});",
       "console.log(completion.choices[0].message.content);",
     ].join("\n"),

@@ -1,6 +1,7 @@
 /** Two runs side by side: each side follows its own run, the server draws both again. */
 
 import { addCodeButtons } from "./copy.js";
+import { tick } from "./first-minute.js";
 import { setUpFormatting } from "./formatted.js";
 import { LiveText } from "./live-text.js";
 import { fetchPart, remember, restore, withSeqs } from "./parts.js";
@@ -10,6 +11,7 @@ import { RunSocket } from "./socket.js";
 import { localiseTimes } from "./times.js";
 
 const root = document.querySelector("#comparison");
+tick("compare");
 setUpFormatting();
 const refresher = new Refresher(refresh);
 /** @type {Map<string, LiveText>} */

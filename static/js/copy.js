@@ -1,5 +1,7 @@
 /** Copy buttons: `data-copy` names the element whose text is copied. */
 
+import { highlightSoon } from "./highlight.js";
+
 /** @param {string} text @returns {Promise<boolean>} whether it worked */
 export async function copyText(text) {
   try {
@@ -40,18 +42,30 @@ export function setUpCopyButtons() {
   });
 }
 
-/** Give each code block of model text a copy button. @param {ParentNode} root */
+/** Give each code block of model text a line with its language and a copy button. @param {ParentNode} root */
 export function addCodeButtons(root) {
   for (const block of root.querySelectorAll(".prose pre")) {
     if (block.parentElement?.classList.contains("code-block")) continue;
     const frame = document.createElement("div");
     frame.className = "code-block";
+    const head = document.createElement("div");
+    head.className = "code-block__head";
+    const language = document.createElement("span");
+    language.textContent = languageOf(block);
     const button = document.createElement("button");
     button.type = "button";
-    button.className = "button button--small";
+    button.className = "button button--quiet button--small";
     button.textContent = "Copy";
     button.addEventListener("click", () => copyAndSay(button, block.textContent ?? ""));
+    head.append(language, button);
     block.replaceWith(frame);
-    frame.append(block, button);
+    frame.append(head, block);
+    if (block.firstElementChild) highlightSoon(block.firstElementChild, language.textContent);
   }
+}
+
+/** @param {Element} block @returns {string} the language that its author named; empty: none */
+function languageOf(block) {
+  const name = [...(block.firstElementChild?.classList ?? [])].find((each) => each.startsWith("language-"));
+  return name?.slice("language-".length) ?? "";
 }

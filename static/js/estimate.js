@@ -3,7 +3,8 @@
 const PAUSE_MS = 400;
 
 /**
- * Keeps `place` saying the estimate for what the form holds; silent while it is unknown.
+ * Keeps `place` saying the estimate for what the form holds; silent while it is unknown, or while
+ * the form says that something is wrong.
  * @param {HTMLFormElement} form
  * @param {HTMLElement} place its `data-url` is where to ask
  * @returns {() => void} to be called after every change
@@ -16,7 +17,7 @@ export function setUpEstimate(form, place) {
     question.abort();
     question = new AbortController();
     const data = new FormData(form);
-    if (!String(data.get("prompt")).trim()) {
+    if (!String(data.get("prompt")).trim() || form.querySelector("[aria-invalid]")) {
       place.hidden = true;
       return;
     }

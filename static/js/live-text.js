@@ -1,9 +1,12 @@
 /**
  * The text of calls that still run. Buffers are the truth, elements only show them, so a
- * card may be redrawn at any time. Text is appended as text: it can never become markup.
+ * card may be redrawn at any time. Text is appended as text, or comes formatted and safe
+ * from the server: it can never become markup by itself.
  *
  * @typedef {{attempt: number, text: string, reasoning: string, hasGap: boolean}} Buffer
  */
+
+import { LiveProse } from "./live-prose.js";
 
 const NEAR_BOTTOM_PX = 40;
 const SHOWN_CHARACTERS = 20_000;
@@ -14,6 +17,8 @@ const SHORT_PIECE = 2_000;
 const FOREIGN_IN_PIECE = 1_000;
 const BYTES_PER_TOKEN = 4;
 const COUNT_EVERY_MS = 250;
+/** However many pieces come, the page is drawn so often at most. */
+const PAINT_EVERY_MS = 50;
 const OPEN = "<think>";
 const CLOSE = "</think>";
 
@@ -40,7 +45,11 @@ export class LiveText {
     /** @type {Set<string>} */
     this.dirty = new Set();
     this.frame = 0;
+    this.timer = 0;
+    this.paintedAt = 0;
     this.countedAt = 0;
+    /** @type {Map<string, LiveProse>} */
+    this.prose = new Map();
   }
 
   /** @param {import("./socket.js").Piece} piece */
@@ -71,7 +80,11 @@ export class LiveText {
   /** @param {string} key */
   touch(key) {
     this.dirty.add(key);
-    this.frame ||= requestAnimationFrame(() => this.paint());
+    if (this.frame || this.timer) return;
+    this.timer = setTimeout(() => {
+      this.timer = 0;
+      this.frame = requestAnimationFrame(() => this.paint());
+    }, Math.max(0, this.paintedAt + PAINT_EVERY_MS - performance.now()));
   }
 
   /** Show every buffer again, after the server's part of the page was redrawn. */
@@ -83,34 +96,53 @@ export class LiveText {
 
   paint() {
     cancelAnimationFrame(this.frame);
-    this.frame = 0;
+    clearTimeout(this.timer);
+    this.frame = this.timer = 0;
+    this.paintedAt = performance.now();
     for (const key of this.dirty) {
       const buffer = this.buffers.get(key);
       const area = this.root.querySelector(`[data-live="${key}"]`);
       if (buffer && area && Number(area.dataset.attempt) <= buffer.attempt) fillArea(area, buffer);
       const answer = this.root.querySelector(`[data-final="${key}"]`);
-      if (buffer && answer) mirror(answer, visibleText(buffer.text));
+      if (buffer && answer) this.mirror(key, answer, visibleText(buffer.text));
     }
     this.dirty.clear();
     if (performance.now() - this.countedAt > COUNT_EVERY_MS) this.count();
+  }
+
+  /** @param {string} key @param {HTMLElement} answer @param {string} text */
+  mirror(key, answer, text) {
+    const area = answer.querySelector("[data-mirror]");
+    if (!area || !text) return;
+    answer.hidden = false;
+    const partial = area.closest("[data-partial]");
+    if (partial) partial.hidden = false;
+    if (area.dataset.formatUrl && text.length <= SHOWN_CHARACTERS && !isDense(text)) {
+      if (!this.prose.has(key)) this.prose.set(key, new LiveProse(area.dataset.formatUrl, () => this.touch(key)));
+      if (this.prose.get(key).show(area, text)) return;
+    }
+    const shown = lastPart(text);
+    area.classList.remove("live--formatted");
+    area.classList.toggle("dense", isDense(shown));
+    setPieces(area, shown);
   }
 
   /** Say how many tokens the calls in flight have written, by the length of their text. */
   count() {
     this.countedAt = performance.now();
     for (const place of this.root.querySelectorAll("[data-writing]")) {
-      const bytes = place.dataset.writing.split(" ").reduce((sum, name) => sum + this.bytesOf(name), 0);
-      place.querySelector("[data-estimate]").textContent = `~${Math.ceil(bytes / BYTES_PER_TOKEN).toLocaleString("en")}`;
-      place.hidden = !bytes;
+      const tokens = place.dataset.writing.split(" ").reduce((sum, name) => sum + this.tokensOf(name), 0);
+      place.querySelector("[data-estimate]").textContent = `≈ ${Math.ceil(tokens).toLocaleString("en")}`;
+      place.hidden = !tokens;
     }
   }
 
   /** @param {string} name a call: its key and its attempt */
-  bytesOf(name) {
+  tokensOf(name) {
     const [key, attempt] = name.split(":");
     const buffer = this.buffers.get(key);
     if (buffer?.attempt !== Number(attempt)) return 0;
-    return new TextEncoder().encode(buffer.text + buffer.reasoning).length;
+    return new TextEncoder().encode(buffer.text + buffer.reasoning).length / BYTES_PER_TOKEN;
   }
 }
 
@@ -133,18 +165,6 @@ function fillArea(area, buffer) {
   if (isAtEnd) area.scrollTop = area.scrollHeight;
 }
 
-/** @param {HTMLElement} answer @param {string} text */
-function mirror(answer, text) {
-  const area = answer.querySelector("[data-mirror]");
-  if (!area || !text) return;
-  answer.hidden = false;
-  const partial = area.closest("[data-partial]");
-  if (partial) partial.hidden = false;
-  const shown = lastPart(text);
-  area.classList.toggle("dense", isDense(shown));
-  setPieces(area, shown);
-}
-
 /** What an area shows. @type {WeakMap<HTMLElement, string>} */
 const shownIn = new WeakMap();
 
@@ -154,8 +174,8 @@ const shownIn = new WeakMap();
  */
 function setPieces(area, text) {
   let shown = shownIn.get(area) ?? "";
-  if (!text.startsWith(shown)) {
-    for (const piece of area.querySelectorAll(":scope > .piece")) piece.remove();
+  if (!text.startsWith(shown) || area.querySelector(":scope > [data-formatted]")) {
+    for (const part of area.querySelectorAll(":scope > .piece, :scope > [data-formatted]")) part.remove();
     shown = "";
   }
   shownIn.set(area, text);

@@ -1,6 +1,9 @@
-/** What every page needs: theme switch, local times, copy buttons, menus. */
+/** What every page needs: theme switch, local times, copy buttons, menus, notices, palette. */
 
 import { addCodeButtons, setUpCopyButtons } from "./copy.js";
+import { setUpNotices } from "./notices.js";
+import { setUpPalette } from "./palette.js";
+import { setUpShortcuts } from "./shortcuts.js";
 import { setUpThemeSwitch } from "./theme-switch.js";
 import { localiseTimes, startClocks } from "./times.js";
 
@@ -10,6 +13,9 @@ localiseTimes(document);
 addCodeButtons(document);
 setUpCopyButtons();
 startClocks();
+setUpShortcuts();
+setUpNotices();
+setUpPalette();
 
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {

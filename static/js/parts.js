@@ -23,7 +23,7 @@ export function withSeqs(url, ...seqs) {
 /** Note what belongs to the reader: open parts, scroll positions, focus. @param {HTMLElement} root */
 export function remember(root) {
   const details = new Map([...root.querySelectorAll("details[id]")].map((d) => [d.id, d.open]));
-  const scrolls = new Map([...root.querySelectorAll(".graph[id]")].map((g) => [g.id, g.scrollLeft]));
+  const scrolls = new Map([...root.querySelectorAll(".graph[id]")].map((g) => [g.id, { left: g.scrollLeft, top: g.scrollTop }]));
   const focused = document.activeElement;
   const href = root.contains(focused) ? focused.getAttribute("href") : null;
   const id = root.contains(focused) ? focused.id : "";
@@ -37,9 +37,8 @@ export function restore(root, memory) {
     const element = root.querySelector(`#${CSS.escape(id)}`);
     if (element) element.open = isOpen;
   }
-  for (const [id, left] of memory.scrolls) {
-    const element = root.querySelector(`#${CSS.escape(id)}`);
-    if (element) element.scrollLeft = left;
+  for (const [id, place] of memory.scrolls) {
+    root.querySelector(`#${CSS.escape(id)}`)?.scrollTo({ ...place, behavior: "instant" });
   }
   if (root.contains(document.activeElement) || !(memory.id || memory.href)) return;
   const scope = memory.section ? `#${CSS.escape(memory.section)} ` : "";

@@ -1,29 +1,53 @@
 /** The playground: settings, prompt, Run and Stop, the run in place, code samples. */
 
+import { setUpBusyChoice } from "./busy-choice.js";
 import { codeSamples, setUpTabs } from "./code-samples.js";
+import { setUpAttachments } from "./attachments.js";
 import { copyAndSay } from "./copy.js";
+import { keepDraft } from "./draft.js";
 import { setUpDrawer } from "./drawer.js";
 import { setUpEstimate } from "./estimate.js";
+import { setUpFirstMinute, tick } from "./first-minute.js";
 import { setUpFormatting } from "./formatted.js";
+import { setUpNotification } from "./notification.js";
+import { markTitle } from "./page-title.js";
 import { RunView } from "./run-view.js";
+import { onDevice } from "./stored.js";
 
 const form = document.querySelector("#composer");
 const prompt = document.querySelector("#prompt");
 const start = document.querySelector("#start");
 const stop = document.querySelector("#stop");
 const error = document.querySelector("#composer-error");
+const settings = document.querySelector("#composer-settings");
 const mayRun = !start.disabled;
 const estimate = document.querySelector("#estimate");
 const askEstimate = estimate ? setUpEstimate(form, estimate) : () => {};
+const TOO_LONG = "The prompt is too long";
 const GOES_ON = "A run is in progress. Stop it, or wait until it ends, before you start another one.";
-let lastPrompt = prompt.value;
-let shown = location.search;
-const view = new RunView(document.querySelector("#run"), { onState: showButtons });
+const notify = setUpNotification(document.querySelector("#run"));
+const view = new RunView(document.querySelector("#run"), { onState: changed });
+const busy = setUpBusyChoice({ send: run, stop: stopRun, isLive, field: prompt });
+
+const chips = document.querySelector("#attachments");
+const isUploading = chips
+  ? setUpAttachments(form, chips, { onError: (message) => showError(message, false), onChange: () => { checkLength(); askEstimate(); } })
+  : () => false;
+const forgetDraft = keepDraft(form, prompt);
+
+/** @param {string} state of the run */
+function changed(state) {
+  markTitle(state);
+  notify(state);
+  if (state === "completed") tick("run");
+  stop.disabled = false;
+  showButtons();
+  if (!isLive()) busy.runEnded();
+}
 
 function showButtons() {
-  start.hidden = isLive();
+  start.hidden = isLive() && !prompt.value.trim();
   stop.hidden = !isLive() || !mayRun;
-  stop.disabled = false;
   if (!isLive() && error.textContent === GOES_ON) showError("");
 }
 
@@ -55,7 +79,23 @@ function showSettings() {
     note.hidden = note.dataset.simulated !== pool;
   }
   document.querySelector("#tiers").toggleAttribute("data-off", Boolean(worker));
+  showLimits(worker ? null : document.querySelector(`[data-limits="${pool}/${tier}"]`));
+  showCount();
   askEstimate();
+}
+
+/** Say in the empty fields of limits what the tier allows. @param {HTMLElement | null} limits */
+function showLimits(limits) {
+  for (const field of settings.querySelectorAll("[data-limit]")) {
+    const most = limits?.dataset[field.dataset.limit];
+    field.placeholder = most ? `at most ${most}` : "no limit";
+  }
+}
+
+/** Say beside the folded settings how many are set. */
+function showCount() {
+  const count = [...settings.querySelectorAll("[name]")].filter((field) => field.value.trim()).length;
+  document.querySelector("#settings-count").textContent = count ? ` · ${count} set` : "";
 }
 
 function model() {
@@ -68,7 +108,7 @@ function model() {
 
 function grow() {
   if (CSS.supports("field-sizing", "content")) return;
-  prompt.rows = Math.min(16, Math.max(3, prompt.value.split("\n").length + 1));
+  prompt.rows = Math.min(16, Math.max(view.body ? 1 : 3, prompt.value.split("\n").length));
 }
 
 function usePrompt(text) {
@@ -78,52 +118,75 @@ function usePrompt(text) {
   prompt.focus();
 }
 
-/** @param {string} message */
-function showError(message) {
+/** @param {string} message @param {boolean} [isOfPrompt] false: it is of a file */
+function showError(message, isOfPrompt = true) {
   error.textContent = message;
   error.hidden = !message;
-  prompt.toggleAttribute("aria-invalid", Boolean(message));
+  prompt.toggleAttribute("aria-invalid", Boolean(message) && isOfPrompt);
+}
+
+/** Say at once, not after sending it, that a prompt is too long. */
+function checkLength() {
+  const most = Number(prompt.dataset.maxBytes);
+  // A character has one byte at least, so nearly all texts need no count.
+  const length = prompt.value.length * 3 > most ? new TextEncoder().encode(prompt.value).length : 0;
+  const isTooLong = length > most;
+  if (isTooLong) showError(`${TOO_LONG}: ${size(length)} (limit ${size(most)}).`);
+  else if (error.textContent.startsWith(TOO_LONG)) showError("");
+  if (mayRun) start.disabled = isTooLong || isUploading();
+}
+
+/** @param {number} bytes @returns {string} the same words as the server's, rounded up */
+function size(bytes) {
+  for (const [unit, factor] of [["MB", 1_000_000], ["kB", 1_000]]) {
+    if (bytes >= factor) return `${(Math.ceil((bytes * 100) / factor) / 100).toLocaleString("en")} ${unit}`;
+  }
+  return `${bytes} bytes`;
 }
 
 /** @param {string} words @returns {string} the words of an API error as a page writes them */
 const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
-const isLive = () => Boolean(view.body) && !view.isOver;
+function isLive() {
+  return Boolean(view.body) && !view.isOver;
+}
 
-async function run() {
-  if (mayRun && isLive()) {
-    showError(GOES_ON);
+/** @param {{isNew?: boolean}} [options] isNew: not in this conversation, whose run may go on */
+async function run({ isNew = false } = {}) {
+  if (!mayRun || start.disabled || !form.reportValidity()) return;
+  if (isLive() && !isNew) {
+    busy.ask();
     return;
   }
-  if (!mayRun || start.disabled || !form.reportValidity()) return;
   showError("");
   start.disabled = true;
-  lastPrompt = prompt.value;
+  const data = new FormData(form);
+  if (isNew) for (const name of ["conversation", "run", "replaces"]) data.delete(name);
   try {
     const response = await fetch(form.action, {
       method: "POST",
-      body: new FormData(form),
+      body: data,
       headers: { Accept: "application/json" },
     });
     const answer = await response.json();
     if (!response.ok) throw new Error(sentence(answer.error?.message ?? "the run could not be started."));
-    await show(answer);
+    forgetDraft();
+    go(answer.url);
   } catch (reason) {
     const isOurs = reason instanceof Error && !(reason instanceof TypeError || reason instanceof SyntaxError);
     showError(isOurs ? reason.message : "The server could not be reached. Your prompt is still here; try again.");
-  } finally {
     start.disabled = false;
   }
 }
 
-/** @param {{id: string, url: string}} created */
-async function show(created) {
-  shown = `?run=${created.id}`;
-  history.pushState({}, "", `/${shown}`);
-  document.querySelector("#first-steps").hidden = true;
-  document.querySelector("#run-actions").hidden = false;
-  document.querySelector("#open-run").href = created.url;
-  await view.load(`${created.url}body/`);
+/** Open an address anew, also if only its fragment differs. @param {string} url */
+function go(url) {
+  if (new URL(url, location.href).pathname === location.pathname) {
+    history.replaceState({}, "", url);
+    location.reload();
+  } else {
+    location.assign(url);
+  }
 }
 
 async function stopRun() {
@@ -140,13 +203,16 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) {
     event.preventDefault();
     run();
-  } else if (event.key === "Escape" && !document.querySelector("dialog[open], details.menu[open]")) {
+  } else if (event.key === "Escape" && !document.fullscreenElement && !document.querySelector("dialog[open], details.menu[open]")) {
     stopRun();
   }
 });
 stop.addEventListener("click", stopRun);
+settings.addEventListener("input", showCount);
 prompt.addEventListener("input", () => {
   grow();
+  showButtons();
+  checkLength();
   askEstimate();
 });
 form.addEventListener("change", showSettings);
@@ -157,22 +223,39 @@ document.querySelector("#first-steps").addEventListener("click", (event) => {
   event.preventDefault();
   usePrompt(chip.dataset.prompt);
 });
-function rerun() {
-  if (!isLive()) usePrompt(lastPrompt);
-  run();
-}
-
-document.querySelector("#rerun").addEventListener("click", rerun);
-document.querySelector("#run").addEventListener("click", (event) => {
-  if (!event.target.closest("[data-retry]") || event.metaKey || event.ctrlKey || event.shiftKey) return;
+const again = document.querySelector("#again");
+again?.addEventListener("submit", (event) => {
+  if (!isLive()) return;
   event.preventDefault();
-  rerun();
+  showError(GOES_ON);
 });
-document.querySelector("#share").addEventListener("click", (event) => {
+document.querySelector("#run").addEventListener("click", (event) => {
+  if (!again || !event.target.closest("[data-retry]") || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  event.preventDefault();
+  again.requestSubmit();
+});
+document.querySelector("#run").addEventListener("click", (event) => {
+  if (event.target.closest("[data-view-switch]")) switchView();
+});
+document.querySelector("#share")?.addEventListener("click", (event) => {
   copyAndSay(event.currentTarget, new URL(view.body.dataset.pageUrl, location.href).href);
 });
-// A link to a card changes only the fragment; another run needs its own page.
-window.addEventListener("popstate", () => { if (location.search !== shown) location.reload(); });
+
+/** @returns {{system: string, temperature: number | null, limits: object}} as the API takes them */
+function codeSettings() {
+  const value = (name) => settings.querySelector(`[name=${name}]`).value.trim();
+  const whole = { max_steps: value("max_steps"), max_time_s: value("max_time_s") };
+  const limits = Object.fromEntries(Object.entries(whole).filter(([, text]) => text).map(([name, text]) => [name, Number(text)]));
+  if (value("max_cost")) limits.max_cost_usd = value("max_cost");
+  return { system: value("system"), temperature: value("temperature") ? Number(value("temperature")) : null, limits };
+}
+
+/** Change between the answer with its plan and the whole run; remembered on this device. */
+function switchView() {
+  const next = document.documentElement.dataset.view === "simple" ? "full" : "simple";
+  document.documentElement.dataset.view = next;
+  onDevice.set("view", next);
+}
 
 // --- Code -------------------------------------------------------------------------
 
@@ -184,6 +267,7 @@ viewCode.addEventListener("click", () => {
     base: dialog.dataset.base,
     model: model(),
     prompt: prompt.value || "What is 17 × 23 + 4?",
+    ...codeSettings(),
   });
   for (const [language, text] of Object.entries(samples)) {
     dialog.querySelector(`#code-text-${language}`).textContent = text;
@@ -197,6 +281,8 @@ for (const keys of document.querySelectorAll("[data-keys]")) keys.hidden = false
 if (/Mac|iPhone|iPad/.test(navigator.platform)) document.querySelector("[data-mod]")?.replaceChildren("⌘");
 setUpFormatting();
 setUpDrawer(document.querySelector("#drawer"));
+setUpFirstMinute();
 showSettings();
 grow();
 view.follow();
+form.dataset.ready = "";

@@ -1,13 +1,19 @@
 /** One run's page: follows the run, verifies its entries in place. */
 
 import { setUpDrawer } from "./drawer.js";
+import { tick } from "./first-minute.js";
 import { setUpFormatting } from "./formatted.js";
+import { setUpNotification } from "./notification.js";
 import { RunView } from "./run-view.js";
 import { localiseTimes } from "./times.js";
 
 const cancelForm = document.querySelector("#cancel-form");
+const notify = setUpNotification(document.querySelector("#run"));
 const view = new RunView(document.querySelector("#run"), {
-  onState: () => { if (cancelForm) cancelForm.hidden = view.isOver; },
+  onState: (state) => {
+    if (cancelForm) cancelForm.hidden = view.isOver;
+    notify(state);
+  },
 });
 view.follow();
 setUpFormatting();
@@ -30,6 +36,7 @@ document.querySelector("#verify-form").addEventListener("submit", async (event) 
     const part = new DOMParser().parseFromString(await response.text(), "text/html");
     place.replaceChildren(...part.querySelectorAll(".verification"));
     localiseTimes(place);
+    tick("verify");
   } catch {
     place.textContent = "The verification could not be run. This says nothing about the entries; try again.";
   } finally {

@@ -4,19 +4,26 @@
  */
 
 import { addCodeButtons } from "./copy.js";
+import { startNumbers } from "./live-numbers.js";
 import { LiveText } from "./live-text.js";
 import { fetchPart, remember, restore, withSeqs } from "./parts.js";
 import { Refresher, startBeat } from "./refresher.js";
+import { setUpPlanView } from "./plan-view.js";
 import { RunSocket } from "./socket.js";
 import { localiseTimes } from "./times.js";
 
 const OVER = new Set(["completed", "failed", "cancelled"]);
 const LINK_WORDS = {
-  lost: "Connection lost, reconnecting. The run goes on and is on record.",
-  unreached: "The server could not be reached, so the run was not stopped and goes on. Try again.",
+  lost: "Connection lost, reconnecting. The run continues and is on record.",
+  slow: "The server has not answered for a while. The run continues and is on record.",
+  unreached: "The server cannot be reached, so the run is not stopped yet. Stop is sent again until it arrives.",
   unstopped: "The run could not be stopped and goes on. Try again, or reload the page.",
   refused: "Live updates are not available any more. Reload the page to go on.",
 };
+
+/** How long the server may take to answer before the page says so. */
+const PATIENCE_MS = 1_500;
+const STOP_AGAIN_MS = 1_000;
 
 export class RunView {
   /**
@@ -27,7 +34,10 @@ export class RunView {
     this.slot = slot;
     this.onState = options.onState ?? (() => {});
     this.live = new LiveText(slot);
+    this.plan = setUpPlanView(slot);
     this.refresher = new Refresher(() => this.refresh());
+    /** True while the page says that the server did not answer it. */
+    this.hasFailed = false;
   }
 
   /** @returns {HTMLElement | null} */
@@ -46,6 +56,7 @@ export class RunView {
       onLink: (state) => showLink(this.slot.querySelector("#run-link"), state),
     });
     this.beat = startBeat(this.refresher, () => this.isOver);
+    this.stopNumbers = startNumbers(this.slot, () => this.live);
   }
 
   /** Fetch and show a run's body, then follow it. @param {string} bodyUrl */
@@ -62,23 +73,55 @@ export class RunView {
   leave() {
     this.socket?.close();
     clearInterval(this.beat);
+    this.stopNumbers?.();
     this.refresher.stop();
   }
 
-  /** Ask for the run to be stopped; if that fails, say so. @returns {Promise<boolean>} whether it was asked */
+  get link() { return this.slot.querySelector("#run-link"); }
+
+  /**
+   * Ask for the run to be stopped, again and again while the server cannot be reached.
+   * @returns {Promise<boolean>} whether it was asked; if the server refused, the page says so
+   */
   async stop() {
     const token = document.querySelector("[name=csrfmiddlewaretoken]")?.value ?? "";
-    const response = await fetch(this.body.dataset.cancelUrl, {
-      method: "POST",
-      headers: { "X-CSRFToken": token, Accept: "application/json" },
-    }).catch(() => null);
-    if (!response?.ok) showLink(this.slot.querySelector("#run-link"), response ? "unstopped" : "unreached");
-    return Boolean(response?.ok);
+    const { cancelUrl, runId } = this.body.dataset;
+    const isOurs = () => this.body?.dataset.runId === runId && !this.isOver;
+    while (isOurs()) {
+      const response = await fetch(cancelUrl, {
+        method: "POST",
+        headers: { "X-CSRFToken": token, Accept: "application/json" },
+      }).catch(() => null);
+      if (response) {
+        showLink(this.link, response.ok ? "open" : "unstopped");
+        return response.ok;
+      }
+      if (isOurs()) showLink(this.link, "unreached");
+      await new Promise((resolve) => { setTimeout(resolve, STOP_AGAIN_MS); });
+    }
+    return true;
   }
 
   async refresh() {
-    const fresh = await fetchPart(withSeqs(this.body.dataset.bodyUrl, this.body.dataset.seq), "#run-body");
-    if (fresh.dataset.runId === this.body?.dataset.runId) this.swap(fresh);
+    let isSlow = false;
+    const timer = setTimeout(() => {
+      isSlow = true;
+      if (this.link?.hidden) showLink(this.link, "slow");
+    }, PATIENCE_MS);
+    try {
+      const fresh = await fetchPart(withSeqs(this.body.dataset.bodyUrl, this.body.dataset.seq), "#run-body");
+      if (isSlow || this.hasFailed) showLink(this.link, "open");
+      this.hasFailed = false;
+      if (fresh.dataset.runId === this.body?.dataset.runId) this.swap(fresh);
+    } catch (reason) {
+      if (this.link?.hidden) {
+        this.hasFailed = true;
+        showLink(this.link, "lost");
+      }
+      throw reason;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** @param {HTMLElement} fresh */
@@ -95,6 +138,7 @@ export class RunView {
     Object.assign(this.body.dataset, { state: fresh.dataset.state, seq: fresh.dataset.seq });
     restore(this.body, memory);
     this.dress();
+    if (isNews) document.dispatchEvent(new Event("run-news"));
     if (before !== this.state) this.announce();
   }
 
@@ -102,12 +146,16 @@ export class RunView {
     localiseTimes(this.slot);
     addCodeButtons(this.slot);
     this.live.repaint();
+    this.plan.show();
   }
 
   announce() {
     const status = document.querySelector("#run-status");
     const word = this.body?.querySelector("#run-summary .badge")?.textContent ?? "";
     if (status && word) status.textContent = `Run: ${word}`;
+    const pace = this.body?.querySelector("#run-pace");
+    if (pace && this.isOver) pace.remove();
+    if (this.isOver) this.stopNumbers?.();
     this.onState(this.state);
   }
 

@@ -1,5 +1,7 @@
 /** The theme switch: automatic, light, dark; remembered on this device. */
 
+import { onDevice } from "./stored.js";
+
 /** @type {readonly string[]} */
 const THEMES = ["auto", "light", "dark"];
 const WORDS = { auto: "automatic", light: "light", dark: "dark" };
@@ -19,11 +21,7 @@ export function setUpThemeSwitch(button) {
     const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length];
     if (next === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = next;
-    try {
-      localStorage.setItem("theme", next);
-    } catch {
-      // Storage may be forbidden: the choice holds for this page.
-    }
+    onDevice.set("theme", next);
     show();
   });
   button.hidden = false;

@@ -1,9 +1,13 @@
-// Runs before the first paint, so it is a plain blocking script: no flash of the wrong theme.
+// Runs before the first paint, so it is a plain blocking script: no flash of the wrong theme or
+// view, and styles know from the start that there is a script.
 (() => {
+  document.documentElement.dataset.script = "";
+  document.documentElement.dataset.view = "full";
   try {
+    if (localStorage.getItem("view") === "simple") document.documentElement.dataset.view = "simple";
     const theme = localStorage.getItem("theme");
     if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
   } catch {
-    // Storage may be forbidden; the system's theme applies.
+    // Storage may be forbidden; the system's theme and the full view apply.
   }
 })();

@@ -1,7 +1,8 @@
 /** Times in the viewer's zone (the exact UTC stays in the title), and running clocks. */
 
-const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+// The pages speak English, and write every date as the server does: 25 Nov 2026, 17:32.
+const MOMENT = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+const TIME = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
 /** Rewrite every server-rendered UTC time below `root`. @param {ParentNode} root */
 export function localiseTimes(root) {

@@ -14,7 +14,8 @@ async function list() {
   if (!response.ok || response.redirected) throw new Error(`answered ${response.status}`);
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   form.querySelector("[data-models]").replaceChildren(...page.querySelector("[data-models]").childNodes);
-  form.elements.namedItem("model").focus();
+  (form.elements.namedItem("model") ?? form.querySelector("[data-models] input:not([type=hidden])"))?.focus();
+  form.dispatchEvent(new Event("listed"));
 }
 
 button?.addEventListener("click", async (event) => {

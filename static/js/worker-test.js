@@ -21,6 +21,7 @@ document.addEventListener("submit", async (event) => {
     button.disabled = false;
     label.textContent = words;
     button.focus();
+    form.dispatchEvent(new CustomEvent("tested", { bubbles: true }));
   }
 });
 

@@ -82,7 +82,7 @@ def test_mail_says_all_there_is_to_know(django_capture_on_commit_callbacks, sett
         "role there will be: Admin",
         ADDRESS,
         f"https://conductor.example/invitations/{token}/",
-        f"{invitation.expires_at.day} {invitation.expires_at:%B %Y, %H:%M} UTC",
+        f"{invitation.expires_at.day} {invitation.expires_at:%b %Y, %H:%M} UTC",
     ):
         assert words in message.body
     assert "&amp;" not in message.body

@@ -109,7 +109,7 @@ def test_password_is_asked_again_before_a_factor_is_set_up(client: Client, ann: 
     sign_in(client, ann)
     response = client.get(reverse("mfa_activate_totp"))
     assert response["Location"].startswith(reverse("account_reauthenticate"))
-    assert "Is it you?" in client.get(response["Location"]).content.decode()
+    assert "Confirm it's you" in client.get(response["Location"]).content.decode()
 
 
 def test_app_is_turned_off_and_the_codes_go_with_it(client: Client, app: App):

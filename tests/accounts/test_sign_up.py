@@ -48,7 +48,7 @@ def test_open_site_takes_anybody(client: Client, settings: Any):
     settings.SIGN_UP = "open"
     response = sign_up(client, email="New@Example.org")
     user = User.objects.get()
-    assert (response.status_code, response["Location"]) == (302, "/")
+    assert (response.status_code, response["Location"]) == (302, "/home/")
     assert (user.email, user.name) == ("new@example.org", "New Person")
     assert client.session["_auth_user_id"] == str(user.id)
 

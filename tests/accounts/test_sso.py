@@ -260,7 +260,7 @@ def test_next_page_is_of_this_site(client: Client, provider: Provider):
     assert go_through(client, "process=login&next=/runs/")["Location"] == "/runs/"
     client.post(reverse("account_logout"))
     there = go_through(client, "process=login&next=https://evil.example/")
-    assert there["Location"] == "/"
+    assert there["Location"] == "/home/"
 
 
 def test_half_a_configuration_stops_the_process():

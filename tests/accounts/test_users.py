@@ -1,4 +1,4 @@
-"""A person's e-mail address is the login, whatever its case."""
+"""A person's email address is the login, whatever its case."""
 
 from __future__ import annotations
 

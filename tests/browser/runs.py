@@ -25,19 +25,27 @@ async def start(page: Page, prompt: str) -> None:
 async def ask_worker(page: Page, worker: str, prompt: str = "Hello") -> None:
     """Ask one worker directly, from a fresh playground."""
     await page.goto("/")
-    await page.get_by_label("Who works").select_option(worker)
+    await page.get_by_label("Route to").select_option(worker)
     await start(page, prompt)
+    await is_ready(page)
+
+
+async def is_ready(page: Page) -> None:
+    """Wait until the page of a conversation does what it does by its script."""
+    await page.wait_for_url("**/conversations/**")
+    await expect(page.locator("#composer[data-ready]")).to_be_attached()
 
 
 async def open_record(page: Page) -> None:
     """Go from a run on the playground to its own page, scripts running."""
-    await page.get_by_role("link", name="Record and verification").click()
+    await page.get_by_role("link", name="Audit record").click()
     await page.wait_for_url("**/runs/*/")
 
 
 async def ends(page: Page, state: str = "completed") -> None:
-    """Wait until the run on the page is over and the page says so."""
+    """Wait until the run on the page is over, the page says so, and its scripts ran."""
     await expect(page.locator(RUN)).to_have_attribute("data-state", state)
+    await page.wait_for_load_state("domcontentloaded")  # module scripts ran by then
 
 
 def card(page: Page, index: int, state: str = "") -> Any:

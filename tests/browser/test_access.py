@@ -20,7 +20,7 @@ def run_url(site):
         page = (await visit(site.cast.alice)).page
         await runs.ask_worker(page, "sim-delta", "What is the capital of Italy?")
         await runs.ends(page)
-        link = page.get_by_role("link", name="Record and verification")
+        link = page.get_by_role("link", name="Audit record")
         return str(await link.get_attribute("href"))
 
     return make

@@ -17,9 +17,21 @@ async def test_the_documentation_is_drawn_and_an_operation_can_be_tried(visit, s
     await expect(
         page.get_by_role("heading", name=re.compile("^Conductor API"))
     ).to_be_visible()
-    await expect(page.get_by_role("navigation")).to_contain_text("API keys")
-    await page.locator("#operations-Team-team_get").click()
+    await expect(page.get_by_role("navigation", name="Main")).to_contain_text("Team")
+    operation = page.locator("#operations-Team-team_get")
+    await expect(operation).to_have_count(0)
+    await page.locator("#operations-tag-Team").get_by_role("button").click()
+    await operation.click()
     await page.get_by_role("button", name="Try it out").click()
     await page.get_by_role("button", name="Execute", exact=True).click()
     answer = page.locator(".live-responses-table")
     await expect(answer).to_contain_text("orchestra")
+
+
+async def test_answers_under_v1_are_listed_with_their_documentation(visit, site):
+    page = (await visit(site.cast.alice)).page
+    await page.goto("/api/v1/docs/")
+    listed = page.get_by_role("region", name="Endpoints under /v1")
+    await expect(listed).to_contain_text("POST /v1/chat/completions")
+    await listed.get_by_role("link", name="Messages").click()
+    await expect(page).to_have_url(f"{site.url}/docs/messages/")

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from channels.db import database_sync_to_async
 from django.urls import reverse
-from playwright.async_api import Page, expect
+from playwright.async_api import expect
 
 from apps.accounts.models import User
 from apps.evaluation.models import ABTest
@@ -17,12 +17,11 @@ from apps.evaluation.production.counting import outcomes_count
 from apps.governance.services import feedback_give
 from apps.playground.demo import EMAIL, DemoAccess, demo_prepare
 from apps.runs.models import Run
-from tests.browser.test_small_screen import TOO_WIDE
+from tests.browser.screens import PHONE, fits
 from tests.evaluation.samples import make_ab_test, make_shadow_test
 from tests.factories import ACTOR
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
-PHONE = (390, 844)
 PATIENCE_MS = 60_000
 SUM = "What is 17 * 23 + 4?"
 
@@ -43,10 +42,6 @@ async def ask(access: DemoAccess, model: str = "conductor-mini") -> None:
             headers={"Authorization": f"Bearer {access.api_key}"},
         )
     assert answer.status_code == 200, answer.text
-
-
-async def fits(page: Page) -> None:
-    assert await page.evaluate(TOO_WIDE) == []
 
 
 async def test_a_shadow_test_of_the_demo_begins_and_shows_results(

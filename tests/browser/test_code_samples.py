@@ -66,7 +66,7 @@ async def test_copy_button_of_the_drawer_copies_what_was_sent(visit, site):
     seen = await visit(site.cast.alice, permissions=["clipboard-read"])
     await runs.ask_worker(seen.page, "sim-delta", AWKWARD)
     await runs.ends(seen.page)
-    await seen.page.get_by_role("link", name="Exactly what was sent").click()
+    await seen.page.get_by_role("link", name="View request").click()
     await seen.page.get_by_role("button", name="Copy as JSON").click()
     await expect(seen.page.get_by_role("button", name="Copied")).to_be_visible()
     copied = json.loads(await seen.page.evaluate("navigator.clipboard.readText()"))

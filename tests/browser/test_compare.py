@@ -8,9 +8,9 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser import runs
+from tests.browser.screens import PHONE
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
-PHONE = (380, 740)
 
 
 async def test_comparison_follows_the_worker_until_it_has_answered(visit, site, hire):
@@ -50,6 +50,6 @@ async def test_p9_numbers_of_a_running_side_move(visit, site, hire):
         re.compile(r"^[2-9]\.\d s of model time")
     )
     tokens = right.locator("[data-writing]")
-    await expect(tokens).to_have_text(re.compile(r"\+ ~\d\d"))
+    await expect(tokens).to_have_text(re.compile(r"\+ ≈ \d\d"))
     await expect(right).to_contain_text("Completed")
     await expect(tokens).to_have_count(0)

@@ -11,13 +11,12 @@ from playwright.async_api import Page, expect
 
 from apps.evaluation.models import SuiteVersion
 from tests.browser import runs
-from tests.browser.test_small_screen import TOO_WIDE
+from tests.browser.screens import PHONE, fits
 from tests.conftest import Site
 from tests.evaluation.made_up import STATES, made_up_evaluation
 from tests.evaluation.samples import documents, suite
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
-PHONE = (390, 844)
 LONG = "A prompt with one word that is far too long: " + "x" * 300
 
 
@@ -38,7 +37,7 @@ def _made(site: Site) -> tuple[SuiteVersion, str, str]:
 async def _fits(page: Page, address: str) -> None:
     await page.goto(address)
     await expect(page.get_by_role("heading", level=1)).to_be_visible()
-    assert await page.evaluate(TOO_WIDE) == []
+    await fits(page)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -48,7 +47,7 @@ async def test_a_report_fits_a_telephone(visit, site, theme):
     await _fits(page, address)
     details = page.locator("details.bars")
     await details.evaluate_all("all => all.forEach(each => (each.open = true))")
-    assert await page.evaluate(TOO_WIDE) == []
+    await fits(page)
     await expect(page.get_by_text("Simulated.").first).to_be_visible()
     await expect(page.locator(".plot__point")).to_have_count(3)
     color = await page.locator(".shade").first.evaluate("e => getComputedStyle(e).fill")

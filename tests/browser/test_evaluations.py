@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.test_small_screen import PHONE, TOO_WIDE
+from tests.browser.screens import PHONE, fits
 from tests.evaluation.samples import documents, lines
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -30,7 +30,7 @@ async def test_from_a_file_of_tasks_to_a_run_behind_a_figure(visit, site, tmp_pa
     ended = page.locator(".evaluation__state .badge")
     await expect(ended).to_have_text("Completed", timeout=PATIENCE_MS)  # by itself
     await expect(page.locator(".plot__point")).to_have_count(5)
-    assert await page.evaluate(TOO_WIDE) == []
+    await fits(page)
     await page.locator(".heat td a").first.click()
     await page.locator("tbody a").first.click()
     await expect(page.get_by_text("via evaluation")).to_be_visible()

@@ -10,8 +10,8 @@ from playwright.async_api import expect
 
 from apps.governance.services import policy_replace, review_settings_replace
 from tests.audit.examples import make_export
+from tests.browser.screens import fits
 from tests.browser.test_review import SMALL
-from tests.browser.test_small_screen import TOO_WIDE
 from tests.conftest import Cast
 from tests.factories import ACTOR
 from tests.governance.made_trials import make_trial
@@ -70,5 +70,5 @@ async def test_pages_of_governance_fit_a_small_screen(
         assert answer is not None
         assert answer.status == 200, address
         await expect(page.get_by_role("heading", level=1)).to_be_visible()
-        assert await page.evaluate(TOO_WIDE) == [], address
+        await fits(page)
         assert await page.evaluate("document.documentElement.scrollWidth") == SMALL[0]

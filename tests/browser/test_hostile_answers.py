@@ -56,7 +56,7 @@ async def test_hostile_text_stays_text_wherever_it_is_shown(visit, site, hire):
     await runs.ask_worker(page, "scripted", say(HOSTILE))
     await runs.ends(page)
     await runs.open_record(page)
-    await page.get_by_role("link", name="Exactly what was sent").click()
+    await page.get_by_role("link", name="View request").click()
     drawer = page.locator("dialog#drawer")
     await expect(drawer).to_contain_text("<script>")
     await page.goto("/runs/")

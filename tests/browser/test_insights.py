@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser import runs
-from tests.browser.test_small_screen import PHONE, TOO_WIDE
+from tests.browser.screens import PHONE, fits
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -18,13 +18,13 @@ async def test_from_a_figure_to_its_runs_on_a_telephone(visit, site):
     await runs.ends(page)
     await page.goto("/insights/")
     await expect(page.locator(".insights-chart")).to_have_count(4)
-    assert await page.evaluate(TOO_WIDE) == []
+    await fits(page)
     await page.get_by_label("Group by").select_option("member")  # sent by itself
     await expect(page.get_by_role("heading", name="By member")).to_be_visible()
     for part in ("Failures", "Plans"):
         links = page.get_by_role("navigation", name="Insights")
         await links.get_by_role("link", name=part).click()
         await expect(page.get_by_role("heading", name="Insights")).to_be_visible()
-        assert await page.evaluate(TOO_WIDE) == []
+        await fits(page)
     await page.locator("tbody a").first.click()
     await expect(page.get_by_text("What is 17 * 23 + 4?").first).to_be_visible()

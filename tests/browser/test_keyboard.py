@@ -51,17 +51,21 @@ async def test_first_tab_offers_to_skip_to_the_content(visit, site):
     await expect(page.locator("#main")).to_be_focused()
 
 
-async def test_enter_on_a_step_of_the_plan_leads_to_its_card(visit, site):
+async def test_enter_on_a_step_of_the_plan_opens_it_and_escape_leads_back(visit, site):
     page = (await visit(site.cast.alice)).page
     await page.goto("/")
     await runs.start(page, SUM)
     await runs.ends(page)
-    await page.locator('a.node[data-step="0-1"]').focus()
+    node = page.locator('a.node[data-step="0-2"]')
+    await node.focus()
     await page.keyboard.press("Enter")
-    await expect(page.locator("#step-0-1")).to_be_in_viewport()
-    await page.keyboard.press("Tab")
-    inside = "document.activeElement.closest('article').id"
-    assert await page.evaluate(inside) == "step-0-1"
+    drawer = page.get_by_role("dialog")
+    await expect(drawer.locator("#drawer-title")).to_contain_text("Step 3")
+    await drawer.get_by_role("link", name="1", exact=True).press("Enter")
+    await expect(drawer.locator("#drawer-title")).to_contain_text("Step 1")
+    await page.keyboard.press("Escape")
+    await expect(drawer).to_be_hidden()
+    await expect(node).to_be_focused()
 
 
 async def test_drawer_opens_closes_with_escape_and_gives_the_focus_back(visit, site):
@@ -69,7 +73,7 @@ async def test_drawer_opens_closes_with_escape_and_gives_the_focus_back(visit, s
     await page.goto("/")
     await runs.start(page, SUM)
     await runs.ends(page)
-    sent = runs.card(page, 0).get_by_role("link", name="Exactly what was sent")
+    sent = runs.card(page, 0).get_by_role("link", name="View request")
     await sent.focus()
     await page.keyboard.press("Enter")
     drawer = page.get_by_role("dialog")

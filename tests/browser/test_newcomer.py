@@ -74,7 +74,7 @@ async def sign_up(page: Page, name: str, email: str = "") -> None:
     if email:
         await page.get_by_label("Email").fill(email)
     await page.get_by_label("Password").fill(PASSWORD)
-    await page.get_by_role("button", name="Make the account").click()
+    await page.get_by_role("button", name="Create account").click()
 
 
 async def begin(visit: Any) -> Page:
@@ -104,7 +104,7 @@ async def first_provider(page: Page, url: str) -> None:
     await describe_worker(page, url, "sim-delta", "first")
     await page.get_by_label("Make a pool from it").uncheck()
     await page.get_by_role("button", name="Save and test").last.click()
-    await expect(page.locator(".test")).to_contain_text("It answers.")
+    await expect(page.locator(".test")).to_contain_text("Test passed.")
     await page.get_by_role("link", name="Pools", exact=True).click()
     await page.get_by_role("button", name="Make the pool").click()
     await expect(page.get_by_role("main")).to_contain_text("conductor-mini")
@@ -137,7 +137,7 @@ async def test_second_provider_is_asked_with_its_key(visit, open_site, locked_ur
     await page.get_by_label("Key", exact=True).select_option(label="A new key…")
     await page.get_by_label("New key").fill(PROVIDER_KEY)
     await page.get_by_role("button", name="Save and test").last.click()
-    await expect(page.locator(".test")).to_contain_text("It answers.")
+    await expect(page.locator(".test")).to_contain_text("Test passed.")
     assert PROVIDER_KEY not in await page.content()
     await runs.ask_worker(page, "second", QUESTION)
     await runs.ends(page)
@@ -147,7 +147,7 @@ async def test_second_provider_is_asked_with_its_key(visit, open_site, locked_ur
 async def test_second_person_comes_by_the_link_in_the_mail(visit, open_site):
     page = await begin(visit)
     await page.get_by_role("link", name="Invite a second person").click()
-    await page.get_by_label("E-mail address").fill("omar@example.org")
+    await page.get_by_label("Email address").fill("omar@example.org")
     await page.get_by_role("button", name="Send invitation").click()
     shown = await page.get_by_label("The same link").input_value()
     letter = next(sent for sent in mail.outbox if sent.to == ["omar@example.org"])
@@ -157,7 +157,7 @@ async def test_second_person_comes_by_the_link_in_the_mail(visit, open_site):
     theirs: Page = (await visit(None)).page
     await theirs.goto(link[0])
     await expect(theirs.get_by_role("heading")).to_have_text("Join Night Shift")
-    await theirs.get_by_role("link", name="Make an account").click()
+    await theirs.get_by_role("link", name="Create account").click()
     await expect(theirs.get_by_label("Email")).to_have_value("omar@example.org")
     await sign_up(theirs, "Omar Other")
     await theirs.get_by_role("button", name="Accept and join").click()

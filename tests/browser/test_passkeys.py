@@ -50,7 +50,7 @@ async def page(site, browser):
 
 
 def is_home(url: str) -> bool:
-    return urlsplit(url).path == "/"
+    return urlsplit(url).path == "/home/"
 
 
 async def sign_in(page: Page, email: str) -> None:

@@ -6,23 +6,17 @@ import json
 
 import pytest
 from channels.db import database_sync_to_async
-from playwright.async_api import Page, expect
+from playwright.async_api import expect
 
+from tests.browser.screens import PHONE, fits
 from tests.factories import UserFactory
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
-PHONE = (390, 780)
 RULE = {
     "name": "Falcon stays in the EU",
     "conditions": {"words": ["Project Falcon"]},
     "effect": {"kind": "only_workers", "tags": ["eu"]},
 }
-IS_TOO_WIDE = """() =>
-  document.documentElement.scrollWidth > document.documentElement.clientWidth"""
-
-
-async def _fits(page: Page) -> None:
-    assert not await page.evaluate(IS_TOO_WIDE)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -43,8 +37,8 @@ async def test_the_operator_sets_a_rule_that_a_member_reads(visit, site, scheme)
     await page.get_by_role("button", name="Save as a new version").click()
     words = "If the prompt contains “Project Falcon”: use only workers tagged “eu”."
     await expect(page.get_by_text(words)).to_be_visible()
-    await _fits(page)
+    await fits(page)
     reader = (await visit(site.cast.vera, size=PHONE, color_scheme=scheme)).page
     await reader.goto("/policy/")
     await expect(reader.get_by_text(words)).to_be_visible()
-    await _fits(reader)
+    await fits(reader)

@@ -8,11 +8,11 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser import runs
+from tests.browser.screens import PHONE
 from tests.playground import stories
 from tests.playground.conftest import record_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
-PHONE = (390, 844)
 TABLE = """| Tariff | Duration | Price per month | Risk | What is included in it |
 |---|---|---|---|---|
 | Basic | 12 months | 10,000.00 | medium | Support by mail, answered within two days |

@@ -50,6 +50,7 @@ def conductor_input(**changes: Any) -> dict[str, Any]:
         "max_tokens_field": "max_tokens",
         "max_output_tokens": "1024",
         "mode": "lists",
+        "prompt_style": "full",
         **changes,
     }
 

@@ -7,11 +7,13 @@ import re
 import pytest
 
 from apps.evaluation.models import ABTest
+from apps.pools.services import pool_create
 from tests.conftest import Cast, Site
 from tests.console.test_evaluations import signed_in
 from tests.evaluation.samples import make_ab_test
 from tests.evaluation.test_ab import ask, key_in, newest
 from tests.evaluation.test_shadow import pool_of
+from tests.factories import ACTOR
 
 NEW = "/evaluations/ab/new/"
 FIGURES = ("failed", "cost", "tokens", "time")
@@ -120,3 +122,38 @@ def test_members_read_and_change_nothing(cast: Cast):
     assert bob.post(f"/evaluations/ab/{test.id}/stop/").status_code == 403
     mallory = signed_in(cast.mallory)
     assert mallory.get(f"/evaluations/ab/{test.id}/").status_code == 404
+
+
+def workers_offered(page: str) -> dict[str, str]:
+    """Return the labels of the boxes under *Only these workers*, by value."""
+    boxes = r'name="workers" value="([^"]+)"[^>]*><span>([^<]+)</span>'
+    return dict(re.findall(boxes, page))
+
+
+def test_workers_of_one_pool_are_named_alone(site: Site):
+    offered = workers_offered(signed_in(site.cast.alice).get(NEW).content.decode())
+    assert set(offered.values()) == {"sim-delta", "sim-birch"}
+
+
+def test_workers_of_several_pools_are_named_with_their_pool(site: Site):
+    pool = pool_of(site)
+    birch = pool.workers.get(name="sim-birch")
+    values = {
+        "name": "spare",
+        "worker_ids": [str(birch.id)],
+        "fallback_id": str(birch.id),
+    }
+    pool_create(team=site.cast.team, values=values, actor=ACTOR)
+    alice = signed_in(site.cast.alice)
+    offered = workers_offered(alice.get(NEW).content.decode())
+    assert offered["spare sim-birch"] == "spare: sim-birch"
+    assert offered[f"{pool.name} sim-birch"] == f"{pool.name}: sim-birch"
+    assert len(offered) == 3
+    fields = wanted(site, candidate=f"{pool.name} conductor:ultra")
+    wrong = alice.post(NEW, {**fields, "workers": ["spare sim-birch"]})
+    assert wrong.status_code == 400
+    assert f"workers of {pool.name} alone" in wrong.content.decode()
+    right = alice.post(NEW, {**fields, "workers": [f"{pool.name} sim-birch"]})
+    assert right.status_code == 302, right.content.decode()
+    test = ABTest.objects.for_team(site.cast.team.id).get()
+    assert test.settings["candidate"]["workers"] == ["sim-birch"]

@@ -30,7 +30,7 @@ def set_budget(cast, limit="10", **values):
 
 def test_team_without_budgets_is_told_what_they_are(alice):
     page = text_of(alice.get(LIST))
-    assert "Nothing limits spending yet" in page
+    assert "No budgets yet" in page
     assert NEW in page
 
 
@@ -43,7 +43,7 @@ def test_everybody_in_the_team_sees_limits_and_when_they_reset(vera, budget):
 
 
 def test_another_team_sees_none_of_it(mallory, budget):
-    assert "Nothing limits spending yet" in text_of(mallory.get(LIST))
+    assert "No budgets yet" in text_of(mallory.get(LIST))
 
 
 def test_anonymous_signs_in_first(client, cast):

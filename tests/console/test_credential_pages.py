@@ -63,6 +63,22 @@ def test_fault_is_shown_beside_its_field_and_nothing_is_saved(
     assert not Credential.objects.for_team(cast.team.id).exists()
 
 
+@pytest.mark.parametrize(
+    ("base_url", "setting"),
+    [
+        ("http://10.0.0.1/v1", "MODEL_NETWORKS"),
+        ("http://127.0.0.1:6379/v1", "MODEL_PORTS"),
+    ],
+)
+def test_refused_address_says_what_is_refused_and_who_allows_it(
+    alice, base_url, setting
+):
+    sent = {"name": "Mine", "base_url": base_url, "secret": SECRET}
+    page = words(alice.post(f"{URL}new/", sent).content.decode())
+    assert "127.0.0.1" in page or "10.0.0.1 is not in an allowed network" in page
+    assert f"operator of this site can allow it with the setting {setting}" in page
+
+
 def test_name_that_is_taken_is_refused(alice, credential):
     sent = {"name": "Main key", "base_url": BASE_URL, "secret": "sk-other"}
     page = alice.post(f"{URL}new/", sent).content.decode()

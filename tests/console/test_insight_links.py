@@ -22,7 +22,7 @@ CELL = re.compile(r'<a href="(/runs/\?[^"]*)">([\d,]+)</a>')
 ROW = re.compile(
     r'<th scope="row"><a href="(/runs/\?[^"]*)">.*?data-label="Runs">([\d,]+)', re.S
 )
-COUNTED = re.compile(r'<p class="hint">([\d,]+)\+? run')
+COUNTED = re.compile(r'id="run-count">([\d,]+)\+? run')
 
 
 @pytest.fixture

@@ -158,7 +158,7 @@ def test_days_of_charts_say_their_values(alice, runs):
     page = text_of(alice.get(FAILURES))
     today = timezone.now().date()
     assert f"<title>{today:%-d %b %Y}: 2</title>" in page
-    assert "<summary>As a table</summary>" in page
+    assert "<summary>Show table</summary>" in page
 
 
 def test_days_lead_to_the_list_of_their_runs(alice, runs):

@@ -48,7 +48,7 @@ def test_link_is_not_shown_again(alice, cast):
 @pytest.mark.parametrize(
     ("email", "complaint"),
     [
-        ("", "Write an e-mail address."),
+        ("", "Write an email address."),
         ("nobody", "Enter a valid email address."),
         ("bob@example.org", "This person is in the team already."),
     ],

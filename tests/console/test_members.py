@@ -27,7 +27,7 @@ def test_anonymous_signs_in_first(client, cast):
 def test_viewer_is_told_why_nothing_can_be_changed(vera):
     page = text_of(vera.get(LIST))
     assert "Your role “Viewer” lets you see this page" in page
-    assert "Invite a person" not in page
+    assert "Invite a member" not in page
 
 
 def test_owner_changes_a_role(alice, cast, actions):

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from apps.pools.models import Pool
-from apps.pools.services import pool_update, worker_update
+from apps.pools.selectors import pool_versions
+from apps.pools.services import pool_update, worker_delete, worker_update
 from tests.console.models import pool_input, signed_in, words
 from tests.factories import ACTOR, PoolFactory, PriceFactory, WorkerFactory
 
@@ -27,7 +28,8 @@ def order_of(pool):
 
 def test_team_without_anything_is_led_to_its_first_worker(alice):
     page = alice.get("/pools/").content.decode()
-    assert "two steps to the first answer" in page
+    assert "No pool yet" in page
+    assert 'href="/setup/"' in page
     assert 'href="/workers/new/"' in page
     assert "Make the pool" not in page
 
@@ -40,7 +42,7 @@ def test_one_click_makes_a_pool_out_of_the_workers_there_are(cast, alice):
     pool = Pool.objects.for_team(cast.team.id).get()
     assert (pool.is_default, order_of(pool)) == (True, ["one"])
     assert [tier.name for tier in pool.tiers.all()] == ["mini"]
-    assert "The pool is there." in page
+    assert "Pool created." in page
 
 
 def test_no_pool_can_be_made_of_nothing(cast, alice):
@@ -103,12 +105,15 @@ def test_worker_outside_of_the_pool_begins_as_one_that_may_take_over(cast, alice
 
 def test_tier_says_how_answers_go_out_and_whether_rivals_are_asked(cast, alice, pool):
     tier = {"tiers.ultra.delivery": "verified", "tiers.ultra.is_hedged": "on"}
+    tier["tiers.ultra.allows_delegation"] = "on"
     alice.post(f"/pools/{pool.id}/", pool_input(pool, **tier))
     ultra, mini = (pool.tiers.get(name=name) for name in ("ultra", "mini"))
     assert (ultra.delivery, ultra.is_hedged) == ("verified", True)
     assert (mini.delivery, mini.is_hedged) == ("live", False)
+    assert (ultra.allows_delegation, mini.allows_delegation) == (True, False)
     text = words(alice.get("/pools/").content.decode())
     assert "answers once complete, a second worker when one is slow" in text
+    assert "a worker may plan the rest" in text
     page = alice.get(f"/pools/{pool.id}/").content.decode()
     assert '<option value="verified" selected>' in page
 
@@ -183,7 +188,7 @@ def test_second_of_two_people_sees_what_the_first_changed(cast, alice, pool):
     text = words(response.content.decode())
     assert response.status_code == 412
     assert "Another person changed this pool in the meantime" in text
-    assert "tiers.ultra.max_steps 5 3" in text
+    assert "Ultra tier: Steps 5 3" in text
     assert "by tests" in text
     assert 'value="mine"' in response.content.decode()
     pool.refresh_from_db()
@@ -221,9 +226,60 @@ def test_history_says_who_changed_what(cast, alice, pool):
     worker_update(worker=pool.fallback, values={"model": "newer"}, actor=ACTOR)
     text = words(alice.get(f"/pools/{pool.id}/history/").content.decode())
     assert "Version 3 by tests" in text
-    assert "workers.alpha.model alpha newer" in text
-    assert "name house home" in text
-    assert "The oldest version that is kept." in text
+    assert "Worker alpha: Model alpha newer" in text
+    assert "Name house home" in text
+    assert "First version." in text
+
+
+def test_what_is_added_whole_and_what_is_a_default_is_told_in_a_line(cast, alice, pool):
+    pool_update(pool=pool, values={"tiers": {"ultra": None}}, actor=ACTOR)
+    first = pool_versions(cast.team.id, pool.id).order_by("version")[0]
+    for tier in first.document["tiers"].values():
+        del tier["is_hedged"]  # as an older release left it
+    first.save()
+    text = words(alice.get(f"/pools/{pool.id}/history/").content.decode())
+    assert "Tier ultra removed" in text
+    assert "Ultra tier:" not in text
+    assert "Ask a second worker" not in text
+
+
+def test_earlier_version_is_restored_as_a_new_one(cast, alice, pool):
+    pool_update(pool=pool, values={"retries_refusals": True}, actor=ACTOR)
+    worker_update(worker=pool.fallback, values={"model": "newer"}, actor=ACTOR)
+    page = alice.get(f"/pools/{pool.id}/history/").content.decode()
+    assert "Restore version 1" in page
+    assert "Restore version 3" not in page
+    shown = words(restore(alice, pool, 1))
+    assert "is as it was at version 1. That is version 4." in shown
+    pool.refresh_from_db()
+    assert not pool.retries_refusals
+    assert pool.places.get(worker__name="alpha").worker.model == "alpha"
+    assert "Nothing to restore" in words(restore(alice, pool, 1))
+
+
+def test_version_whose_worker_is_gone_is_not_restored(cast, alice, pool):
+    kept = pool.places.exclude(worker__name="gamma")
+    gone = pool.places.get(worker__name="gamma").worker
+    ids = [str(place.worker_id) for place in kept]
+    pool_update(pool=pool, values={"worker_ids": ids}, actor=ACTOR)
+    worker_delete(worker=gone, actor=ACTOR)
+    assert "Not restored:" in restore(alice, pool, 1)
+    pool.refresh_from_db()
+    assert pool.version == 2
+
+
+def test_members_restore_nothing(cast, alice, pool):
+    pool_update(pool=pool, values={"name": "home"}, actor=ACTOR)
+    bob = signed_in(cast.bob)
+    assert bob.post(f"/pools/{pool.id}/history/1/restore/").status_code == 403
+    assert (
+        "Restore version" not in bob.get(f"/pools/{pool.id}/history/").content.decode()
+    )
+
+
+def restore(browser, pool, version):
+    address = f"/pools/{pool.id}/history/{version}/restore/"
+    return browser.post(address, follow=True).content.decode()
 
 
 def test_pool_without_a_history_says_so(alice, pool):

@@ -47,6 +47,7 @@ def test_conductor_and_ultra_chosen_in_one_edit_make_ultra_plan(cast, alice, bar
     page = alice.post(url, sent, follow=True).content.decode()
     assert planners(bare) == {"mini": "conductor", "ultra": "conductor"}
     assert "does not plan" not in page
+    assert f"{conductor.name} plans its tiers from now on" in words(page)
 
 
 def test_pool_made_with_a_conductor_and_ultra_plans(cast, alice):

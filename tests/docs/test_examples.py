@@ -14,7 +14,6 @@ import pytest
 from apps.accounts.models import Role
 from apps.core.money import MICROS
 from apps.evaluation.models import ResultState
-from apps.evaluation.sandbox.availability import sandbox_problem
 from apps.evaluation.selectors import access_suite, newest_version, results_of
 from apps.evaluation.services import evaluation_estimate
 from apps.evaluation.settings import EvaluationSettings
@@ -25,6 +24,7 @@ from apps.pools.pool_file import document_parse
 from apps.pools.selectors import pool_snapshot
 from apps.runs.models import Run
 from apps.runs.selectors import run_events
+from apps.sandbox.availability import sandbox_problem
 from apps.simulator.answers import SimulatedAnswer, signed
 from apps.simulator.benchmark.tasks import recognise
 from apps.simulator.cases.catalog import CASES

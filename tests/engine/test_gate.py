@@ -76,6 +76,9 @@ class ScriptedGate:
     async def check_plan(self, number: int, plan: Plan) -> ev.PolicyDecided | None:
         return self._decide("plan", number, plan)
 
+    async def preview_plan(self, number: int, plan: Plan) -> ev.PolicyDecided | None:
+        return await self.check_plan(number, plan)
+
     async def check_step(
         self, number: int, plan: Plan, index: int
     ) -> ev.PolicyDecided | None:

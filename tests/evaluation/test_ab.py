@@ -306,8 +306,12 @@ def test_a_tier_is_in_one_test_at_a_time(site):
     [
         ({"candidate": {"kind": "tier", "tier": "mini"}}, InvalidFields),
         (
-            {"candidate": {"kind": "tier", "tier": "ultra", "max_steps": 1}},
+            {"candidate": {"kind": "tier", "tier": "ultra", "max_steps": 0}},
             InvalidFields,
+        ),
+        (
+            {"candidate": {"kind": "tier", "tier": "ultra", "workers": ["nobody"]}},
+            InvalidInput,
         ),
         ({"candidate": {"kind": "random_plan"}}, InvalidFields),
         ({"candidate": {"kind": "worker", "worker": "nobody"}}, InvalidInput),

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from apps.evaluation.sandbox.availability import sandbox_problem
 from apps.evaluation.suites import code_benchmarks
 from apps.evaluation.suites.files import UnreadableSuite, tasks_read
 from apps.evaluation.suites.tasks import SuiteTask
 from apps.evaluation.verifiers.unit_tests import UnitTestsVerifier
+from apps.sandbox.availability import sandbox_problem
 
 needs_sandbox = pytest.mark.skipif(
     sandbox_problem() is not None, reason=f"no sandboxes here: {sandbox_problem()}"

@@ -12,12 +12,12 @@ from apps.core.errors import InvalidInput
 from apps.evaluation import services
 from apps.evaluation.code_grading import CodeGrades, GradingStopped
 from apps.evaluation.models import EvaluationOutcome, StoredTask
-from apps.evaluation.sandbox.availability import sandbox_problem
-from apps.evaluation.sandbox.types import SandboxUnavailable
 from apps.evaluation.selectors import evaluation_list, results_of
 from apps.evaluation.services import evaluation_cancel
 from apps.evaluation.verifiers.grade import RIGHT
 from apps.evaluation.verifiers.unit_tests import UnitTestsVerifier
+from apps.sandbox.availability import sandbox_problem
+from apps.sandbox.types import SandboxUnavailable
 from tests.conftest import Site
 from tests.evaluation.test_driver import ended, start
 from tests.factories import ACTOR

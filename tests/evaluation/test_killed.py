@@ -8,11 +8,12 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import psutil
 import pytest
 
-from apps.evaluation.sandbox.availability import sandbox_problem
+from apps.sandbox.availability import sandbox_problem
 from tests.evaluation.killable import Killable, Prepared, finished, kill, prepared, wait
 from tests.evaluation.prepare import TASKS, WORKERS
 from tests.evaluation.programs import LEFT, PROGRAMS
@@ -60,14 +61,9 @@ def mounts_of(process: psutil.Process) -> str | None:
     return None
 
 
-def mounts_of_older(begun_at: float) -> set[str | None]:
-    """Return the namespaces of processes that began before; a name can come again."""
-    found: set[str | None] = set()
-    for process in psutil.process_iter():
-        with suppress(psutil.NoSuchProcess):
-            if process.create_time() < begun_at:
-                found.add(mounts_of(process))
-    return found - {None}
+def pinned(process: psutil.Process) -> BinaryIO:
+    """Open a process's namespace of mounts: until closed, no other has its name."""
+    return open(f"/proc/{process.pid}/ns/mnt", "rb")
 
 
 def left_files(*folders: str) -> list[Path]:
@@ -139,12 +135,12 @@ def test_g1_killed_while_code_is_run_its_sandbox_ends_and_each_answer_has_one_gr
     wait(is_begun)
     inside = mounts_of(family[-1])
     assert inside != mounts_of(psutil.Process())
-    begun_at = time.time()
-    evaluation = kill(process)
-    killed_at = time.monotonic()
-    wait(lambda: not any(map(is_alive, family)))
-    assert time.monotonic() - killed_at < END_S
-    assert inside not in mounts_of_older(begun_at)
+    with pinned(family[-1]):
+        evaluation = kill(process)
+        killed_at = time.monotonic()
+        wait(lambda: not any(map(is_alive, family)))
+        assert time.monotonic() - killed_at < END_S
+        assert inside not in map(mounts_of, psutil.process_iter())
     assert Path("/proc/self/mountinfo").read_text() == mounts
     assert left_files("/", "/tmp", "/dev/shm", str(tmp_path)) == []
     assert list(temporary.iterdir()) == []

@@ -81,8 +81,8 @@ def test_what_the_page_offers_are_names_of_systems(cast, simulator_url):
     values = [choice.value for choice in PAGE_CHOICES]
     assert len(set(values)) == len(values)
     for choice in PAGE_CHOICES:
-        parts = [*choice.parts, choice.again]
+        parts = [*choice.parts, *choice.again]
         names = [n for p in parts for _, n, _, _ in string.Formatter().parse(p)]
         filled = choice.short_names({name: "3" for name in names if name})
-        assert len(filled) == (2 if choice.again else 1)
+        assert len(filled) == 1 + len(choice.again)
         assert systems_named(filled, snapshot)

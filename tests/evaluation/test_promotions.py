@@ -24,7 +24,7 @@ from apps.pools.models import Pool
 from apps.pools.selectors import access_pool, access_worker, pool_values, worker_values
 from apps.pools.services import conductor_delete, pool_create
 from apps.runs.models import Run, Source
-from apps.runs.selectors import run_events
+from apps.runs.selectors import run_events, run_view
 from tests.conftest import Site
 from tests.console.test_evaluations import signed_in
 from tests.evaluation import test_ab
@@ -41,6 +41,7 @@ from tests.rest.conftest import keyed
 from tests.rest.test_price_limits import limit
 
 MINI = {"kind": "tier", "tier": "mini"}
+ULTRA = {"kind": "tier", "tier": "ultra"}
 DELTA = {"kind": "worker", "worker": "sim-delta"}
 
 
@@ -334,6 +335,86 @@ def test_an_ab_test_asks_another_planner_and_version(site: Site, other: str):
     assert versions == [("a", 2, 1), ("b", 1, 2)]
     served = json.loads(event.params or "{}")["served"]
     assert (served["conductor"], served["pool_version"]) == (other, 1)
+
+
+def test_candidates_of_both_kinds_of_test_have_fewer_workers_and_steps(site: Site):
+    candidate = {**ULTRA, "workers": ["sim-birch"], "max_steps": 2}
+    shadow = start(site, candidate=candidate, max_runs=1)
+    ask(site)
+    shadow = ended(shadow)
+    assert shadow_report(shadow).compared == 1
+    mirrored = Run.objects.for_team(shadow.team_id).get(source=Source.SHADOW)
+    test = test_ab.start(site, candidate=candidate)
+    seen = {}
+    for arm in "ab":
+        answer = test_ab.ask(site, test_ab.key_in(site, test, arm))
+        assert answer.status_code == 200, answer.text
+        seen[arm] = test_ab.newest(site)
+    assert created(seen["a"]).limits["max_steps"] == 1  # of tier mini
+    for run in (mirrored, seen["b"]):
+        assert created(run).limits["max_steps"] == 2
+        assert {step.worker for step in run_view(run).steps} == {"sim-birch"}
+    served = json.loads(created(seen["b"]).params or "{}")["served"]
+    assert (served["workers"], served["max_steps"]) == (["sim-birch"], 2)
+
+
+def test_a_candidate_with_fewer_steps_is_promoted_and_one_with_fewer_workers_not(
+    site: Site,
+):
+    key = keyed(site.cast.team, Scope.POOLS_WRITE)
+    steps = test_ab.start(site, candidate={**ULTRA, "max_steps": 2})
+    address = f"ab-tests/{steps.id}/promotion/"
+    assert key.put(address, {}).status_code == 200
+    assert values_now(site)["tiers"]["mini"]["max_steps"] == 2
+    assert key.delete(address).status_code == 204
+    workers = test_ab.start(site, candidate={**MINI, "workers": ["sim-birch"]})
+    answer = key.put(f"ab-tests/{workers.id}/promotion/", {})
+    assert answer.status_code == 409
+    assert "leaves out workers of the pool" in answer.json()["error"]["message"]
+
+
+def test_fewer_workers_and_steps_on_the_pages(site: Site):
+    page, pool = signed_in(site.cast.alice), pool_now(site.cast.team).name
+    usual = {
+        "name": "Birch alone plans",
+        "original": f"{pool} mini",
+        "candidate": f"{pool} conductor:mini",
+        "steps": "2",
+        "workers": [f"{pool} sim-birch"],
+        "percent": "50",
+        "days": "7",
+        "max_runs": "10",
+    }
+    shadow = {**usual, "begin": "now", "max_cost": "5", "grader": ""}
+    for kind, fields in (("ab", usual), ("shadow", shadow)):
+        form = page.get(f"/evaluations/{kind}/new/").content.decode()
+        assert "Only these workers" in form
+        answer = page.post(f"/evaluations/{kind}/new/", fields)
+        assert answer.status_code == 302, answer.content.decode()
+        shown = page.get(answer.headers["location"]).content.decode()
+        assert "conductor (mini, 2 steps, only sim-birch)" in shown
+        assert "leaves out workers of the pool" in shown
+    one = {**shadow, "candidate": f"{pool} worker:sim-delta"}
+    refused = page.post("/evaluations/shadow/new/", one)
+    assert refused.status_code == 400
+    assert refused.content.decode().count("Only a tier has this.") == 2
+
+
+def test_a_worker_that_the_candidates_pool_lacks_is_refused(site: Site):
+    other = other_pool(site)
+    page, pool = signed_in(site.cast.alice), pool_now(site.cast.team).name
+    fields = {
+        "name": "Cedar",
+        "original": f"{pool} mini",
+        "candidate": f"{pool} conductor:mini",
+        "workers": [f"{other.name} sim-cedar"],
+        "percent": "50",
+        "days": "7",
+        "max_runs": "10",
+    }
+    answer = page.post("/evaluations/ab/new/", fields)
+    assert answer.status_code == 400
+    assert f"Expected workers of {pool} alone" in answer.content.decode()
 
 
 def test_planners_and_versions_on_the_pages(site: Site, other: str):

@@ -22,6 +22,7 @@ from apps.simulator.benchmark.expectations import (
     BenchPlan,
     alone,
     baselines,
+    delegated,
     expected_score,
     sub_pool,
 )
@@ -235,6 +236,41 @@ def test_a_cascade_scores_what_is_expected(site, version):
     assert system.kind == "cascade"
     assert (system.samples, system.least_agreeing, system.tasks) == (SAMPLES, 1, 60)
     assert_within(compared, 0, in_cascade(compared), tasks=60)
+
+
+def as_delegated(planner: BenchWorker) -> Share:
+    """Return the probability that a result is right if a worker planned it."""
+
+    def share(result: EvaluationResult) -> float:
+        family = family_of(result)
+        plans = delegated(planner, family, POOL)
+        return sum(part * expected_score(plan, family) for part, plan in plans)
+
+    return share
+
+
+def test_planning_left_to_a_worker_scores_what_is_expected(site, version):
+    planners = [BENCH_BY_NAME["bench-planning"], POOL[-1]]
+    pool = imported(site, "benchmark.yaml")
+    usual_names = ("best single worker", "self-reflection x 5")
+    systems = [
+        *({"kind": "delegated", "worker": worker.name} for worker in planners),
+        *(usual(POOL)[name] for name in usual_names),
+    ]
+    compared = evaluated(site, version, pool, systems)
+    planning, strong = (
+        assert_within(compared, place, as_delegated(worker))
+        for place, worker in enumerate(planners)
+    )
+    single_worker, reflection = (
+        assert_as_expected(compared, place, reference(name))
+        for place, name in enumerate(usual_names, start=2)
+    )
+    assert planning > strong > reflection > single_worker
+    # Every plan of a worker was used: none was replaced by the fallback worker's.
+    rounds = Step.objects.for_team(compared.team_id).filter(round__gt=1)
+    assert not rounds.exists()
+    assert not results_of(compared).filter(is_unplanned=True).exists()
 
 
 def test_weak_roster_scores_what_is_expected(site, version):

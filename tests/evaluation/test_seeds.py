@@ -40,11 +40,13 @@ WITHOUT_TRAINING: tuple[dict[str, Any], ...] = (
         "aggregator": STRONG,
     },
     {"kind": "random_plan"},
+    {"kind": "delegated", "worker": "bench-planning"},
     {"kind": "given_plans", "name": "Mine", "others": GIVEN},
 )
 EXPLORATIONS: tuple[dict[str, Any], ...] = (
     {"kind": "exploration"},
     {"kind": "exploration", "plan": 2},
+    {"kind": "probe", "worker": "bench-coding"},
 )
 NEAR_BEST = {"kind": "light_planner", "near_best": 8}
 Result = tuple[str, str, str, int, int, int]

@@ -184,6 +184,8 @@ def test_recorded_runs_are_chosen_by_the_filters_of_the_list(site):
     assert mirrored(site, feedback="down") == {second.id}
     assert mirrored(site, feedback="up") == set()
     assert mirrored(site, state="failed") == set()
+    runs_of(site, Source.API).filter(id=first.id).update(planner="light_explored")
+    assert mirrored(site) == {second.id}
 
 
 def test_recorded_runs_are_chosen_by_the_data_class_that_the_policy_found(site):

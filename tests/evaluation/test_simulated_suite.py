@@ -25,7 +25,7 @@ def written(short: str) -> str:
 
 
 def test_file_is_what_the_command_writes():
-    assert FILE.read_bytes() == b"".join(json_lines(240, 7))
+    assert FILE.read_bytes() == b"".join(json_lines(240, 7, 720))
 
 
 def test_right_answers_pass_and_wrong_ones_do_not():
@@ -39,7 +39,8 @@ def test_right_answers_pass_and_wrong_ones_do_not():
 
 def test_families_are_in_both_parts():
     parts = Counter((task.family, task.split) for task in TASKS)
-    assert set(parts.values()) == {20}
+    assert {n for (_, split), n in parts.items() if split == "held_out"} == {20}
+    assert {n for (_, split), n in parts.items() if split == "training"} == {140}
     assert len(parts) == 12
 
 

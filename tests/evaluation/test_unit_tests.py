@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from apps.evaluation.sandbox import availability, running
-from apps.evaluation.sandbox.availability import linux_version, sandbox_problem
-from apps.evaluation.sandbox.running import sandbox_run
-from apps.evaluation.sandbox.types import (
+from apps.evaluation.verifiers.answer_code import answer_code, whole_program
+from apps.evaluation.verifiers.kinds import Verifier
+from apps.evaluation.verifiers.unit_tests import UnitTestsVerifier
+from apps.sandbox import availability, running
+from apps.sandbox.availability import linux_version, sandbox_problem
+from apps.sandbox.running import sandbox_run
+from apps.sandbox.types import (
     SandboxLimits,
     SandboxProgram,
     SandboxUnavailable,
 )
-from apps.evaluation.verifiers.answer_code import answer_code, whole_program
-from apps.evaluation.verifiers.kinds import Verifier
-from apps.evaluation.verifiers.unit_tests import UnitTestsVerifier
 
 needs_sandbox = pytest.mark.skipif(
     sandbox_problem() is not None, reason=f"no sandboxes here: {sandbox_problem()}"

@@ -21,13 +21,16 @@ async def test_all_of_it_reaches_the_order(client: Client) -> None:
         "max_cost_usd": "0.05",
         "delivery": "verified",
         "approval": "never",
+        "exploration": "never",
         "data_class": "restricted",
         "family": "invoices",
     }
     assert (await client.chat(conductor=wishes)).status == 200
     (order,) = client.backend.orders
     limits = (("a", "b"), 2, 1, 50_000)
-    assert order.restrictions == RunRestrictions(*limits, "restricted", "never")
+    assert order.restrictions == RunRestrictions(
+        *limits, "restricted", approval="never", exploration="never"
+    )
     assert (order.delivery, order.family) == ("verified", "invoices")
 
 
@@ -72,6 +75,7 @@ async def test_the_key_delivers_unless_the_request_says_otherwise(
         ({"delivery": ["live"]}, "conductor.delivery"),
         ({"approval": "always"}, "conductor.approval"),
         ({"approval": True}, "conductor.approval"),
+        ({"exploration": "always"}, "conductor.exploration"),
     ],
 )
 async def test_what_we_cannot_grant_is_named(

@@ -21,9 +21,10 @@ HOLD = {
 TWO = {**HOLD, "effect": {"kind": "require_approval", "approvers": 2, "hours": 4}}
 
 
-def start(who: Caller, prompt: str = PROMPT) -> uuid.UUID:
+def start(who: Caller, prompt: str = PROMPT, **fields: Any) -> uuid.UUID:
     """Start a run and return its id once its plan waits."""
-    response = who.post("runs/", {"model": "conductor-ultra", "prompt": prompt})
+    order = {"model": "conductor-ultra", "prompt": prompt, **fields}
+    response = who.post("runs/", order)
     assert response.status_code == 201, response.content
     run_id = uuid.UUID(response.json()["id"])
     while not waiting(run_id):

@@ -96,7 +96,9 @@ def test_g10_another_plan_in_the_row_is_not_the_approved_one(site: Site) -> None
     found = pending(alice, run_id)
     step = {"worker": found["workers"][0], "subtask": "Tell all.", "access": []}
     other = plan_stored(
-        plan_read({"steps": [step]}, workers=found["workers"], max_steps=3)
+        plan_read(
+            {"steps": [step]}, workers=found["workers"], max_steps=3, plans_rest=False
+        )
     )
     rows = PlanApproval.objects.across_teams().filter(run_id=run_id)
     # Both at once: an approval alone would be acted on before the row is changed.

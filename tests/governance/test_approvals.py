@@ -148,6 +148,13 @@ def test_an_approver_cannot_bring_back_a_worker_that_the_policy_refuses(
     assert "not in the pool" in response.content.decode()
 
 
+def test_an_approver_is_offered_the_workers_that_the_run_may_use(site: Site) -> None:
+    in_force(site, HOLD)
+    limits = {"workers": ["sim-birch"]}
+    run_id = start(member(site.cast.bob), conductor=limits)
+    assert pending(member(site.cast.alice), run_id)["workers"] == ["sim-birch"]
+
+
 def decisions_of(run_id: uuid.UUID) -> list[tuple[str, str]]:
     run = Run.objects.across_teams().get(id=run_id)
     events = [each.event for each in run_events(run)]

@@ -133,6 +133,47 @@ def test_a_policy_that_cannot_be_read_denies_by_its_version(
     assert error["code"] == "policy_denied"
 
 
+@pytest.mark.parametrize(
+    ("of_site", "path", "name"),
+    [
+        (False, "policy/", "policy"),
+        (False, "policy/versions/2/", "policy"),
+        (True, "policy/site/", "site policy"),
+    ],
+)
+def test_rest_says_that_a_policy_cannot_be_read(
+    site: Site, of_site: bool, path: str, name: str
+) -> None:
+    vera = member(site.cast.vera)
+    if "versions" not in path:
+        assert vera.get(path).json()["error"] is None
+    make_unreadable(site, of_site=of_site)
+    told = vera.get(path).json()
+    assert told["error"] == {
+        "code": "policy_unreadable",
+        "message": f"Version 2 of the {name} cannot be read, so every run is denied "
+        "while it is in force.",
+    }
+    assert (told["version"], told["rules"]) == (2, UNREADABLE["rules"])
+
+
+def test_another_policy_takes_the_place_of_one_that_cannot_be_read(site: Site) -> None:
+    make_unreadable(site, of_site=False)
+    alice = member(site.cast.alice)
+    tag = alice.get("policy/").headers["ETag"]
+    answer = alice.put("policy/", {"rules": [DENY_FALCON]}, if_match=tag)
+    assert answer.status_code == 200, answer.content
+    assert answer.json()["error"] is None
+
+
+@pytest.mark.parametrize("document", [[], {"rules": 7, "patterns": ["n"]}])
+def test_a_document_of_any_shape_is_told(site: Site, document: Any) -> None:
+    PolicyVersion.objects.create(team=site.cast.team, version=2, document=document)
+    told = member(site.cast.vera).get("policy/").json()
+    assert told["error"]["code"] == "policy_unreadable"
+    assert (told["rules"], told["patterns"]) == ([], [])
+
+
 def test_a_policy_that_becomes_unreadable_stops_the_run_on_record(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,10 +18,17 @@ from apps.audit.types import Batch, EntryDraft
 from apps.core.errors import InvalidFields
 from apps.core.ids import new_id
 from apps.governance import retention_job
-from apps.governance.models import Retention
+from apps.governance.models import LegalHold, Retention
 from apps.governance.selectors import retention_status
-from apps.governance.services import GRACE, retention_erase, retention_set
-from apps.runs.models import Run
+from apps.governance.services import (
+    GRACE,
+    hold_place,
+    hold_release,
+    retention_erase,
+    retention_set,
+)
+from apps.runs.models import Run, SearchWord
+from apps.runs.services import runs_index
 from tests.conftest import Cast, Site
 from tests.factories import ACTOR
 from tests.governance.conftest import PROMPT, Ask, erase, later, report, texts_of
@@ -64,6 +71,23 @@ def test_g13_row_of_the_run_holds_nothing_of_the_prompt(
     assert row["title"] == ""
     assert "canary" not in str(row)
     assert (row["state"], row["steps_done"]) == ("completed", row["steps_total"])
+
+
+def test_g13_words_of_the_run_leave_the_search_index(
+    site: Site, ask: Ask, half_a_year: None
+) -> None:
+    team_id, run_id = site.cast.team.id, ask()
+    list(runs_index())
+    words = SearchWord.objects.for_team(team_id).filter(run_id=run_id)
+    assert words.exists()
+    hold_place(team=site.cast.team, run_id=run_id, reason="Case 7", actor=ACTOR)
+    erase(later(184))
+    assert words.exists()
+    hold_release(
+        hold=LegalHold.objects.for_team(team_id).get(run_id=run_id), actor=ACTOR
+    )
+    erase(later(184))
+    assert not words.exists()
 
 
 def test_g13_younger_texts_stay(site: Site, ask: Ask, half_a_year: None) -> None:

@@ -82,6 +82,7 @@ def test_a_team_begins_without_rules(cast: Cast) -> None:
         "updated_by": None,
         "rules": [],
         "patterns": [],
+        "error": None,
     }
 
 

@@ -136,7 +136,7 @@ def test_port_of_a_url_is_its_scheme_s_if_it_names_none(url: str, is_allowed: bo
     if is_allowed:
         policy.check_url(url)
         return
-    with pytest.raises(ForbiddenAddress, match="network"):
+    with pytest.raises(ForbiddenAddress, match="port"):
         policy.check_url(url)
 
 

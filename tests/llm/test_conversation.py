@@ -12,9 +12,9 @@ from apps.llm.errors import BadRequest
 from apps.llm.protocols.conversation import (
     BEGINNING,
     Image,
+    MessageTurn,
     ToolResult,
     ToolUse,
-    Turn,
     WrittenText,
     read_conversation,
 )
@@ -34,7 +34,7 @@ def result(id_: str, content: Any = "ok") -> dict[str, Any]:
     return message("tool", content, tool_call_id=id_)
 
 
-def turns(*messages: dict[str, Any]) -> tuple[Turn, ...]:
+def turns(*messages: dict[str, Any]) -> tuple[MessageTurn, ...]:
     return read_conversation(messages).turns
 
 
@@ -47,31 +47,31 @@ def test_system_messages_are_gathered():
         ]
     )
     assert conversation.system == "Be brief.\n\nBe kind."
-    assert conversation.turns == (Turn("user", (WrittenText("Hi"),)),)
+    assert conversation.turns == (MessageTurn("user", (WrittenText("Hi"),)),)
 
 
 def test_system_message_alone_is_asked_by_the_user():
     conversation = read_conversation([message("system", "Say hi")])
     assert conversation.system == ""
-    assert conversation.turns == (Turn("user", (WrittenText("Say hi"),)),)
+    assert conversation.turns == (MessageTurn("user", (WrittenText("Say hi"),)),)
 
 
 def test_messages_of_one_side_are_one_turn():
     assert turns(
         message("user", "a"), message("system", "s"), message("user", "b")
-    ) == (Turn("user", (WrittenText("a"), WrittenText("b"))),)
+    ) == (MessageTurn("user", (WrittenText("a"), WrittenText("b"))),)
 
 
 def test_first_turn_is_always_the_users():
     first, second = turns(message("assistant", "Hello"))
-    assert first == Turn("user", (WrittenText(BEGINNING),))
-    assert second == Turn("assistant", (WrittenText("Hello"),))
+    assert first == MessageTurn("user", (WrittenText(BEGINNING),))
+    assert second == MessageTurn("assistant", (WrittenText("Hello"),))
 
 
 @pytest.mark.parametrize("nothing", ["", None, [], [{"type": "text", "text": ""}]])
 def test_nothing_is_no_part(nothing: Any):
     assert turns(message("user", nothing), message("user", "a")) == (
-        Turn("user", (WrittenText("a"),)),
+        MessageTurn("user", (WrittenText("a"),)),
     )
 
 

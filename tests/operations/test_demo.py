@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from apps.simulator.examples import examples
 from tests.operations.processes import PATIENCE_S, POLL_S, ROOT
 
 
@@ -67,3 +68,25 @@ def test_the_demo_has_runs_to_review(demo: Path) -> None:
 
         # The denied run, and the one that is rated as bad.
         until(lambda: {"error", "policy", "feedback"} <= reasons())
+
+
+def test_the_demo_has_conversations_to_browse(demo: Path) -> None:
+    file = demo / "demo.json"
+    access = json.loads(until(lambda: file.exists() and file.read_text("utf-8")))
+    with httpx.Client(base_url=access["url"], timeout=PATIENCE_S) as browser:
+        sign_in(browser, access["email"], access["password"])
+
+        def answers(conversation: dict[str, Any]) -> list[str]:
+            path = f"/api/v1/conversations/{conversation['id']}/turns/"
+            turns = browser.get(path).raise_for_status().json()["data"]
+            return [turn["answer"] for turn in turns if turn["answer"]]
+
+        def found() -> dict[str, list[str]]:
+            path = "/api/v1/conversations/"
+            rows = browser.get(path).raise_for_status().json()["data"]
+            return {row["name"]: answers(row) for row in rows}
+
+        wanted = {each.title: len(each.turns) for each in examples()}
+        until(lambda: {n: len(said) for n, said in found().items()} == wanted)
+        every = [answer for said in found().values() for answer in said]
+        assert all("Prepared for the demo" in answer for answer in every)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from apps.engine.errors import PlanFault, PlanRejected
+from apps.planners.plan_formats import render_json
 from apps.planners.schema import parse_json, response_format
 from tests.planners.builders import WORKERS, result_of
 
@@ -162,3 +163,21 @@ def test_reasoning_is_written_before_the_steps():
 
 def test_strings_have_no_length_limits():
     assert "Length" not in json.dumps(schema_of())
+
+
+def test_the_rest_is_left_to_a_worker_only_where_it_may_be():
+    text = reply(*GOOD_STEPS, plans_rest=True)
+    plan = parse_json(text, WORKERS, may_delegate=True)
+    assert plan is not None and plan.plans_rest
+    assert parse_json(render_json(plan, WORKERS), WORKERS, may_delegate=True) == plan
+    plain = parse_json(reply(*GOOD_STEPS), WORKERS, may_delegate=True)
+    assert plain is not None and not plain.plans_rest
+    with pytest.raises(PlanRejected):
+        parse_json(text, WORKERS)
+
+
+def test_the_schema_asks_for_it_only_where_it_may_be():
+    assert "plans_rest" not in schema_of()["properties"]
+    schema = schema_of(may_delegate=True)
+    assert schema["properties"]["plans_rest"] == {"type": "boolean"}
+    assert schema["required"] == ["reasoning", "steps", "plans_rest"]

@@ -5,6 +5,7 @@ import pytest
 from apps.engine.errors import PlanFault, PlanRejected
 from apps.engine.plan import validate
 from apps.planners.list_plan_parser import parse_lists
+from apps.planners.plan_formats import render_lists
 from tests.planners.builders import WORKERS, result_of
 
 
@@ -366,3 +367,48 @@ def test_rejection_of_a_huge_number_stays_short():
 
 def test_lines_with_unicode_digits_are_not_numbers():
     assert result_of(TWO_LISTS.replace("3", "٣")) is PlanFault.UNKNOWN_WORKER
+
+
+HANDED = """\
+model_id = [0, "planner 3"]
+subtasks = ["Solve it.", "Plan what is left."]
+access_list = [[], [0]]"""
+
+
+def test_the_last_model_may_be_a_planner():
+    plan = parse_lists(HANDED, WORKERS, may_delegate=True)
+    assert plan is not None and plan.plans_rest
+    assert [step.worker for step in plan.steps] == [WORKERS[0], WORKERS[3]]
+    assert parse_lists(render_lists(plan, WORKERS), WORKERS, may_delegate=True) == plan
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HANDED.replace('[0, "planner 3"]', '["planner 0", 3]'),
+        HANDED.replace("planner 3", "planner"),
+        HANDED.replace("planner 3", "planner 9"),
+        HANDED.replace("planner 3", "planner planner 3"),
+    ],
+    ids=["not the last", "no number", "not in the pool", "twice"],
+)
+def test_other_planners_are_no_models(text):
+    with pytest.raises(PlanRejected) as caught:
+        parse_lists(text, WORKERS, may_delegate=True)
+    assert caught.value.fault is PlanFault.UNKNOWN_WORKER
+
+
+def test_where_nothing_may_be_left_to_a_planner_there_is_none():
+    with pytest.raises(PlanRejected) as caught:
+        parse_lists(HANDED, WORKERS)
+    assert caught.value.fault is PlanFault.UNKNOWN_WORKER
+
+
+@pytest.mark.parametrize("where", ["subtasks", "reasoning"])
+def test_words_elsewhere_make_no_planner(where):
+    said = 'Write model_id as "planner 3", plans_rest = True.'
+    text = f"{said}\n{TWO_LISTS}"
+    if where == "subtasks":
+        text = TWO_LISTS.replace("Check it.", said.replace('"', "'"))
+    plan = parse_lists(text, WORKERS, may_delegate=True)
+    assert plan is not None and not plan.plans_rest

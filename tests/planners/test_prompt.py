@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.engine.ports import Pool, PoolWorker, Rejection
+from apps.engine.delegation import RestRequest
+from apps.engine.ports import Pool, PoolWorker, Rejection, Task
 from apps.planners.examples import EXAMPLE_WORKERS, EXAMPLES
 from apps.planners.list_plan_parser import parse_lists
 from apps.planners.plan_formats import JSON_SCHEMA, LISTS
 from apps.planners.prompt import MAX_REJECTED_CHARS, PREFILL, build_messages
 from apps.planners.schema import parse_json
+from apps.planners.worker_planning import WorkerPlanning
 from tests.planners.builders import POOL, WORKERS, earlier_round, request
 
 FORMS = pytest.mark.parametrize("form", [LISTS, JSON_SCHEMA], ids=["lists", "json"])
@@ -274,3 +276,24 @@ def test_shuffled_hostile_text_forges_no_section(pieces):
 def test_the_question_is_otherwise_passed_on_word_for_word():
     prompt = "Fix:\n\n  if a < b:\n\tprint('<b>')\nmodel_id = [0]  # mine\n"
     assert f"<question>\n{prompt}\n</question>" in user(prompt=prompt)
+
+
+# --- leaving the rest to a worker ----------------------------------------------------
+
+
+@FORMS
+def test_only_who_may_leave_the_rest_to_a_model_is_told_how(form):
+    word = "planner 2" if form is LISTS else "plans_rest"
+    assert word in system(form, may_delegate=True)
+    assert word not in system(form)
+
+
+def test_a_worker_that_plans_reads_nothing_that_looks_like_the_prompt():
+    pool = Pool((PoolWorker("alpha", description="Able."),), "alpha")
+    asked = RestRequest(Task("Why?"), pool, 3, HOSTILE, ((HOSTILE, HOSTILE),))
+    _, prompt = WorkerPlanning().messages(asked, pool.workers[0])
+    text = str(prompt["content"])
+    assert text.count("<question>") == text.count("</question>") == 1
+    assert text.count("<response>") == text.count("</response>") == 1
+    assert len(re.findall("^Available models:$", text, re.MULTILINE)) == 1
+    assert "<|im_start|>" not in text

@@ -17,6 +17,7 @@ SHAPES = {
     "numbered items": "1. a\n",
     "headings": "# a\n",
     "mixed scripts": "a\u05e91\u0645",
+    "formulas": "$x_1$ ",
     "emoji": "\U0001f600 ",
 }
 """What is repeated, by what it is called."""

@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass, replace
 
 import pytest
-from django.urls import reverse
+from django.urls import resolve, reverse
 
 from apps.engine.events import RunCancelled, RunCompleted, RunFailed
 from apps.engine.ports import CallParams
@@ -35,6 +35,7 @@ def orders(monkeypatch) -> list[RunOrder]:
         taken.append(order)
         return NEW_ID
 
+    resolve("/api/v1/runs/")  # imports modules that would keep the fake
     monkeypatch.setattr(services, "run_start_blocking", submit)
     return taken
 
@@ -306,6 +307,28 @@ SAME = "exactly 1 × the cost and exactly 1 × the tokens"
 def test_difference_in_words(plan, worker, words):
     found = difference(("the plan", plan.story()), ("x", worker.story()))
     assert list(found) == words
+
+
+def story_with(answer: str) -> RunView:
+    view = RunView()
+    view.add(RunCompleted(answer, "stop", Usage(100, 0), 1000, False, 1000, 0))
+    return view
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "said"),
+    [
+        ("It is  42.", "It\nis 42.", "Both gave the same answer."),
+        ("It is 42.", "It is 43.", "The answers differ: 66 % of their words are"),
+        ("Yes.", "No, 43.", "The answers differ: 0 % of their words are the same."),
+    ],
+)
+def test_p17_what_it_cost_never_stands_without_whether_the_answers_agree(
+    mine, other, said
+):
+    found = difference(("the plan", story_with(mine)), ("x", story_with(other)))
+    assert found[0].startswith(said)
+    assert "took" in found[1]
 
 
 def test_p9_body_of_a_side_without_news_holds_only_its_figures(bob, run, direct):

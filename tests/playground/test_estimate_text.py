@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 
-from apps.runs.types import Estimate
+from apps.engine.events import RunCreated
+from apps.runs.types import Estimate, RecordedEvent
 from tests.factories import PoolFactory, PriceFactory
 from tests.playground.conftest import record_run
 from tests.playground.stories import finished
 
 ESTIMATE = "/playground/estimate/"
+ROUGH = re.compile(
+    r"Estimated cost: up to \$(?P<most>[\d.]+), typically under \$(?P<typical>[\d.]+)\."
+)
+LIKE_PAST = "Estimated cost: up to $0.09, typically under $0.01, from the last 10 runs."
 ASKED = {"prompt": "What is a prime number?", "tier": "ultra"}
 
 
@@ -32,9 +40,38 @@ def text(browser, **fields: str) -> str:
     return said
 
 
-def test_prices_give_a_range(bob, priced):
-    assert text(bob).startswith("About $0.00")
-    assert text(bob).endswith("by the prices of the pool.")
+def rough(browser, **fields: str) -> dict[str, float]:
+    """Return the dollars of an estimate from prices."""
+    found = ROUGH.fullmatch(text(browser, **fields))
+    assert found, text(browser, **fields)
+    return {name: float(dollars) for name, dollars in found.groupdict().items()}
+
+
+def test_prices_give_the_most_and_what_is_typical(bob, priced):
+    said = rough(bob)
+    assert said["typical"] < said["most"]
+
+
+def test_the_cost_limit_bounds_the_estimate(bob, priced):
+    assert text(bob, max_cost="0.01") == "Estimated cost: under $0.01."
+
+
+def test_fewer_steps_cost_less(bob, priced):
+    assert rough(bob, max_steps="1")["most"] < rough(bob)["most"]
+
+
+def test_the_whole_conversation_counts(bob, team, priced):
+    short = record_run(team, finished())
+    long = record_run(team, asked("word " * 100_000))
+    little, much = (rough(bob, run=str(run.id)) for run in (short, long))
+    assert little["most"] < much["most"]
+
+
+def asked(prompt: str) -> list[RecordedEvent]:
+    """Return a finished run that was asked something else."""
+    first, *rest = finished()
+    assert isinstance(first.event, RunCreated)
+    return [replace(first, event=replace(first.event, prompt=prompt)), *rest]
 
 
 def test_a_missing_price_makes_it_unknown(bob, pool):
@@ -44,7 +81,7 @@ def test_a_missing_price_makes_it_unknown(bob, pool):
 def test_enough_past_runs_are_better_than_prices(bob, team, priced):
     for cost in range(1000, 11_000, 1000):
         record_run(team, finished(), cost_micros=cost)
-    assert text(bob) == "About $0.0014 to $0.0095, by the last 10 runs."
+    assert text(bob) == LIKE_PAST
 
 
 def test_runs_of_other_teams_say_nothing(bob, mallory, priced):
@@ -53,7 +90,7 @@ def test_runs_of_other_teams_say_nothing(bob, mallory, priced):
     other = Team.objects.exclude(pools__isnull=False).get()
     for _ in range(10):
         record_run(other, finished(), cost_micros=77)
-    assert "prices" in text(bob)
+    assert "from the last" not in text(bob)
 
 
 def test_one_worker_costs_less_than_a_plan(bob, priced, team):

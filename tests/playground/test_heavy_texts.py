@@ -11,8 +11,8 @@ import pytest
 from django.urls import reverse
 
 from apps.engine.text import strip_thinking, thinking_in
-from apps.playground import markdown
-from apps.playground.model_text import draw_at_once, draw_on_request, in_pieces
+from apps.playground.texts import markdown
+from apps.playground.texts.model_text import draw_at_once, draw_on_request, in_pieces
 from tests.playground import heavy, stories
 from tests.playground.conftest import record_run
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from apps.playground.markdown import render
+from apps.playground.texts.markdown import render
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -71,6 +71,13 @@ def test_tables_code_and_emphasis_are_kept():
     assert '<code class="language-python">' in html
 
 
+def test_p7_tasks_of_a_list_have_boxes():
+    html = render("- [x] done `code`\n- [ ] open\n- [y] neither\n\n[x] no item")
+    assert "<li>☑ done <code>code</code></li>" in html
+    assert "<li>☐ open</li>" in html
+    assert "[y] neither" in html and "<p>[x] no item</p>" in html
+
+
 def test_text_that_looks_like_html_is_shown_as_text():
     assert "&lt;b&gt;" in render("<b>bold</b>")
 
@@ -107,3 +114,9 @@ def test_code_is_always_left_to_right():
 )
 def test_model_text_cannot_choose_a_class(text):
     assert not re.search(r"<[^>]*topbar", render(text))
+
+
+def test_empty_head_of_a_column_is_no_head():
+    html = render("| | A |\n|---|---|\n| b | c |")
+    assert '<td class="short"></td>' in html
+    assert html.count("<th") - html.count("<thead") == 1

@@ -6,7 +6,8 @@ import pytest
 from django.utils.html import escape
 
 from apps.accounts.models import Role
-from apps.playground import views
+from apps.conversations import services
+from apps.conversations.models import Conversation
 from apps.playground.samples import SAMPLES
 from apps.runs.types import RunOrder
 from tests.factories import MembershipFactory, PoolFactory
@@ -22,11 +23,11 @@ def orders(monkeypatch) -> list[RunOrder]:
     """Orders that reach the run service, which answers as if they had begun."""
     taken: list[RunOrder] = []
 
-    def submit(order: RunOrder) -> uuid.UUID:
+    def submit(order: RunOrder, run_id: uuid.UUID) -> uuid.UUID:
         taken.append(order)
-        return uuid.UUID(int=7)
+        return run_id
 
-    monkeypatch.setattr(views, "run_start_blocking", submit)
+    monkeypatch.setattr(services, "run_start_blocking", submit)
     return taken
 
 
@@ -105,12 +106,16 @@ def test_rerun_fills_the_prompt_only(bob, run):
 def test_script_gets_the_new_run_as_json(bob, orders):
     response = bob.post(CREATE, {"prompt": "Hi"}, headers=JSON)
     assert response.status_code == 201
-    assert response.json()["url"] == f"/runs/{uuid.UUID(int=7)}/"
+    conversation = Conversation.objects.across_teams().get()
+    assert response.json()["url"] == f"/conversations/{conversation.id}/#now"
+    assert conversation.shown is not None
+    assert response.json()["id"] == str(conversation.shown.run_id)
 
 
-def test_plain_form_is_redirected_to_the_run(bob, orders):
+def test_plain_form_is_redirected_to_the_conversation(bob, orders):
     response = bob.post(CREATE, {"prompt": "Hi"})
-    assert response["Location"] == f"/runs/{uuid.UUID(int=7)}/"
+    conversation = Conversation.objects.across_teams().get()
+    assert response["Location"] == f"/conversations/{conversation.id}/#now"
 
 
 def test_order_names_who_asks_and_from_where(bob, team, orders):

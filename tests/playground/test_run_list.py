@@ -1,10 +1,13 @@
 """The list of runs and its filters."""
 
 import re
+from uuid import UUID
 
 import pytest
+from django.test import Client
 
 from apps.runs.models import RunState
+from tests.factories import issue_key
 from tests.playground import stories
 from tests.playground.conftest import record_run
 
@@ -98,7 +101,7 @@ def test_pages_go_on_behind_the_runs_that_are_counted(
     bob, team, monkeypatch, asked, shown
 ):
     monkeypatch.setattr("apps.playground.run_lists.pagination.COUNTED", 4)
-    monkeypatch.setattr("apps.playground.views.RUNS_PER_PAGE", 2)
+    monkeypatch.setattr("apps.playground.run_lists.views.RUNS_PER_PAGE", 2)
     for _ in range(6):
         record_run(team, stories.planning())
     page = bob.get(f"{URL}?page={asked}").content.decode()
@@ -111,7 +114,7 @@ def test_pages_go_on_behind_the_runs_that_are_counted(
 def test_pages_lead_no_further_than_the_database_steps_quickly(bob, team, monkeypatch):
     monkeypatch.setattr("apps.playground.run_lists.pagination.COUNTED", 2)
     monkeypatch.setattr("apps.playground.run_lists.pagination.REACHED", 4)
-    monkeypatch.setattr("apps.playground.views.RUNS_PER_PAGE", 2)
+    monkeypatch.setattr("apps.playground.run_lists.views.RUNS_PER_PAGE", 2)
     for _ in range(6):
         record_run(team, stories.planning())
     page = bob.get(f"{URL}?page=3").content.decode()
@@ -120,13 +123,12 @@ def test_pages_lead_no_further_than_the_database_steps_quickly(bob, team, monkey
     assert 'rel="next"' not in page
 
 
-@pytest.mark.parametrize("filters", ["", "&state=completed", "&q=page"])
+@pytest.mark.parametrize("filters", ["", "&state=completed", "&q=compare"])
 def test_pages_hold_every_run_once_and_in_order(bob, team, monkeypatch, filters):
     monkeypatch.setattr("apps.playground.run_lists.pagination.COUNTED", 2)
-    monkeypatch.setattr("apps.playground.views.RUNS_PER_PAGE", 2)
+    monkeypatch.setattr("apps.playground.run_lists.views.RUNS_PER_PAGE", 2)
     made = [
-        record_run(team, stories.planning(), title="page", state=RunState.COMPLETED)
-        for _ in range(7)
+        record_run(team, stories.planning(), state=RunState.COMPLETED) for _ in range(7)
     ]
     shown = []
     for number in range(1, 5):
@@ -137,11 +139,11 @@ def test_pages_hold_every_run_once_and_in_order(bob, team, monkeypatch, filters)
 
 def test_what_is_looked_for_is_looked_for_in_the_newest_runs(bob, team, monkeypatch):
     monkeypatch.setattr("apps.runs.records.search.SEARCHED", 2)
-    for title in ("the red house", "a boat", "the red car"):
-        record_run(team, stories.planning(), title=title)
-    page = bob.get(f"{URL}?q=red").content.decode()
-    assert "the red car" in page
-    assert "the red house" not in page
+    for title, name in (("house", "Red"), ("boat", "Blue"), ("car", "Red")):
+        record_run(team, stories.planning(), title=title, actor_name=name)
+    page = bob.get(f"{URL}?who=red").content.decode()
+    assert ">car</a>" in page
+    assert ">house</a>" not in page
     assert "in the newest 50,000 runs" in page
 
 
@@ -150,31 +152,136 @@ def test_query_budget_does_not_grow_with_the_runs(
 ):
     for _ in range(10):
         record_run(team, stories.planning())
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(12):
         bob.get(URL)
-
-
-def test_r1_search_says_that_it_searches_titles_alone(bob, run):
-    page = bob.get(URL).content.decode()
-    assert (
-        "The search looks at titles: the first 120 characters of each prompt." in page
-    )
-    assert (
-        "Whole prompts and answers are stored encrypted and are not searched." in page
-    )
-
-
-def test_r1_search_without_a_result_does_not_say_that_there_is_none(bob, run):
-    page = bob.get(f"{URL}?q=unheard&state=completed").content.decode()
-    assert "No title contains “<bdi>unheard</bdi>”" in page
-    assert "Only titles were searched" in page
-    assert "that match the other filters" in page
-    assert "may still stand later in a prompt, or in an answer" in page
-    assert "No run matches" not in page
 
 
 @pytest.mark.parametrize("planner", ["fallback", "direct", "llm", ""])
 def test_run_that_was_answered_without_a_plan_is_marked(bob, team, planner):
     record_run(team, stories.finished(), planner=planner)
-    is_marked = ">No plan</span>" in bob.get(URL).content.decode()
+    is_marked = 'data-state="unplanned"' in bob.get(URL).content.decode()
     assert is_marked is (planner == "fallback")
+
+
+@pytest.mark.parametrize(
+    ("tier", "model", "is_marked"),
+    [
+        ("ultra", "conductor-ultra", True),
+        ("mini", "conductor-mini", False),
+        ("direct", "worker/gpt-5", False),
+    ],
+)
+def test_tier_that_should_have_planned_is_marked_and_a_direct_call_is_not(
+    bob, team, tier, model, is_marked
+):
+    record_run(
+        team, stories.finished(), planner="single_worker", tier=tier, model=model
+    )
+    page = bob.get(URL).content.decode()
+    assert ('data-state="unplanned"' in page) is is_marked
+    assert ("The ultra tier of the pool does not plan" in page) is is_marked
+
+
+@pytest.mark.parametrize(
+    "chosen", [{"source": "evaluation"}, {"ab_arm": "b", "ab_test_id": UUID(int=1)}]
+)
+def test_single_worker_of_an_evaluation_or_a_candidate_is_no_missing_plan(
+    bob, team, chosen
+):
+    record_run(
+        team, stories.finished(), planner="single_worker", tier="ultra", **chosen
+    )
+    assert 'data-state="unplanned"' not in bob.get(URL).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("min_cost=0.02", ["dear"]),
+        ("min_cost=0.010001", ["dear"]),
+        ("min_time=1.5", ["dear"]),
+        ("flag=faults", ["faulty"]),
+        ("flag=unplanned", ["plain"]),
+        ("flag=unknown_cost", ["faulty"]),
+        ("min_cost=-1", ["dear", "faulty", "plain"]),
+    ],
+)
+def test_runs_are_filtered_by_cost_time_and_what_is_remarkable(
+    bob, three_runs, query, kept
+):
+    assert titles(bob.get(f"{URL}?{query}")) == kept
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        ("cost", ["dear", "plain", "faulty"]),
+        ("-cost", ["faulty", "plain", "dear"]),
+        ("tokens", ["faulty", "dear", "plain"]),
+        ("time", ["dear", "plain", "faulty"]),
+        ("-time", ["plain", "dear", "faulty"]),
+        ("bogus", ["dear", "faulty", "plain"]),
+    ],
+)
+def test_list_is_sorted_by_a_figure_and_unknown_ones_are_last(
+    bob, team, three_runs, sort, order
+):
+    assert titles(bob.get(f"{URL}?sort={sort}")) == order
+    program = Client(headers={"authorization": f"Bearer {issue_key(team).secret}"})
+    answer = program.get(f"/api/v1/runs/?sort={sort}&limit=2")
+    if sort == "bogus":
+        assert answer.status_code == 400
+        return
+    page = answer.json()
+    rest = program.get(f"/api/v1/runs/?sort={sort}&cursor={page['next_cursor']}").json()
+    assert [run["title"] for run in page["data"] + rest["data"]] == order
+
+
+def test_sorted_list_says_of_how_many_runs_it_is(bob, three_runs, monkeypatch):
+    monkeypatch.setattr("apps.runs.records.search.SORTED", 2)
+    page = bob.get(f"{URL}?sort=-cost")
+    assert titles(page) == ["faulty", "dear"]
+    assert "Sorted: the newest 10,000 of these runs" in page.content.decode()
+
+
+def test_click_on_a_head_sorts_down_then_up_then_not(bob, three_runs):
+    page = bob.get(f"{URL}?state=completed&page=1").content.decode()
+    assert 'href="?state=completed&amp;sort=cost"' in page
+    page = bob.get(f"{URL}?state=completed&sort=cost").content.decode()
+    assert 'href="?state=completed&amp;sort=-cost"' in page
+    assert 'aria-sort="descending"' in page
+    page = bob.get(f"{URL}?state=completed&sort=-cost").content.decode()
+    assert 'href="?state=completed"' in page
+
+
+def test_columns_that_are_not_chosen_stay_hidden(bob, vera, run):
+    answer = bob.post(f"{URL}columns/?state=completed", {"columns": ["cost", "time"]})
+    assert answer["Location"] == f"{URL}?state=completed"
+    page = bob.get(URL).content.decode()
+    assert 'data-hide="plan state model who steps tokens started"' in page
+    assert 'data-hide=""' in vera.get(URL).content.decode()
+
+
+@pytest.fixture
+def three_runs(team):
+    finding = {"stage": "step", "fault": "timeout", "worker": "a", "cost": 1}
+    for title, fields in {
+        "plain": {"planner": "fallback", "cost_micros": 10_000, "latency_ms": 1000},
+        "faulty": {
+            "findings": [finding],
+            "has_unknown_cost": True,
+            "prompt_tokens": 9,
+        },
+        "dear": {
+            "findings": [],
+            "cost_micros": 20_000,
+            "latency_ms": 2000,
+            "completion_tokens": 8,
+        },
+    }.items():
+        record_run(team, stories.finished(), title=title, **fields)
+
+
+def titles(response):
+    """Return the titles of the rows of a page, in order."""
+    return re.findall(r'dir="auto">(\w+)</a>', response.content.decode())

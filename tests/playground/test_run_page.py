@@ -156,6 +156,17 @@ def test_owner_exports_with_proof_and_a_member_may_not(alice, bob, run):
     )
 
 
+def test_report_is_one_page_that_loads_nothing_and_is_on_record(alice, bob, team, run):
+    found = alice.post(address("run_report", run))
+    assert found["Content-Disposition"] == f'attachment; filename="run-{run.id}.html"'
+    page = found.content.decode()
+    assert page.startswith("<!DOCTYPE html>") and "Plan of round 1" in page
+    assert not re.search(r"<script|<link|<img|src=|url\((?!#)", page)
+    recorded = Entry.objects.for_team(team.id).filter(action="run.exported")
+    assert recorded.count() == 1
+    assert bob.post(address("run_report", run)).status_code == 403
+
+
 def test_verification_of_an_untouched_run(bob, team):
     run = record(team, told(stories.finished))
     page = bob.post(address("run_verify", run)).content.decode()
@@ -352,8 +363,8 @@ def unplanned(team):
 
 def test_p14_run_without_a_plan_says_so_and_why_beside_its_answer(bob, unplanned):
     page = bob.get(address("run_detail", unplanned)).content.decode()
-    assert 'data-state="unplanned">No plan</span>' in page
-    assert "Answered without a plan" in page
+    assert page.count("Answered without a plan") == 2
+    assert 'data-state="unplanned" title="The conductor gave no usable plan' in page
     assert "The last attempt: Step 1 names worker 9 of 3." in page
 
 
@@ -405,7 +416,7 @@ def test_c5_cost_of_a_call_that_nobody_recorded_is_unknown(bob, team):
 def test_c5_run_without_an_ended_call_has_no_cost_yet(bob, team):
     run = record_run(team, stories.planning())
     page = bob.get(address("run_detail", run)).content.decode()
-    assert "<dt>Cost so far</dt><dd>–</dd>" in page
+    assert "<dt>Cost so far</dt><dd><span>–</span>" in page
     assert "$0.0000" not in page
 
 
@@ -475,3 +486,39 @@ def test_run_with_missing_entries_names_the_fault(bob, team, kind):
     answer = bob.get(reverse("rest:run", args=[run.id]))
     assert answer.status_code == 500
     assert answer.json()["error"]["code"] == "history_unreadable"
+
+
+def alone(**fields):
+    """Return the events of a run whose tier let one worker answer."""
+    recording = stories.Recording()
+    recording.at(0, replace(stories.created(), **fields))
+    plan = stories.accepted((), workers=("gpt-5",), planner="single_worker")
+    recording.at(5, plan).at(10, stories.started(0, "gpt-5"))
+    recording.at(900, stories.completed(0, "gpt-5", "Rome."))
+    return recording.at(910, stories.run_completed("Rome.")).entries
+
+
+def test_ultra_run_without_a_planner_says_so_and_leads_those_who_may_to_it(
+    alice, bob, team
+):
+    run = record_run(team, alone(), planner="single_worker")
+    url = address("run_detail", run)
+    page = bob.get(url).content.decode()
+    assert page.count("Answered without a plan") == 2
+    assert "The ultra tier of the pool default does not plan" in page
+    assert "Let the tier plan" not in page
+    assert "Let the tier plan" in alice.get(url).content.decode()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tier": "mini"},
+        {"tier": "direct"},
+        {"params": '{"planner": {"name": "single_worker", "worker": "gpt-5"}}'},
+    ],
+)
+def test_run_that_asked_for_one_worker_misses_no_plan(bob, team, fields):
+    run = record_run(team, alone(**fields), planner="single_worker")
+    page = bob.get(address("run_detail", run)).content.decode()
+    assert "without a plan" not in page.replace("one worker, without a plan", "")

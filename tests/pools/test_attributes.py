@@ -14,7 +14,7 @@ from apps.pools.capability_probes import PROBES
 from apps.pools.models import Worker
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_FILES = 10
+MOST_FILES = 11
 WORDS_OF_OTHERS = {
     # Words for many things.
     "description",

@@ -47,6 +47,7 @@ def test_what_is_given_comes_back_in_the_same_words(team: Team):
             "total_s": 4,
         },
         "mode": "json_schema",
+        "prompt_style": "brief",
         "shows_descriptions": True,
         "shows_measurements": True,
         "uses_prefill": True,

@@ -15,7 +15,7 @@ from apps.pools.selectors import last_test
 from apps.pools.services import conductor_test
 from tests.conftest import Cast
 from tests.factories import ACTOR
-from tests.pools.making import entries, make_conductor
+from tests.pools.making import entries, make_conductor, make_worker
 
 MODES = ("lists", "json_schema")
 
@@ -39,7 +39,7 @@ def test_conductor_that_plans_passes_with_the_steps_of_its_plan(
 
 
 @pytest.mark.parametrize(
-    ("mode", "model"), [("lists", "sim-atlas"), ("json_schema", "sim-conductor-prose")]
+    ("mode", "model"), [("lists", "instant"), ("json_schema", "sim-conductor-prose")]
 )
 def test_model_that_answers_the_question_instead_of_planning_fails(
     cast: Cast, simulator_url: str, mode: str, model: str
@@ -99,3 +99,18 @@ def test_begun_reasoning_is_asked_for_only_where_plans_are_lists(
         )
         result = tried(row)
         assert (result.ok, set(result.abilities)) == (True, shown)
+
+
+def test_test_shows_the_plan_with_the_workers_of_the_team(
+    cast: Cast, simulator_url: str
+):
+    for name in ("quick", "strong"):
+        make_worker(cast.team, name=name)
+    row = make_conductor(cast.team, base_url=simulator_url, model="sim-conductor")
+    result = tried(row)
+    assert len(result.plan) == result.plan_steps
+    assert {step.worker for step in result.plan} <= {"quick", "strong"}
+    assert all(step.subtask for step in result.plan)
+    row.refresh_from_db()
+    assert last_test(row) == result
+    assert "plan" not in entries(cast.team)[-1].data

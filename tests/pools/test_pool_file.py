@@ -60,6 +60,14 @@ def test_python_float_is_refused_as_a_price():
         ({"workers__0__price__output": None}, "workers[0].price.output: "),
         ({"workers__0__price__valid_from": "soon"}, "workers[0].price.valid_from: "),
         ({"workers__1__name": "strong"}, "workers[1].name: 'strong' is taken by work"),
+        (
+            {"other_conductors": [values()["conductor"]]},
+            "other_conductors[0].name: 'planner' is taken by conductor",
+        ),
+        (
+            {"other_conductors": [{"name": "x", "base_url": "ftp://h", "model": "m"}]},
+            "other_conductors[0].base_url: must be an http",
+        ),
         ({"workers__1__name": "a/b"}, "workers[1].name: use letters"),
         ({"workers__1__name": "x\n"}, "workers[1].name: use letters"),
         ({"workers__2__base_url": "ftp://h"}, "workers[2].base_url: must be an http"),

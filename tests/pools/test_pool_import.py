@@ -14,7 +14,7 @@ from apps.pools.models import Credential, Pool, PoolWorker, Price, Tier, Worker
 from apps.pools.selectors import pool_snapshot
 from tests.factories import TeamFactory
 from tests.pools.conftest import Import
-from tests.pools.files import CANARY, ENVIRON
+from tests.pools.files import CANARY, ENVIRON, values
 
 
 def actions(team: Team) -> list[str]:
@@ -35,6 +35,16 @@ def test_first_import_creates_everything(team: Team, import_file: Import):
     assert report.changed == ()
     assert Tier.objects.for_team(team.id).count() == 2
     assert Price.objects.for_team(team.id).get().input_micros == 1_250_000
+
+
+def test_other_conductors_are_there_to_be_chosen(team: Team, import_file: Import):
+    other = {**values()["conductor"], "name": "second", "prompt_style": "brief"}
+    report = import_file(other_conductors=[other])
+    assert "conductor second" in report.created
+    assert team.conductors.get(name="second").prompt_style == "brief"
+    pool = Pool.objects.for_team(team.id).get()
+    assert pool.conductor == team.conductors.get(name="planner")
+    assert not import_file(other_conductors=[other]).has_changes
 
 
 def test_one_credential_serves_one_host(team: Team, import_file: Import):

@@ -62,6 +62,7 @@ def test_what_is_given_comes_back_in_the_same_words(team: Team):
         "wall_time_s": 60,
         "delivery": "verified",
         "is_hedged": True,
+        "allows_delegation": True,
     }
     values = {
         "name": "main",

@@ -45,6 +45,9 @@ WORKER = versions_of_before.WORKER
 before_refusals = import_module(
     "apps.pools.migrations.0011_versions_of_before_refusals"
 )
+before_styles = import_module(
+    "apps.pools.migrations.0023_versions_with_styles_and_delegation"
+)
 
 
 def changes(pool: Pool, older: int, newer: int) -> list[Change]:
@@ -225,6 +228,17 @@ def test_migration_completes_every_version(pool: Pool):
     versions_of_before.complete_all(then.apps, None)
     row = pool_versions(pool.team_id, pool.id).get()
     assert row.document["tiers"]["mini"] == versions_of_before.TIER
+
+
+def test_version_of_before_brief_prompts_and_delegation_is_completed(pool: Pool):
+    (version,) = pool_versions(pool.team_id, pool.id)
+    document = copy.deepcopy(version.document)
+    del document["conductor"]["prompt_style"]
+    for tier in document["tiers"].values():
+        del tier["allows_delegation"]
+    assert before_styles.completed(document) == version.document
+    none = {**document, "conductor": None}
+    assert before_styles.completed(none)["conductor"] is None
 
 
 def test_version_of_before_refusals_is_completed(pool: Pool):

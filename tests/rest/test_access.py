@@ -132,6 +132,7 @@ BODIES = {
     ("PATCH", "conductor"): {"name": "mine"},
     ("PATCH", "pool"): {"name": "mine"},
     ("PATCH", "budget"): {"limit_usd": "1.00"},
+    ("PUT", "run_tags"): {"tags": ["checked"]},
     ("PUT", "planner_use"): {"version": 1, "tiers": ["ultra"]},
 }
 """A good body, so that what is refused is the id."""

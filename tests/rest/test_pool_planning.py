@@ -55,6 +55,22 @@ def test_a_tier_told_to_plan_without_a_conductor_is_refused(alice, pool):
     assert "no conductor to plan with" in error["message"]
 
 
+@pytest.mark.parametrize(
+    ("said", "planner"),
+    [({}, "conductor"), ({"ultra": {"planner": "single_worker"}}, "single_worker")],
+)
+def test_tiers_follow_the_conductor_that_a_pool_gets(alice, pool, said, planner):
+    """Unless the same request says how they plan."""
+    conductor, pool.conductor = pool.conductor, None
+    pool.save()
+    pool.tiers.update(planner="single_worker")
+    body = {"conductor_id": str(conductor.id), "tiers": said}
+    changed = alice.patch(f"pools/{pool.id}/", body, if_match="*").json()
+    assert changed["tiers"]["ultra"]["planner"] == planner
+    assert changed["tiers"]["mini"]["planner"] == "conductor"
+    assert bool(changed["notices"]) == (planner == "single_worker")
+
+
 def test_a_conductor_is_tested_with_a_plan(alice, simulator_url):
     """Promises O2 and O3, over REST: JSON unless said, and the test reads a plan."""
     body = {"name": "planner", "base_url": simulator_url, "model": "sim-conductor"}

@@ -232,6 +232,11 @@ CONSIDERED = {
     ("POST", "trainings"): "a training changes no price",
     ("POST", "training_cancel"): "holds no price",
     ("PUT", "planner_use"): "says who plans, and holds no price",
+    ("POST", "conductor_trainings"): "a training changes no price",
+    ("POST", "conductor_training_cancel"): "holds no price",
+    ("DELETE", "conductor_version"): "holds no price: its conductor stays",
+    ("PUT", "conductor_publish"): "takes the service of conductors, which checks",
+    ("PUT", "conductor_use"): "a conductor that is used has its price already",
     ("DELETE", "planner_use"): "says who plans, and holds no price",
 }
 """What a key with `pools:write` can send, and why no price gets lower by it."""

@@ -289,8 +289,7 @@ def test_runs_are_listed_newest_first_while_others_are_added(vera, cast):
         ("model=conductor-mini", 2),
         ("model=worker/x", 0),
         ("actor=lic", 2),
-        ("query=17", 2),
-        ("query=%25", 0),
+        ("query=17", 0),  # they have no entries
         ("since=2020-01-01T00:00:00Z", 2),
         ("until=2020-01-01T00:00:00Z", 0),
     ],
@@ -314,6 +313,7 @@ def test_a_failed_run_says_why(vera, cast):
         "state=lost",
         "since=x",
         "query=%00",
+        "query=%25",
         "user=alice",
         "since=0001-01-01T00:00:00%2B14",
     ],
@@ -347,3 +347,18 @@ def test_export_needs_a_right_of_its_own(site):
     run_id = make_run(site.cast)
     fault(program(site.key).get(f"runs/{run_id}/export/"), 403)
     assert member(site.cast.bob).get(f"runs/{run_id}/export/").status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"planner": "fallback", "tier": "ultra"}, "no_usable_plan"),
+        ({"planner": "single_worker", "tier": "ultra"}, "tier_does_not_plan"),
+        ({"planner": "single_worker", "tier": "direct"}, None),
+        ({"planner": "language_model", "tier": "ultra"}, None),
+    ],
+)
+def test_a_run_says_why_it_has_no_plan(vera, cast, values, why):
+    run_id = make_run(cast, **values)
+    assert vera.get(f"runs/{run_id}/").json()["missing_plan"] == why
+    assert vera.get("runs/").json()["data"][0]["missing_plan"] == why

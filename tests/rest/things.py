@@ -8,14 +8,16 @@ from typing import Any
 from django.utils import timezone
 
 from apps.accounts.models import Role
-from apps.accounts.principal import member_principal
+from apps.accounts.principal import member_principal, user_actor
 from apps.accounts.services import invitation_create
+from apps.attachments.services import attachment_store, uses_add
 from apps.budgets.services import budget_create
+from apps.conversations.services import conversation_of_run
 from apps.core.ids import new_id
 from apps.governance.services import hold_place, policy_replace, review_request
 from apps.pools.models import Pool
 from apps.pools.services import credential_create, pool_create
-from apps.runs.models import Run
+from apps.runs.models import Run, SavedView
 from tests.audit.examples import make_export
 from tests.conftest import Cast, make_pool
 from tests.evaluation.samples import evaluation_ids
@@ -28,7 +30,7 @@ from tests.factories import (
     issue_key,
 )
 from tests.governance.made_trials import make_trial
-from tests.training.made_trainings import make_training
+from tests.training.made_trainings import make_conductor_training, make_training
 from tests.webhooks.examples import make_webhook
 
 BASE_URL = "http://127.0.0.1:9/v1"
@@ -68,13 +70,16 @@ def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
         "pool_id": pool.id,
         "version": pool.version,
         "budget_id": budget.id,
-        "run_id": make_run(cast),
+        **make_run_with_file(cast),
+        **make_conversation(cast),
+        "view_id": make_view(cast),
         "review_id": make_review(cast),
         "export_id": make_export(cast.team.id),
         "trial_id": make_trial(cast.team),
         **make_webhook(cast.team),
         **evaluations,
         **make_training(team, pool.id, evaluations["evaluation_id"]),
+        **make_conductor_training(team, pool.id, evaluations["evaluation_id"]),
         "hold_id": hold_place(
             team=team, run_id=None, reason="Matter 7", actor=ACTOR
         ).id,
@@ -125,6 +130,38 @@ def make_run(cast: Cast, **values: Any) -> uuid.UUID:
         **values,
     }
     return Run.objects.create(team=cast.team, **row).id
+
+
+def make_run_with_file(cast: Cast) -> dict[str, uuid.UUID]:
+    """Make a run that has a file of Alice's."""
+    run_id = make_run(cast)
+    file = attachment_store(
+        team_id=cast.team.id,
+        owner=user_actor(cast.alice, {}),
+        name="figures.csv",
+        content=b"year,sum",
+    )
+    uses_add(cast.team.id, run_id, [file.id])
+    return {"run_id": run_id, "attachment_id": file.id}
+
+
+def make_conversation(cast: Cast) -> dict[str, uuid.UUID]:
+    """Make a conversation of Alice's that begins with a run."""
+    run = Run.objects.for_team(cast.team.id).get(id=make_run(cast))
+    made = conversation_of_run(run, user_actor(cast.alice, {}))
+    assert made.shown_id is not None
+    return {"conversation_id": made.id, "turn_id": made.shown_id}
+
+
+def make_view(cast: Cast) -> uuid.UUID:
+    """Make a view of the list of runs that Alice shares."""
+    return SavedView.objects.create(
+        team=cast.team,
+        user=cast.alice,
+        name="Failed",
+        query="state=failed",
+        is_shared=True,
+    ).id
 
 
 def make_review(cast: Cast) -> uuid.UUID:

@@ -135,7 +135,7 @@ def test_order_comes_back_from_the_record_as_it_was(site: Site):
         echo={"metadata": {"a": "b"}},
     )
     run_ = access(site, run(wanted).summary.run_id)
-    assert order_of(run_, created_of(run_)) == wanted
+    assert order_of(run_, created_of(run_)) == replace(wanted, explores=False)
 
 
 def test_rerun_asks_the_whole_conversation_again(site: Site):

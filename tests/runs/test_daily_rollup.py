@@ -96,7 +96,7 @@ def row_by_row(cast: Cast, group: str, since: datetime, until: datetime) -> set[
                 if step.state != "skipped"
             )
             is_unknown = unknown > of_steps or bool(unknown and not rest[2])
-            sums["Planning and cut-off calls", None] = [None, 0, *rest, is_unknown]
+            sums["Planning and interrupted calls", None] = [None, 0, *rest, is_unknown]
     return {
         (*key, None if ids is None else len(ids), *each)
         for key, (ids, *each) in sums.items()

@@ -63,13 +63,6 @@ def test_chat_completions_name_it_in_two_places(site, fields, family):
     assert family_of_newest(site) == family
 
 
-def test_metadata_with_a_family_are_not_called_ignored(site):
-    named = chat(site, metadata={"family": "invoices"})
-    assert "x-conductor-ignored" not in named.headers
-    other = chat(site, metadata={"user": "7"})
-    assert other.headers["x-conductor-ignored"] == "metadata"
-
-
 @pytest.mark.parametrize("family", ["", "-", "x" * 61, "a\nb", 7, ["a"]])
 @pytest.mark.parametrize("place", ["conductor", "metadata"])
 def test_what_is_no_name_is_refused(site, family, place):

@@ -90,12 +90,12 @@ def test_workers_and_planning_add_up_to_the_whole(cast):
     step(run, "beta", 1, state="failed", cost_micros=None)
     step(run, "gamma", 2, state="skipped", cost_micros=0)
     rows = {r.label: r for r in usage_by(cast.team.id, "worker", *WHOLE)}
-    assert set(rows) == {"alpha", "beta", "Planning and cut-off calls"}
+    assert set(rows) == {"alpha", "beta", "Planning and interrupted calls"}
     assert sum(r.cost_micros for r in rows.values()) == run.cost_micros
     assert sum(r.prompt_tokens for r in rows.values()) == run.prompt_tokens
     assert rows["beta"].has_unknown_cost and rows["beta"].failed == 1
     # Calls of one worker plan nothing, so nobody knows how many runs it was.
-    assert rows["Planning and cut-off calls"].runs is None
+    assert rows["Planning and interrupted calls"].runs is None
 
 
 def test_planning_without_a_price_is_of_unknown_cost(cast):
@@ -103,7 +103,7 @@ def test_planning_without_a_price_is_of_unknown_cost(cast):
     planned = ran(cast, cost_micros=40, has_unknown_cost=True)
     step(planned, "alpha", cost_micros=40)
     rows = {r.label: r for r in usage_by(cast.team.id, "worker", *WHOLE)}
-    planning = rows["Planning and cut-off calls"]
+    planning = rows["Planning and interrupted calls"]
     assert planning.prompt_tokens > 0
     assert (planning.cost_micros, planning.has_unknown_cost) == (0, True)
     assert not rows["alpha"].has_unknown_cost
@@ -113,7 +113,7 @@ def test_planning_with_a_price_is_of_known_cost(cast):
     run = ran(cast)
     step(run, "alpha")
     rows = {r.label: r for r in usage_by(cast.team.id, "worker", *WHOLE)}
-    assert not rows["Planning and cut-off calls"].has_unknown_cost
+    assert not rows["Planning and interrupted calls"].has_unknown_cost
 
 
 @pytest.mark.parametrize("group", ["day", "worker", "member", "key"])

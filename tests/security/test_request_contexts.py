@@ -27,7 +27,6 @@ from apps.accounts.services import invitation_create
 from apps.audit.models import Entry, FullCheck, JobState, LedgerExport
 from apps.governance.approvals.pending import pending_plan
 from apps.pools.selectors import access_pool
-from apps.pools.services import PlannerFit, planner_version_add
 from apps.runs.models import PlanApproval
 from apps.simulator.app import create_app
 from apps.webhooks.models import Webhook, WebhookDelivery
@@ -36,6 +35,7 @@ from tests.evaluation.samples import documents
 from tests.factories import ACTOR, MembershipFactory, UserFactory, issue_key
 from tests.runs.asking import eventually
 from tests.serving import serving
+from tests.training.conducted import SMALL, add_planner, trains_here
 
 ROOT = Path(__file__).resolve().parents[2]
 SUBJECTS = {
@@ -45,6 +45,7 @@ SUBJECTS = {
     "batch",
     "budget",
     "conductor",
+    "conductor_training",
     "credential",
     "feedback",
     "evaluation",
@@ -299,6 +300,8 @@ def run_and_stop(walk: Walk, cast: Cast) -> None:
     rate(walk, run["id"])
     review(walk, cast, run["id"])
     walk.page(cast.alice, f"/runs/{run['id']}/bundle/")
+    walk.page(cast.bob, f"/runs/{run['id']}/tags/", tags="checked")
+    walk.page(cast.alice, "/runs/export/", format="csv")
     walk.rest("POST", f"runs/{run['id']}/rerun/")
     walk.page(cast.bob, "/playground/runs/", tier="mini", prompt="Why?")
     walk.v1(
@@ -371,6 +374,7 @@ def learn(walk: Walk, cast: Cast) -> None:
     """Consent, export, train, cancel that, and use a version that was fitted before."""
     walk.page(cast.alice, "/learning/", learns_from_requests="on")
     walk.page(cast.alice, "/learning/export/")
+    walk.rest("GET", "learning/subtasks/")
     pool = walk.rest("GET", "pools/")["data"][0]["id"]
     walk.rest("PATCH", f"pools/{pool}/", {"tiers": {"ultra": {"max_steps": 5}}})
     tasks = [{**task, "split": "training"} for task in documents()[1:]]
@@ -380,15 +384,28 @@ def learn(walk: Walk, cast: Cast) -> None:
     place = f"learning/trainings/{started['id']}/"
     walk.rest("POST", f"{place}cancel/")
     assert eventually(lambda: walk.rest("GET", place)["state"] == "cancelled")
-    planner_version_add(
-        pool=access_pool(cast.team.id, UUID(pool)),
-        stored=b"-",
-        fit=PlannerFit(500, 900, 1, ("sim-delta",), "0" * 64),
-        actor=ACTOR,
-    )
+    add_planner(access_pool(cast.team.id, UUID(pool)))
     use = {"version": 1, "tiers": ["mini"], "reason": "To see it."}
     walk.rest("PUT", f"learning/pools/{pool}/planner/", use)
+    train_a_conductor(walk, pool)
     walk.rest("DELETE", f"learning/pools/{pool}/planner/")
+
+
+def train_a_conductor(walk: Walk, pool: str) -> None:
+    """Train one for a suite of sums, publish and use it, and delete it again."""
+    trainings = "learning/conductors/trainings/"
+    wanted = {"suite": "lessons", "settings": {**SMALL, "sub_pools": "fixed"}}
+    started = walk.rest("POST", trainings, wanted)
+    place = f"{trainings}{started['id']}/"
+    assert eventually(lambda: walk.rest("GET", place)["stage"] == "serve")
+    walk.rest("POST", f"{place}cancel/")
+    assert eventually(lambda: walk.rest("GET", place)["state"] == "cancelled")
+    before = walk.rest("GET", f"pools/{pool}/")["conductor_id"]
+    version = "learning/conductors/1/"
+    walk.rest("PUT", f"{version}publish/", {"base_url": walk.site.simulator_url})
+    walk.rest("PUT", f"{version}use/", {"reason": "To see it."})
+    walk.rest("PATCH", f"pools/{pool}/", {"conductor_id": before})
+    walk.rest("DELETE", version)
 
 
 def ab_test(walk: Walk, pool: str) -> None:
@@ -446,9 +463,10 @@ def manage_webhooks(walk: Walk, cast: Cast) -> None:
 
 
 def test_every_entry_that_a_request_causes_says_by_which(
-    walk: Walk, site: Site, settings: Any
+    walk: Walk, site: Site, settings: Any, tmp_path: Path
 ) -> None:
     settings.SIGN_UP = "open"
+    trains_here(settings, tmp_path / "trainings")
     cast = site.cast
     change_the_team(walk, cast)
     change_the_pool(walk, cast)

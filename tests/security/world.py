@@ -14,15 +14,18 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import ApiKey, Role, Scope, Team, User
+from apps.accounts.principal import user_actor
 from apps.accounts.services import (
     api_key_revoke,
     invitation_create,
     member_add,
     member_remove,
 )
+from apps.attachments.services import attachment_store, uses_add
 from apps.audit.services import entries_append
 from apps.audit.types import Batch, EntryDraft
 from apps.budgets.services import budget_create
+from apps.conversations.services import conversation_of_run
 from apps.core.ids import new_id
 from apps.engine.codec import encode
 from apps.engine.events import ApprovalRequested
@@ -37,7 +40,7 @@ from apps.pools.services import (
     worker_create,
     worker_update,
 )
-from apps.runs.models import ApprovalState, PlanApproval, Run, RunState
+from apps.runs.models import ApprovalState, PlanApproval, Run, RunState, SavedView
 from apps.training.services import training_settings_replace
 from tests.audit.examples import make_export
 from tests.evaluation.samples import evaluation_ids
@@ -53,7 +56,7 @@ from tests.factories import (
 from tests.governance.made_trials import make_trial
 from tests.playground import stories
 from tests.security.routes import Route
-from tests.training.made_trainings import make_training
+from tests.training.made_trainings import make_conductor_training, make_training
 from tests.webhooks.examples import make_webhook
 
 MARK = "marked-7f3a"
@@ -158,7 +161,7 @@ def build_world() -> World:
     )
     arguments = {
         **_pool(team),
-        **_run(team),
+        **_run(team, owner),
         "user_id": people[Role.MEMBER].id,
         "invitation_id": invitation.id,
         "token": token,
@@ -247,16 +250,20 @@ def _budget(team: Team, key: ApiKey) -> Any:
 
 
 def _learning(team: Team, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Add consent, a grade, a version of a light planner, and its training."""
+    """Add consent, a grade, versions of planner and conductor, and their trainings."""
     values = {"learns_from_requests": True}
     training_settings_replace(team=team, values=values, actor=ACTOR)
     run_id = arguments["run_id"]
     StepGrade.objects.create(team=team, run_id=run_id, round=0, step=0, grade=1.0)
     ids = arguments["pool_id"], arguments["evaluation_id"]
-    return make_training(team, *ids, f"worker-{MARK}")
+    word = f"worker-{MARK}"
+    return {
+        **make_training(team, *ids, word),
+        **make_conductor_training(team, *ids, word),
+    }
 
 
-def _run(team: Team) -> dict[str, Any]:
+def _run(team: Team, owner: User) -> dict[str, Any]:
     run_id = new_id()
     drafts = []
     for recorded in stories.finished():
@@ -272,7 +279,7 @@ def _run(team: Team) -> dict[str, Any]:
     drafts.append(EntryDraft(record.action, "run", run_id, ACTOR, record.data, texts))
     with transaction.atomic():
         entries_append(batch=Batch(team.id, tuple(drafts)))
-    Run.objects.create(
+    run = Run.objects.create(
         id=run_id,
         team=team,
         state=RunState.COMPLETED,
@@ -298,6 +305,20 @@ def _run(team: Team) -> dict[str, Any]:
         expires_at=timezone.now() + timedelta(hours=1),
     )
     same = {"run_id": run_id, "left": run_id, "right": run_id}
+    conversation = conversation_of_run(run, user_actor(owner, {}), {"name": MARK})
+    turn = conversation.turns.get()
+    same |= {"conversation_id": conversation.id, "turn_id": turn.id}
+    same["view_id"] = SavedView.objects.create(
+        team=team, user=owner, name=f"view {MARK}", query="state=failed", is_shared=True
+    ).id
+    file = attachment_store(
+        team_id=team.id,
+        owner=user_actor(owner, {}),
+        name=f"{MARK}.txt",
+        content=MARK.encode(),
+    )
+    uses_add(team.id, run_id, [file.id])
+    same["attachment_id"] = file.id
     same["review_id"] = ReviewItem.objects.create(
         run_id=run_id,
         team=team,

@@ -88,7 +88,8 @@ async def test_unknown_question_gets_an_honest_answer(
     ask: Asker, question: str
 ) -> None:
     answer = await ask(PERFECT, question)
-    assert answer.startswith("I can't really answer this")
+    assert answer.startswith("I am a simulated worker and cannot answer this.")
+    assert "\n" not in answer.partition("\n\n")[0]
     assert "What is 17 * 23 + 4?" in answer
 
 

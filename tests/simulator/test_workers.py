@@ -117,10 +117,11 @@ async def test_checker_leaves_good_code_alone(ask: Asker) -> None:
     assert "I found no fault" in await ask(PERFECT, message)
 
 
-async def test_unknown_question_shows_how_the_work_was_split(ask: Asker) -> None:
-    message = worker_message("What is love?", "Review it.", (("Outline it.", "Hm."),))
-    answer = await ask("sim-atlas", message)
-    assert "- Step 0: Outline it.\n- This step: Review it." in answer
+async def test_a_program_in_a_list_stays_in_its_item(ask: Asker) -> None:
+    answer = await ask(PERFECT, f"What is 2+3? {FIBONACCI}.")
+    code = answer.partition("```python\n")[2].partition("```")[0]
+    assert "def fibonacci" in code
+    assert all(line.startswith("   ") for line in code.splitlines() if line)
 
 
 async def test_scripted_worker_says_what_its_subtask_says(ask: Asker) -> None:
@@ -173,10 +174,3 @@ async def test_question_in_a_plan_is_what_tools_are_called_for(ask: Asker) -> No
     )
     message = response.json()["choices"][0]["message"]
     assert message["tool_calls"][0]["function"]["arguments"] == '{"city":"Oslo"}'
-
-
-async def test_code_of_a_subtask_stays_inside_its_list_item(ask: Asker) -> None:
-    subtask = "Explain this:\n\n```python\nx = 1\n```"
-    answer = await ask(PERFECT, worker_message("Why is the sky green?", subtask))
-    assert "- This step: Explain this:\n" in answer
-    assert "\n  ```python\n  x = 1\n  ```" in answer

@@ -1,4 +1,4 @@
-"""A version of a light planner and its training, made up: for addresses and lists."""
+"""Versions of planners and conductors with their trainings, made up: for addresses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,18 @@ from apps.audit.models import JobState
 from apps.evaluation.selectors import access_evaluation
 from apps.pools.selectors import access_pool
 from apps.pools.services import PlannerFit, planner_version_add
-from apps.training.models import Training
+from apps.training.conductor.models import (
+    ConductorOutcome,
+    ConductorStage,
+    RolloutState,
+)
+from apps.training.conductor.settings import ConductorTrainingPlan
+from apps.training.models import (
+    ConductorRollout,
+    ConductorTraining,
+    ConductorVersion,
+    Training,
+)
 from apps.training.trainings.models import Stage, TrainingOutcome
 from apps.training.trainings.settings import TrainingPlan
 from tests.factories import ACTOR
@@ -43,3 +54,60 @@ def make_training(
         beat_at=timezone.now(),
     )
     return {"training_id": training.id, "number": version.number}
+
+
+def make_conductor_training(
+    team: Team, pool_id: UUID, evaluation_id: UUID, word: str = "a"
+) -> dict[str, Any]:
+    """Add a version of a conductor, its training and a rollout; return their ids."""
+    evaluation = access_evaluation(team_id=team.id, evaluation_id=evaluation_id)
+    pool, now = access_pool(team.id, pool_id), timezone.now()
+    training = ConductorTraining.objects.create(
+        team=team,
+        pool=pool,
+        suite_version=evaluation.version,
+        planner_number=1,
+        settings=ConductorTrainingPlan().values(),
+        state=JobState.DONE,
+        stage=ConductorStage.END,
+        outcome=ConductorOutcome.BETTER,
+        gate=evaluation,
+        requested_by=actor_facts(ACTOR),
+        beat_at=now,
+    )
+    ConductorRollout.objects.create(
+        team=team,
+        training=training,
+        task=evaluation.version.tasks.earliest("index"),
+        digest="0" * 64,
+        workers=[word],
+        state=RolloutState.ENDED,
+    )
+    version = ConductorVersion.objects.create(
+        team=team,
+        number=1,
+        pool=pool,
+        training=training,
+        folder=f"{training.id}/model",
+        digest="0" * 64,
+        size_bytes=1,
+        trained_on={
+            "base_model": word,
+            "method": "full",
+            "pool": pool.name,
+            "workers": [word],
+            "planner_version": 1,
+            "suite": evaluation.version.suite.name,
+            "suite_version": 1,
+            "suite_digest": "0" * 64,
+            "data_digest": "0" * 64,
+            "settings": training.settings,
+            "summary": {},
+            "cost_micros": 0,
+        },
+        created_by=word,
+    )
+    return {
+        "conductor_training_id": training.id,
+        "conductor_number": version.number,
+    }

@@ -24,7 +24,8 @@ from tests.training.explored import consent, credited, explored, pool_name
 
 PAGE, EXPORT = "/learning/", "/learning/export/"
 SETTINGS, DATA, FILE = "learning/settings/", "learning/data/", "learning/export/"
-YES, NO = {"learns_from_requests": True}, {"learns_from_requests": False}
+NO = {"learns_from_requests": False, "explored_percent": 0}
+YES, MORE = {**NO, "learns_from_requests": True}, {**NO, "explored_percent": 5}
 CHANGED = "training.settings_updated"
 
 
@@ -61,15 +62,23 @@ def test_consent_is_off_until_somebody_gives_it(cast):
 @pytest.mark.django_db
 def test_each_change_is_on_record_and_none_that_changes_nothing(cast):
     alice = member(cast.alice)
-    for value in (YES, YES, NO):
+    for value in (YES, YES, MORE):
         answer = alice.put(SETTINGS, value)
         assert answer.status_code == 200
-        assert answer.json()["learns_from_requests"] == value["learns_from_requests"]
+        assert {name: answer.json()[name] for name in NO} == value
     assert answer.json()["updated_by"] == "Alice"
     assert entries_of(cast.team, CHANGED) == [
         {"before": NO, "after": YES},
-        {"before": YES, "after": NO},
+        {"before": YES, "after": MORE},
     ]
+
+
+@pytest.mark.django_db
+def test_what_is_left_out_explores_nothing(cast):
+    alice = member(cast.alice)
+    alice.put(SETTINGS, MORE)
+    answer = alice.put(SETTINGS, {"learns_from_requests": True})
+    assert answer.json()["explored_percent"] == 0
 
 
 @pytest.mark.django_db
@@ -83,7 +92,17 @@ def test_members_and_keys_cannot_give_it(cast):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("body", [{}, {"learns_from_requests": "yes"}, {**YES, "x": 1}])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"learns_from_requests": "yes"},
+        {**YES, "x": 1},
+        {**YES, "explored_percent": 21},
+        {**YES, "explored_percent": -1},
+        {**YES, "explored_percent": 2.5},
+    ],
+)
 def test_bad_input_names_its_field(cast, body):
     answer = member(cast.alice).put(SETTINGS, body)
     assert answer.status_code == 400
@@ -95,8 +114,13 @@ def test_the_page_gives_and_takes_it(cast):
     alice = browser(cast.alice)
     assert alice.post(PAGE, {"learns_from_requests": "on"}).status_code == 302
     assert "checked" in alice.get(PAGE).content.decode()
+    assert alice.post(PAGE, {"explored_percent": "7"}).status_code == 302
+    assert 'value="7"' in alice.get(PAGE).content.decode()
+    assert alice.post(PAGE, {"explored_percent": "21"}).status_code == 200
     assert alice.post(PAGE, {}).status_code == 302
-    assert len(entries_of(cast.team, CHANGED)) == 2
+    assert [
+        entry["after"]["explored_percent"] for entry in entries_of(cast.team, CHANGED)
+    ] == [0, 7, 0]
 
 
 # --- counts ---------------------------------------------------------------------------

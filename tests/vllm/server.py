@@ -50,12 +50,30 @@ OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 
 
 class VllmServer:
-    """The server; `ensure` starts it, also after its engine has been killed."""
+    """The server; `ensure` starts it, also after its engine has been killed.
 
-    def __init__(self, python: Path, folder: Path) -> None:
+    It serves the tiny model and its adapter, or a `model` that others have made, under
+    one name.
+    """
+
+    def __init__(
+        self,
+        python: Path,
+        folder: Path,
+        model: Path | None = None,
+        *,
+        name: str = NAMES[0],
+        max_length: int = MAX_LENGTH,
+    ) -> None:
         self._python = python
         self._folder = folder
-        self._model = folder / "model"
+        self._model = model or folder / "model"
+        self._max_length = max_length
+        own = f"{ADAPTER}={self._model}-adapter"
+        self._served = {
+            "SERVE_NAMES": name if model else " ".join(NAMES),
+            "SERVE_ADAPTERS": "" if model else own,
+        }
         self._process: subprocess.Popen[bytes] | None = None
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -131,12 +149,11 @@ class VllmServer:
             **os.environ,
             **OFFLINE,
             "SERVE_MODEL": str(self._model),
-            "SERVE_NAMES": " ".join(NAMES),
-            "SERVE_ADAPTERS": f"{ADAPTER}={self._model}-adapter",
+            **self._served,
             "SERVE_MAX_ADAPTER_RANK": "8",
             "SERVE_PORT": str(self.port),
             "SERVE_PYTHON": str(self._python),
-            "SERVE_MAX_LENGTH": str(MAX_LENGTH),
+            "SERVE_MAX_LENGTH": str(self._max_length),
             "VLLM_API_KEY": KEY,
             "VLLM_LOGGING_LEVEL": "WARNING",
         }

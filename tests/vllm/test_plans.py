@@ -52,11 +52,23 @@ def test_exact_plan_is_done_and_on_record(stage: Stage, hold_to):
     assert "1 chain holds" in said.getvalue()
 
 
+def _is_mended(events: list[ev.Event]) -> bool:
+    return 0 < len(only(events, ev.PlanRejectedEvent)) < TRIES
+
+
+def _faults(runs: list[list[ev.Event]]) -> set[str]:
+    return {e.fault for events in runs for e in only(events, ev.PlanRejectedEvent)}
+
+
 def test_sampled_plans_are_checked_and_asked_for_again(stage: Stage):
-    answers = stage.ask(*(f"Question {number}?" for number in range(20)))
-    assert {answer.status_code for answer in answers} == {200}
-    runs = [stage.events(answer) for answer in answers]
-    faults = {e.fault for events in runs for e in only(events, ev.PlanRejectedEvent)}
+    runs: list[list[ev.Event]] = []
+    for batch in range(5):  # plans are sampled without a seed: most often one does
+        answers = stage.ask(*(f"Question {batch}-{number}?" for number in range(20)))
+        assert {answer.status_code for answer in answers} == {200}
+        runs += [stage.events(answer) for answer in answers]
+        if PlanFault.FORWARD_REFERENCE in _faults(runs) and any(map(_is_mended, runs)):
+            break
+    faults = _faults(runs)
     # What no schema can say is what the parser finds.
     assert PlanFault.FORWARD_REFERENCE in faults
     assert faults <= {
@@ -64,15 +76,13 @@ def test_sampled_plans_are_checked_and_asked_for_again(stage: Stage):
         PlanFault.EMPTY_SUBTASK,
         PlanFault.TRUNCATED,
     }
-    repaired = 0
+    assert any(map(_is_mended, runs))
     for events in runs:
         rejected = len(only(events, ev.PlanRejectedEvent))
         (accepted,) = only(events, ev.PlanAccepted)
         assert rejected <= TRIES
         assert (accepted.planner == "fallback") == (rejected == TRIES)
         assert isinstance(events[-1], ev.RunCompleted)
-        repaired += 0 < rejected < TRIES
-    assert repaired
 
 
 def test_plan_that_is_cut_off_is_no_plan(stage: Stage):

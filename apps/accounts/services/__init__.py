@@ -32,6 +32,7 @@ from apps.accounts.services.members import (
     member_change_role,
     member_leave,
     member_remove,
+    setup_checklist_dismiss,
 )
 from apps.accounts.services.teams import team_create, team_delete, team_update
 
@@ -56,6 +57,7 @@ __all__ = [
     "member_change_role",
     "member_leave",
     "member_remove",
+    "setup_checklist_dismiss",
     "team_create",
     "team_delete",
     "team_update",

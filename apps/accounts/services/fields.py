@@ -37,7 +37,7 @@ def clean_email(value: Any) -> str:
     try:
         validate_email(email)
     except ValidationError:
-        raise ValueError("this is not an e-mail address") from None
+        raise ValueError("this is not an email address") from None
     return email
 
 

@@ -1,4 +1,4 @@
-"""Inviting people by e-mail, and what they do with it.
+"""Inviting people by email, and what they do with it.
 
 The token is in the link of the mail and in what `invitation_create` returns; rows and
 entries do not hold it. Addresses are in the bodies of entries, which can be erased.

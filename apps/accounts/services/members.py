@@ -153,3 +153,12 @@ def _withdraw_invitations(membership: Membership, actor: Actor) -> list[EntryDra
     return [
         EntryDraft("invitation.revoked", "invitation", i, actor, facts) for i in ids
     ]
+
+
+def setup_checklist_dismiss(membership: Membership) -> None:
+    """Hide the checklist of the team's set-up from one member.
+
+    It changes what a page shows and nothing else, so it is not recorded.
+    """
+    rows = Membership.objects.for_team(membership.team_id)
+    rows.filter(pk=membership.pk).update(hides_setup=True)

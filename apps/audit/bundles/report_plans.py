@@ -22,7 +22,7 @@ STATES = {
     "step.skipped": "skipped",
 }
 NOT_ENDED = "not ended"
-NAME_CHARS = 17
+NAME_CHARS = 18
 """Letters of a worker's name that fit into a box."""
 
 

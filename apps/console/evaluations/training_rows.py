@@ -8,15 +8,24 @@ from typing import Any
 from uuid import UUID
 
 from apps.audit.models import JobState
+from apps.console.evaluations.conductor_rows import PoolConductors, pool_conductors
 from apps.console.evaluations.evaluation_rows import EvaluationRow, evaluation_rows
 from apps.evaluation.selectors import evaluation_list
 from apps.pools.models import PlannerVersion, Pool, TierPlanner
 from apps.pools.selectors import planner_versions, pool_list
 from apps.training.models import Training
-from apps.training.selectors import training_cost, training_list
+from apps.training.selectors import (
+    Newcomer,
+    calibrated_profiles,
+    newcomers,
+    training_cost,
+    training_list,
+)
 from apps.training.trainings.models import Stage, TrainingOutcome
+from apps.training.trainings.settings import TrainingPlan
 
-WIDTH, HEIGHT, MARGIN = 320, 120, 12
+LEFT, RIGHT, TOP, BOTTOM = 24, 296, 16, 112
+"""Of the picture of a curve: no runs, all runs, success 1 and 0."""
 SHOWN = 5
 """Trainings of a pool on the page of learning."""
 EVALUATED = {
@@ -79,12 +88,28 @@ class PoolPlanners:
     trainings: tuple[TrainingRow, ...]
     tiers: tuple[str, ...]
     """Names of the tiers that plan with it."""
+    conductors: PoolConductors
+    newcomers: tuple[Newcomer, ...]
+    """Workers that it does not know."""
+    calibrated: tuple[str, ...]
+    """Workers that the site's default would know."""
 
     @property
     def in_use(self) -> int | None:
         """Return the number of the version in use."""
         version = self.pool.planner_version
         return None if version is None else version.number
+
+    @property
+    def is_site_default(self) -> bool:
+        """Say whether the version in use is the site's default."""
+        version = self.pool.planner_version
+        return version is not None and version.is_site_default
+
+    @property
+    def has_own(self) -> bool:
+        """Say whether a version was fitted on runs of the pool."""
+        return any(not version.is_site_default for version in self.versions)
 
 
 def pool_planners(team_id: UUID) -> dict[str, PoolPlanners]:
@@ -93,14 +118,21 @@ def pool_planners(team_id: UUID) -> dict[str, PoolPlanners]:
     return {pool.name: _planners(pool) for pool in pools}
 
 
+def light_tiers(pool: Pool) -> list[str]:
+    """Return the tiers of a pool that plan with its light planner."""
+    return [t.name for t in pool.tiers.all() if TierPlanner(t.planner).is_light]
+
+
 def _planners(pool: Pool) -> PoolPlanners:
     trainings = training_list(pool.team_id).filter(pool=pool)[:SHOWN]
-    light = [t.name for t in pool.tiers.all() if TierPlanner(t.planner).is_light]
     return PoolPlanners(
         pool,
         tuple(planner_versions(pool)),
         tuple(training_row(each) for each in trainings),
-        tuple(light),
+        tuple(light_tiers(pool)),
+        pool_conductors(pool.team_id, pool),
+        tuple(newcomers(pool)),
+        tuple(calibrated_profiles(pool)),
     )
 
 
@@ -124,7 +156,18 @@ def _words(training: Training, is_open: bool) -> str:
         return TrainingOutcome(training.outcome).label
     if training.is_cancelled:
         return "Being cancelled"
-    return Stage(training.stage).label
+    return _label(Stage(training.stage), TrainingPlan.model_validate(training.settings))
+
+
+def _label(stage: Stage, plan: TrainingPlan) -> str:
+    """Return what a stage does; that of a newcomer or of profiles does it its way."""
+    if plan.newcomer and stage is Stage.EXPLORE:
+        return f"Probing {plan.newcomer}"
+    if plan.newcomer and stage is Stage.NEAR_BEST:
+        return f"Trying plans with {plan.newcomer}"
+    if plan.from_profiles and stage in (Stage.EXPLORE, Stage.FIT):
+        return "Reading profiles"
+    return stage.label
 
 
 def _state(training: Training, is_open: bool) -> str:
@@ -142,7 +185,10 @@ def _stages(training: Training, is_open: bool) -> tuple[StageLine, ...]:
     ids = [getattr(training, field) for field in EVALUATED.values()]
     rows = evaluation_list(training.team_id).filter(id__in=[i for i in ids if i])
     found = {row.evaluation.id: row for row in evaluation_rows(rows)}
+    plan = TrainingPlan.model_validate(training.settings)
     stages = [stage for stage in Stage if stage is not Stage.END]
+    if plan.from_profiles:
+        stages = [Stage.FIT, Stage.GATE]
     reached = _reached(training, stages)
     lines = []
     for place, stage in enumerate(stages):
@@ -151,17 +197,18 @@ def _stages(training: Training, is_open: bool) -> tuple[StageLine, ...]:
             state = "running" if is_open else "failed"
         field = EVALUATED.get(stage)
         evaluation = found.get(getattr(training, field)) if field else None
-        lines.append(StageLine(stage.label, state, evaluation))
+        lines.append(StageLine(_label(stage, plan), state, evaluation))
     return tuple(lines)
 
 
 def _reached(training: Training, stages: Sequence[Stage]) -> int:
     """Return the place of the present stage; of one that ended, the one it ended in."""
     if training.stage != Stage.END:
-        return stages.index(Stage(training.stage))
+        present = Stage(training.stage)
+        return stages.index(present) if present in stages else 0
     done = {
         Stage.EXPLORE: training.exploration_id,
-        Stage.FIT: any(p["stage"] == Stage.FIT for p in training.curve),
+        Stage.FIT: training.version is not None,
         Stage.NEAR_BEST: training.near_best_id,
         Stage.REFIT: any(p["stage"] == Stage.REFIT for p in training.curve),
         Stage.GATE: training.outcome in MEASURED,
@@ -183,8 +230,8 @@ def _curve(points: Sequence[Mapping[str, Any]]) -> tuple[CurvePoint, ...]:
             point["runs"],
             point["log_loss"],
             point["expected"],
-            MARGIN + (WIDTH - 2 * MARGIN) * point["runs"] / most,
-            HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * point["expected"],
+            LEFT + (RIGHT - LEFT) * point["runs"] / most,
+            BOTTOM - (BOTTOM - TOP) * point["expected"],
         )
         for point in last
     )

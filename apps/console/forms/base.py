@@ -36,7 +36,7 @@ class ConsoleForm(forms.Form):
     @property
     def folded_fields(self) -> list[forms.BoundField]:
         """Return the fields that pages show on demand."""
-        return [self[name] for name in self.folded]
+        return [self[name] for name in self.folded if name in self.fields]
 
     @property
     def is_unfolded(self) -> bool:
@@ -66,7 +66,7 @@ def is_changed(field: forms.BoundField) -> bool:
 
 
 def _text(value: object) -> str:
-    return "" if value is None else str(value)
+    return "" if value in (None, []) else str(value)
 
 
 def _sentence(message: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django import forms
@@ -15,10 +15,11 @@ FIXED = {"self-reflection": "Self-reflection of", "moa": "Mixture of agents by"}
 SEPARATOR = " "
 """Between a pool and a system in the value of a choice; neither holds one."""
 PROMOTABLE = (
-    "A tier or a worker alone can be promoted afterwards. Fixed plans can only be "
-    "compared."
+    "A tier or a worker alone can be promoted afterwards. Fixed plans, and tiers with "
+    "fewer workers, can only be compared."
 )
-PLANNED = ("conductor", "rounds")
+EMPTY: tuple[object, ...] = (None, "", [])
+PLANNED = ("conductor", "rounds", "steps", "workers")
 """Fields that a tier alone has."""
 
 
@@ -38,8 +39,22 @@ class CandidateForm(ConsoleForm):
         min_value=0,
         max_value=10,
         required=False,
-        help_text="Plans of a run of a tier. 0: nobody plans, and the fallback worker "
+        help_text="Plans of a run of a tier, at most. 0: no plan, the fallback worker "
         "answers. Empty: as the tier says.",
+    )
+    steps = forms.IntegerField(
+        label="Steps of the candidate",
+        min_value=1,
+        max_value=64,
+        required=False,
+        help_text="Of each plan of a tier, at most. Empty: as the tier says.",
+    )
+    workers = forms.MultipleChoiceField(
+        label="Only these workers",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Of the candidate’s pool. Plans of a tier then name no others. None "
+        "chosen: all of the pool.",
     )
     pool_version = forms.IntegerField(
         label="Version of the candidate’s pool",
@@ -75,6 +90,8 @@ class CandidateForm(ConsoleForm):
         self.offer("candidate", candidates)
         known = [(name, name) for name in conductors]
         self.offer("conductor", [("", "The pool’s conductor"), *known])
+        names_pool = len(pools) > 1
+        self.offer("workers", _workers(pools.values(), names_pool=names_pool))
 
     @property
     def main_fields(self) -> list[forms.BoundField]:
@@ -94,10 +111,14 @@ class CandidateForm(ConsoleForm):
     def clean(self) -> dict[str, Any]:
         """Refuse fields that the candidate does not have."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
-        _, _, system = given.get("candidate", "").partition(SEPARATOR)
+        pool, _, system = given.get("candidate", "").partition(SEPARATOR)
+        others = {name.partition(SEPARATOR)[0] for name in given.get("workers", ())}
+        if pool and not others <= {pool}:
+            said = f"Expected workers of {pool} alone, the pool of the candidate."
+            self.add_error("workers", said)
         kind = system.partition(":")[0]
         for name in PLANNED:
-            if kind != "conductor" and given.get(name) not in (None, ""):
+            if kind != "conductor" and given.get(name) not in EMPTY:
                 self.add_error(name, "Only a tier has this.")
         if kind not in ("conductor", "worker") and given.get("pool_version"):
             self.add_error("pool_version", "Only a tier or a worker alone has this.")
@@ -117,9 +138,11 @@ class CandidateForm(ConsoleForm):
         options = {
             "conductor": given["conductor"],
             "rounds": given["rounds"],
+            "steps": given["steps"],
+            "workers": ",".join(w.partition(SEPARATOR)[2] for w in given["workers"]),
             "pool-version": given["pool_version"],
         }
-        parts = [f"{n}={v}" for n, v in options.items() if v not in (None, "")]
+        parts = [f"{n}={v}" for n, v in options.items() if v not in EMPTY]
         name = ":".join([system, *parts])
         (candidate,) = systems_named([name], self._pools[candidate_pool])
         return {
@@ -129,6 +152,26 @@ class CandidateForm(ConsoleForm):
             "candidate": candidate,
             "candidate_pool": candidate_pool if candidate_pool != pool else None,
         }
+
+
+def worker_names(pools: Mapping[str, PoolSnapshot]) -> list[str]:
+    """Return the workers of pools that answer conversations, each once."""
+    names = (w.name for pool in pools.values() for w in pool.chat_workers)
+    return list(dict.fromkeys(names))
+
+
+def _workers(
+    pools: Iterable[PoolSnapshot], *, names_pool: bool
+) -> list[tuple[str, str]]:
+    """Return the workers of each pool; one that works for two is there twice."""
+    return [
+        (
+            f"{pool.name}{SEPARATOR}{worker.name}",
+            f"{pool.name}: {worker.name}" if names_pool else worker.name,
+        )
+        for pool in pools
+        for worker in pool.chat_workers
+    ]
 
 
 def _tiers(pool: PoolSnapshot) -> list[tuple[str, str]]:

@@ -140,9 +140,10 @@ class EvaluationForm(ConsoleForm):
         "fallback worker answers. Empty: as the tier says.",
     )
     conductor = forms.ChoiceField(
-        label="Another conductor",
+        label="Also with another conductor",
         required=False,
-        help_text="Plans in the place of the pool's.",
+        help_text="The chosen tiers run twice: as they are, and with this conductor "
+        "in the place of what plans for them.",
     )
     pool_version = forms.ChoiceField(
         label="Also with an earlier version of the pool",

@@ -52,14 +52,14 @@ class KeyForm(ConsoleForm):
     )
     allowed_tiers = forms.MultipleChoiceField(
         label="Tiers",
-        help_text="None marked: every tier.",
+        help_text="Leave empty to allow every tier.",
         choices=TierName.choices,
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
     allowed_workers = forms.MultipleChoiceField(
         label="Workers",
-        help_text="None marked: every worker of the team, later ones too.",
+        help_text="Leave empty to allow all workers, including new ones.",
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )

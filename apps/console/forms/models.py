@@ -30,6 +30,7 @@ from apps.pools.models import (
     Worker,
     WorkerKind,
 )
+from apps.pools.prompt_styles import PromptStyle
 from apps.pools.selectors import conductor_values, worker_values
 
 NO_KEY, NEW_KEY = "none", "new"
@@ -59,15 +60,15 @@ _TIMEOUTS = {
 }
 
 
-class ModelForm(PathForm):
-    """What workers and conductors have in common."""
+class ProviderForm(PathForm):
+    """Where models are served, and with which key."""
 
     not_values: ClassVar[Sequence[str]] = ("secret",)
 
     base_url = forms.CharField(
         label="Address",
         max_length=500,
-        help_text="The provider's base URL: up to the version, and no further.",
+        help_text="Base URL including the version, such as …/v1.",
         widget=forms.URLInput(
             attrs={
                 "spellcheck": "false",
@@ -89,14 +90,6 @@ class ModelForm(PathForm):
         help_text="Stored encrypted, sent to this host only, never shown again.",
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
     )
-    model = forms.CharField(
-        label="Model",
-        max_length=200,
-        help_text="The name the provider knows it by.",
-        widget=forms.TextInput(
-            attrs={"list": "models", "autocomplete": "off", "spellcheck": "false"}
-        ),
-    )
     max_tokens_field = forms.ChoiceField(
         label="Name of the output limit",
         choices=MaxTokensField.choices,
@@ -107,11 +100,6 @@ class ModelForm(PathForm):
         self, *args: Any, credentials: Iterable[Credential], **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["price.input_usd"] = dollars("Input")
-        self.fields["price.output_usd"] = dollars("Output")
-        self.fields["price.cached_input_usd"] = dollars("Cached input")
-        for name, label in _TIMEOUTS.items():
-            self.fields[f"timeouts.{name}"] = whole_number(label, unit="seconds")
         choice = self.fields["credential_id"]
         assert isinstance(choice, forms.ChoiceField)
         choice.choices = [
@@ -119,9 +107,6 @@ class ModelForm(PathForm):
             *((str(row.id), f"{row.name} · {row.origin}") for row in credentials),
             (NEW_KEY, "A new key…"),
         ]
-        for field in self.fields.values():
-            if getattr(field.widget, "input_type", "text") not in {"checkbox", "radio"}:
-                field.widget.attrs.setdefault("class", "input")
 
     @property
     def has_new_key(self) -> bool:
@@ -136,12 +121,41 @@ class ModelForm(PathForm):
         return values
 
     def values(self) -> dict[str, Any]:
-        """Return what the service takes; an untouched price is left as it is."""
+        """Return what the service takes; a new key is stored apart."""
         values = super().values()
         if values["credential_id"] == NEW_KEY:
             del values["credential_id"]
         else:
             values["credential_id"] = _key_id(values["credential_id"])
+        return values
+
+
+class ModelForm(ProviderForm):
+    """What workers and conductors have in common."""
+
+    model = forms.CharField(
+        label="Model",
+        max_length=200,
+        help_text="The name the provider knows it by.",
+        widget=forms.TextInput(
+            attrs={"list": "models", "autocomplete": "off", "spellcheck": "false"}
+        ),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["price.input_usd"] = dollars("Input")
+        self.fields["price.output_usd"] = dollars("Output")
+        self.fields["price.cached_input_usd"] = dollars("Cached input")
+        for name, label in _TIMEOUTS.items():
+            self.fields[f"timeouts.{name}"] = whole_number(label, unit="seconds")
+        for field in self.fields.values():
+            if getattr(field.widget, "input_type", "text") not in {"checkbox", "radio"}:
+                field.widget.attrs.setdefault("class", "input")
+
+    def values(self) -> dict[str, Any]:
+        """Return what the service takes; an untouched price is left as it is."""
+        values = super().values()
         price = values.pop("price")
         if not self.is_bound_to_row or self._price_changed():
             said = {name: text for name, text in price.items() if text}
@@ -179,7 +193,7 @@ class WorkerForm(ModelForm):
     not_values: ClassVar[Sequence[str]] = ("secret", "more_tags", "pools", *TAGS)
     error_names = {"tags": "more_tags"}
 
-    name = name_field("How plans, prices and callers name it.")
+    name = name_field("Used in plans, prices and the API.")
     kind = forms.ChoiceField(
         label="What it makes",
         choices=[
@@ -314,6 +328,21 @@ class ConductorForm(ModelForm):
         widget=forms.RadioSelect,
         initial=ConductorMode.JSON_SCHEMA,
     )
+    prompt_style = forms.ChoiceField(
+        label="What it reads beside the question",
+        choices=[
+            (PromptStyle.FULL, "Rules and examples"),
+            (
+                PromptStyle.BRIEF,
+                "Price and measured success of each worker, if it was trained here",
+            ),
+        ],
+        widget=forms.RadioSelect,
+        initial=PromptStyle.FULL,
+        required=False,
+        help_text="For three lists only. The measured success comes from the pool's "
+        "light planner.",
+    )
     shows_descriptions = forms.BooleanField(
         label="Tell it what each worker is good at",
         required=False,
@@ -348,6 +377,10 @@ class ConductorForm(ModelForm):
         values = super().values()
         values["temperature"] = values["temperature"] or None
         return values
+
+    def clean_prompt_style(self) -> str:
+        """Return the full prompt where none was chosen."""
+        return self.cleaned_data["prompt_style"] or str(PromptStyle.FULL)
 
 
 def worker_initial(worker: Worker) -> dict[str, Any]:

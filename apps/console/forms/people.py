@@ -96,9 +96,9 @@ class InvitationForm(RoleForm):
 
     field_order = ("email", "role")
     email = forms.EmailField(
-        label="E-mail address",
+        label="Email address",
         max_length=254,
-        error_messages={"required": "Write an e-mail address."},
+        error_messages={"required": "Write an email address."},
         widget=forms.EmailInput(
             attrs={"autocomplete": "off", "placeholder": "name@example.com"}
         ),

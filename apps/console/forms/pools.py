@@ -34,6 +34,7 @@ _PLANNERS = {
     ],
 }
 HEDGED, SPARED = "is_hedged", "no_substitute_ids"
+DELEGATES = "allows_delegation"
 _PLANNER_LABELS = {TierName.MINI: "Who picks the worker", TierName.ULTRA: "Who plans"}
 
 
@@ -59,11 +60,11 @@ class PoolForm(PathForm):
     )
     fallback_id = forms.ChoiceField(
         label="Fallback",
-        help_text="The first to take over a step when another worker fails. After it "
-        "come those that may take over, in order.",
+        help_text="First to take over when a worker fails; those that can substitute "
+        "follow in order.",
     )
     substitute_ids = forms.MultipleChoiceField(
-        label="May take over",
+        label="Can substitute",
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
@@ -123,9 +124,9 @@ class PoolForm(PathForm):
         return self._limits(TierName.MINI)
 
     @property
-    def mini_hedged(self) -> BoundField:
-        """Return the switch for rivals of the mini tier."""
-        return self[f"tiers.{TierName.MINI}.{HEDGED}"]
+    def mini_switches(self) -> list[BoundField]:
+        """Return what is on or off in the mini tier."""
+        return self._switches(TierName.MINI)
 
     @property
     def ultra_fields(self) -> list[BoundField]:
@@ -133,9 +134,9 @@ class PoolForm(PathForm):
         return self._limits(TierName.ULTRA)
 
     @property
-    def ultra_hedged(self) -> BoundField:
-        """Return the switch for rivals of the ultra tier."""
-        return self[f"tiers.{TierName.ULTRA}.{HEDGED}"]
+    def ultra_switches(self) -> list[BoundField]:
+        """Return what is on or off in the ultra tier."""
+        return self._switches(TierName.ULTRA)
 
     def values(self) -> dict[str, Any]:
         """Return what the service takes."""
@@ -163,8 +164,12 @@ class PoolForm(PathForm):
         super().full_clean()
 
     def _limits(self, tier: TierName) -> list[BoundField]:
+        switches = (HEDGED, DELEGATES)
         group = self.group(f"tiers.{tier}")
-        return [field for field in group if not field.name.endswith(HEDGED)]
+        return [field for field in group if not field.name.endswith(switches)]
+
+    def _switches(self, tier: TierName) -> list[BoundField]:
+        return [self[f"tiers.{tier}.{name}"] for name in (HEDGED, DELEGATES)]
 
     def _offer_light(self, tier: TierName, version: int) -> None:
         light = [
@@ -291,8 +296,17 @@ def _tier_fields(tier: TierName) -> Iterator[tuple[str, forms.Field]]:
         forms.BooleanField(
             label="Ask a second worker when the first is slow",
             required=False,
-            help_text="Slow: silent for longer than 95 % of its answers take to begin. "
-            "The quicker one goes on; the other call costs, too.",
+            help_text="If no token arrives by the 95th-percentile latency, a second "
+            "worker is asked. Both calls are billed.",
+        ),
+    )
+    yield (
+        DELEGATES,
+        forms.BooleanField(
+            label="Let a plan leave the rest to a worker",
+            required=False,
+            help_text="The worker of its last step plans what is left, within all "
+            "limits. That is a round of planning, so it takes two.",
         ),
     )
 

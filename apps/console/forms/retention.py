@@ -49,7 +49,7 @@ class HoldForm(ConsoleForm):
         max_length=REASON_LENGTH,
         help_text="Recorded permanently in the ledger.",
         error_messages={"required": "Write why it must be kept."},
-        widget=forms.TextInput(attrs={"placeholder": "Matter, who asked for it"}),
+        widget=forms.TextInput(attrs={"placeholder": "Matter and requester"}),
     )
 
     @property

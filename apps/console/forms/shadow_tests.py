@@ -10,7 +10,7 @@ from uuid import UUID
 from django import forms
 from django.utils import timezone
 
-from apps.console.forms.candidates import PROMOTABLE, CandidateForm
+from apps.console.forms.candidates import PROMOTABLE, CandidateForm, worker_names
 from apps.console.forms.numbers import dollars
 from apps.core.data_classes import DATA_CLASSES
 from apps.core.money import MICROS
@@ -137,8 +137,8 @@ class ShadowTestForm(CandidateForm):
         )
         for name, known in (("member", members), ("key", keys)):
             self.offer(name, [ANY, *((str(each), label) for each, label in known)])
-        workers = {w.name: None for pool in pools.values() for w in pool.chat_workers}
-        self.offer("grader", [("", "None"), *((name, name) for name in workers)])
+        graders = [(name, name) for name in worker_names(pools)]
+        self.offer("grader", [("", "None"), *graders])
 
     def values(self) -> dict[str, Any]:
         """Return the settings of the test."""

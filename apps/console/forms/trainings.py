@@ -22,6 +22,7 @@ class TrainingForm(ConsoleForm):
     """A training of one pool."""
 
     folded: ClassVar[tuple[str, ...]] = (
+        "embeddings",
         "margin_percent",
         "cost_weight_percent",
         "parallel_runs",
@@ -55,6 +56,11 @@ class TrainingForm(ConsoleForm):
         widget=forms.CheckboxSelectMultiple,
         help_text="Better: by the margin, than all others on the held-out tasks.",
     )
+    embeddings = forms.ChoiceField(
+        required=False,
+        help_text="Whose vectors tell kinds of prompts apart. All logged prompts are "
+        "sent to it, and later the prompt of each request, before its plan.",
+    )
     margin_percent = forms.IntegerField(
         label="Margin, in points of a hundred", min_value=0, max_value=50
     )
@@ -73,9 +79,16 @@ class TrainingForm(ConsoleForm):
         *args: Any,
         suites: Sequence[Suite],
         tiers: Sequence[str],
+        embedders: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
+        """Offer these suites, tiers and embedding workers."""
         super().__init__(*args, **kwargs)
+        if "embeddings" in self.fields and not embedders:
+            del self.fields["embeddings"]
+        elif "embeddings" in self.fields:
+            named = [(name, name) for name in embedders]
+            self._choices("embeddings", [("", "None: parts of words"), *named])
         self._choices("suite", [(str(each.id), each.name) for each in suites])
         self._choices("tiers", [(n, TierName(n).label) for n in tiers])
         for name, value in DEFAULTS.values().items():
@@ -89,7 +102,8 @@ class TrainingForm(ConsoleForm):
 
     def values(self) -> Mapping[str, Any]:
         """Return the settings of the training."""
-        given = {n: v for n, v in self.cleaned_data.items() if n in DEFAULTS.values()}
+        usual = DEFAULTS.values()
+        given = {n: v for n, v in self.cleaned_data.items() if n in usual}
         most = self.cleaned_data["max_cost_usd"]
         return {**given, "max_cost_micros": micros_of_usd(most) if most else None}
 
@@ -104,6 +118,47 @@ class TrainingForm(ConsoleForm):
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)
         field.choices = choices
+
+
+class ProbeForm(TrainingForm):
+    """The training that takes a worker in which the light planner does not know.
+
+    Kinds of prompts are found as for the version in use.
+    """
+
+    embeddings = None  # type: ignore[assignment]
+    explore_runs = whole_number(
+        "Probes of its roles",
+        required=True,
+        hint="It answers alone, with a plan in sight, checks and plans, in turn.",
+    )
+    near_best_runs = whole_number(
+        "Runs of plans with it",
+        required=True,
+        hint="What looks promising is tried again, after a first fit.",
+    )
+
+    def __init__(self, *args: Any, newcomer: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._newcomer = newcomer
+        usual = TrainingPlan(newcomer=newcomer).values()
+        for name in ("explore_runs", "near_best_runs"):
+            self.fields[name].initial = usual[name]
+
+    def values(self) -> Mapping[str, Any]:
+        """Return the settings of the training."""
+        return {**super().values(), "newcomer": self._newcomer}
+
+
+class SiteDefaultForm(TrainingForm):
+    """The comparison of the site's default: nothing is explored for it."""
+
+    suite = forms.ChoiceField(help_text="Its held-out tasks are for the comparison.")
+    explore_runs = near_best_runs = embeddings = None  # type: ignore[assignment]
+
+    def values(self) -> Mapping[str, Any]:
+        """Return the settings of the training."""
+        return {**super().values(), "from_profiles": True}
 
 
 class PlannerUseForm(ConsoleForm):

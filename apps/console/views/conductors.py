@@ -92,6 +92,9 @@ def conductor_test_view(
         tested = access_conductor(team_id, conductor_id)
         context = {"test": test_line(tested)}
         return console_page(request, "console/_worker_tested.html", context, tab=TAB)
+    if request.POST.get("from") == "setup":
+        url = reverse("console:setup_models")
+        return redirect(f"{url}?conductor={conductor.id}")
     return redirect("console:conductor", conductor.id)
 
 

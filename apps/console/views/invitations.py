@@ -50,7 +50,7 @@ from apps.web.team_access import SESSION_TEAM, TeamRequest, chosen_team, team_vi
 @require_http_methods(["GET", "POST"])
 @team_view
 def invitation_create_page(request: TeamRequest) -> HttpResponseBase:
-    """Invite a person by e-mail."""
+    """Invite a person by email."""
     require(request, Permission.MANAGE_MEMBERS)
     form = InvitationForm(posted(request), roles_open_to(request))
     if form.is_valid():
@@ -68,9 +68,8 @@ def invitation_create_page(request: TeamRequest) -> HttpResponseBase:
         if made:
             return _sent_page(request, *made)
     context = {
-        "title": "Invite a person",
-        "lead": "They get a mail with a link, which works for 7 days and only for "
-        "their address.",
+        "title": "Invite a member",
+        "lead": "We email them a link. It works for 7 days, for their address only.",
         "form": form,
         "label": "Send invitation",
         "back": reverse("console:member_list"),

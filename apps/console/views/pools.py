@@ -30,16 +30,24 @@ from apps.console.pool_rows import (
     versions_since,
     worker_rows,
 )
-from apps.core.errors import VersionConflict
-from apps.pools.models import Pool, Worker
+from apps.core.errors import InvalidInput, VersionConflict
+from apps.pools.errors import PoolUnusable
+from apps.pools.models import Pool, TierPlanner, Worker
 from apps.pools.selectors import (
     access_pool,
     conductor_list,
     planning_notices,
     pool_list,
+    version_setup,
     worker_list,
 )
-from apps.pools.services import pool_create, pool_delete, pool_start, pool_update
+from apps.pools.services import (
+    pool_create,
+    pool_delete,
+    pool_start,
+    pool_update,
+    setup_put,
+)
 from apps.pools.types import HealthState
 from apps.runs.selectors import worker_healths
 from apps.web.team_access import TeamRequest, team_view
@@ -81,8 +89,13 @@ def pool_start_view(request: TeamRequest) -> HttpResponseBase:
     workers = [each for each in worker_list(team.id) if each.is_enabled]
     return change_and_tell(
         request,
-        lambda: pool_start(team=team, workers=workers, actor=actor),
-        "The pool is there. The playground can use it now.",
+        lambda: pool_start(
+            team=team,
+            workers=workers,
+            conductor=conductor_list(team.id).first(),
+            actor=actor,
+        ),
+        "Pool created. You can use it in the playground now.",
         "console:pool_list",
     )
 
@@ -117,6 +130,25 @@ def pool_history(request: TeamRequest, pool_id: uuid.UUID) -> HttpResponseBase:
     pool = access_pool(request.team.id, pool_id)
     context = {"pool": pool, "lines": version_lines(pool)}
     return console_page(request, "console/pool_history.html", context, tab=TAB)
+
+
+@require_POST
+@team_view
+def pool_restore(
+    request: TeamRequest, pool_id: uuid.UUID, version: int
+) -> HttpResponseBase:
+    """Make a new version of a pool that is as an earlier one was."""
+    require(request, Permission.MANAGE_POOLS)
+    pool = access_pool(request.team.id, pool_id)
+
+    try:
+        setup = version_setup(pool, version)
+        saved = setup_put(pool=pool, setup=setup, actor=request.actor)
+    except (PoolUnusable, InvalidInput, VersionConflict) as error:
+        messages.error(request, f"Not restored: {error.message}.")
+    else:
+        messages.success(request, _restored_words(saved, pool, version))
+    return redirect("console:pool_history", pool.id)
 
 
 @require_http_methods(["GET", "POST"])
@@ -188,7 +220,27 @@ def _change(request: TeamRequest, form: PoolForm, pool: Pool | None) -> Outcome:
 def _saved_words(saved: Pool, old: Pool | None) -> str:
     if old is not None and old.version == saved.version:
         return f"Nothing to change: {saved.name} is as it was."
-    return f"The pool {saved.name} is saved as version {saved.version}."
+    words = f"The pool {saved.name} is saved as version {saved.version}."
+    if old is None or old.conductor_id or not saved.conductor:
+        return words
+    if not any(TierPlanner(t.planner).has_conductor for t in saved.tiers.all()):
+        return words
+    return (
+        f"{words} {saved.conductor.name} plans its tiers from now on; what each tier "
+        "does can be changed below."
+    )
+
+
+def _restored_words(saved: Pool, old: Pool, version: int) -> str:
+    if saved.version == old.version:
+        return (
+            f"Nothing to restore: {saved.name} is as it was at version {version}, but "
+            "for names, tags and prices."
+        )
+    return (
+        f"The pool {saved.name} is as it was at version {version}. That is version "
+        f"{saved.version}."
+    )
 
 
 def _conflict_page(request: TeamRequest, form: PoolForm, pool: Pool) -> HttpResponse:

@@ -152,7 +152,7 @@ def team_delete_page(request: TeamRequest) -> HttpResponseBase:
     context = {
         "title": f"Delete {team.name}?",
         "points": [
-            "All members lose it, all its API keys stop at once.",
+            "All members lose access and all API keys stop immediately.",
             "Its pools, credentials, budgets and runs are deleted.",
             "Its ledger stays, and ends with this deletion.",
             "This cannot be undone.",

@@ -30,8 +30,10 @@ from apps.console.list_prices import (
     model_offer,
     put_offer,
 )
+from apps.console.pool_pages.worker_order import worker_table
 from apps.console.pool_rows import worker_row, worker_rows
 from apps.console.provider_lookup import (
+    OTHER,
     after_test,
     is_part,
     models_found,
@@ -59,18 +61,17 @@ from apps.web.waiting import Work, wait_for
 
 TAB = "workers"
 INVALID = 422
-OTHER = "other"
-"""Stands for a provider without a preset."""
 
 
 @require_GET
 @team_view
 def worker_list_page(request: TeamRequest) -> HttpResponseBase:
-    """List the team's workers."""
+    """List the team's workers, of the state and in the order that are asked for."""
     require(request, Permission.READ_TEAM)
     rows = worker_rows(request.team.id)
     offers = {row.worker.id: model_offer(row.worker) for row in rows}
-    context = {"rows": rows, "offers": offers}
+    table = worker_table(rows, request.GET)
+    context = {"rows": rows, "table": table, "offers": offers}
     return console_page(request, "console/worker_list.html", context, tab=TAB)
 
 
@@ -112,6 +113,8 @@ def worker_test_view(request: TeamRequest, worker_id: uuid.UUID) -> HttpResponse
         return console_page(request, "console/_worker_tested.html", context, tab=TAB)
     if request.POST.get("from") == "list":
         return redirect(f"{reverse('console:worker_list')}#worker-{worker.id}")
+    if request.POST.get("from") == "setup":
+        return redirect("console:setup_models")
     return redirect("console:worker", worker.id)
 
 
@@ -180,7 +183,7 @@ def _create(request: TeamRequest) -> HttpResponse:
         )
     if worker is None:
         return _form_page(request, form, status=INVALID)
-    response = _saved(request, worker, f"The worker {worker.name} is there.")
+    response = _saved(request, worker, f"Worker {worker.name} added.")
     fresh = access_worker(request.team.id, worker.id)
     pool = fresh.pools.order_by("-is_default", "name").first()
     if pool is not None:

@@ -48,4 +48,6 @@ def _candidate_arm(test: ABTest, settings: ABSettings) -> RunArm:
         arranged.conductor,
         arranged.max_rounds,
         arranged.pool_version,
+        arranged.restrictions.workers,
+        arranged.restrictions.max_steps,
     )

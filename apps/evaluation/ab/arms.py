@@ -99,7 +99,9 @@ def _as_active(test: ABTest) -> ActiveTest | None:
 
 def _is_narrowed(order: RunOrder) -> bool:
     """Say whether the request or its key chooses workers, tiers or limits itself."""
-    asked = replace(order.restrictions, data_class=None, approval=None)
+    asked = replace(
+        order.restrictions, data_class=None, approval=None, exploration=None
+    )
     return bool(asked != UNRESTRICTED or order.allowed_tiers or order.allowed_workers)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from apps.core.data_classes import DataClassName
 from apps.evaluation.candidate_settings import MAX_DAYS, CandidateSettings
-from apps.evaluation.systems.tier import TierSystem
 
 MAX_RUNS = 100_000
 
@@ -25,15 +23,3 @@ class ABSettings(CandidateSettings):
     """So long after its start it ends by itself."""
     max_runs: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 1_000
     """Of both arms together; then it ends by itself."""
-
-    @model_validator(mode="after")
-    def _is_plain(self) -> Self:
-        candidate = self.candidate
-        if isinstance(candidate, TierSystem) and (
-            candidate.workers or candidate.max_steps is not None
-        ):
-            raise PydanticCustomError(
-                "plain",
-                "the candidate must be a tier with the workers and steps of its pool",
-            )
-        return self

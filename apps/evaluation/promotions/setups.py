@@ -162,10 +162,13 @@ def _limits(candidate: TierSystem, source: Pool, origin: Mapping[str, Any]) -> S
     tier = origin["tiers"].get(candidate.tier)
     if tier is None:
         raise Conflict(f"pool {source.name!r} has no tier {candidate.tier!r} any more")
-    if candidate.conductor and tier["planner"] != TierPlanner.CONDUCTOR:
-        raise Conflict(
-            f"in tier {candidate.tier!r} of pool {source.name!r} one worker answers now"
-        )
+    if candidate.conductor:
+        if tier["planner"] == TierPlanner.SINGLE_WORKER:
+            raise Conflict(
+                f"in tier {candidate.tier!r} of pool {source.name!r} one worker "
+                "answers now"
+            )
+        tier = {**tier, "planner": str(TierPlanner.CONDUCTOR)}
     if candidate.max_rounds == 0:
         return {**tier, "planner": str(TierPlanner.SINGLE_WORKER)}
     limits = {"max_rounds": candidate.max_rounds, "max_steps": candidate.max_steps}

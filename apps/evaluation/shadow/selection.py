@@ -17,6 +17,7 @@ from apps.engine.events import PolicyDecided
 from apps.evaluation.shadow.models import ShadowTest
 from apps.evaluation.shadow.settings import ShadowSettings
 from apps.governance.models import RunFeedback
+from apps.planners.light.exploring import EXPLORED
 from apps.runs.models import NOT_BY_CALLERS, Run
 from apps.runs.selectors import event_of, runs_sought
 
@@ -55,6 +56,7 @@ class RunSelection:
             return set()
         runs = Run.objects.for_team(team_id).filter(id__in=run_ids)
         runs = runs.filter(runs_sought(filters.when_ended))
+        runs = runs.exclude(planner=EXPLORED)  # not what the tier does at its best
         if filters.state is not None:
             runs = runs.filter(state=filters.state)
         found = set(runs.values_list("id", flat=True))

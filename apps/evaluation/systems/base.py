@@ -148,14 +148,13 @@ class PageChoice:
     """Fields that may not be empty."""
     is_usual: bool = False
     """True: chosen to begin with."""
-    again: str = ""
-    """A part with which the system runs a second time, if its field is not empty."""
+    again: tuple[str, ...] = ()
+    """Parts with each of which the system runs once more, if its field is not empty."""
 
     def short_names(self, fields: Mapping[str, object]) -> list[str]:
-        """Return the short names for what the page's fields hold: one, or two."""
+        """Return the short names for what the page's fields hold: one, or more."""
         name = ":".join([self.value, *_written(self.parts, fields)])
-        again = _written((self.again,), fields) if self.again else []
-        return [name, *(f"{name}:{part}" for part in again)]
+        return [name, *(f"{name}:{part}" for part in _written(self.again, fields))]
 
 
 def _written(parts: Sequence[str], fields: Mapping[str, object]) -> list[str]:

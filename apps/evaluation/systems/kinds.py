@@ -11,11 +11,13 @@ from pydantic import Field
 
 from apps.evaluation.systems.base import BaseSystem
 from apps.evaluation.systems.cascade import CascadeSystem
+from apps.evaluation.systems.delegated import DelegatedSystem
 from apps.evaluation.systems.exploration import ExplorationSystem
 from apps.evaluation.systems.given_plans import GivenPlansSystem
 from apps.evaluation.systems.light_planner import LightPlannerSystem
 from apps.evaluation.systems.mixture_of_agents import MixtureOfAgentsSystem
 from apps.evaluation.systems.nearest_neighbors import NearestNeighborsSystem
+from apps.evaluation.systems.probe import ProbeSystem
 from apps.evaluation.systems.random_plan import RandomPlanSystem
 from apps.evaluation.systems.samples import SamplesSystem
 from apps.evaluation.systems.self_reflection import SelfReflectionSystem
@@ -37,7 +39,9 @@ AnySystem = (
     | GivenPlansSystem
     | RandomPlanSystem
     | ExplorationSystem
+    | ProbeSystem
     | LightPlannerSystem
+    | DelegatedSystem
 )
 KINDS: tuple[type[BaseSystem], ...] = get_args(AnySystem)
 System = Annotated[AnySystem, Field(discriminator="kind")]

@@ -19,6 +19,7 @@ from apps.evaluation.systems.base import (
     RoundShape,
     TaskContext,
     Values,
+    WorkerName,
 )
 from apps.planners.fixed import GivenPlanPlanner
 
@@ -32,7 +33,8 @@ class LightPlannerSystem(BaseSystem):
 
     short_form: ClassVar[str] = (
         "light:VERSION[:WEIGHT], or near-best:VERSION:PLANS (one of so many best plans "
-        "of a part of the pool, to learn from)"
+        "of a part of the pool, to learn from), or near-best:VERSION:PLANS:WORKER (of "
+        "the whole pool, with that worker in each)"
     )
 
     kind: Literal["light_planner"]
@@ -45,6 +47,9 @@ class LightPlannerSystem(BaseSystem):
     near_best: Annotated[int, Field(ge=0, le=16)] = 0
     """One of so many best plans is drawn, for a part of the pool that is drawn as well.
     0: the best plan for the whole pool."""
+    newcomer: WorkerName | None = None
+    """A worker that each of those plans has, from the whole pool. How good it is, is
+    drawn from what is still possible. None: there is no such worker."""
 
     @classmethod
     def named(cls, parts: Sequence[str], pool: PoolNames) -> list[Values] | None:
@@ -57,6 +62,9 @@ class LightPlannerSystem(BaseSystem):
                 return [{**given, "version": version, "cost_weight_percent": weight}]
             case ["near-best", version, plans]:
                 return [{**given, "version": version, "near_best": plans}]
+            case ["near-best", version, plans, worker]:
+                probing = {"near_best": plans, "newcomer": worker}
+                return [{**given, "version": version, **probing}]
         return None
 
     @property
@@ -67,10 +75,19 @@ class LightPlannerSystem(BaseSystem):
         if weight != USUAL_WEIGHT:
             words += f", worth of cost {weight} %"
         if self.near_best:
-            words += f", one of its {self.near_best} best plans"
+            several = self.near_best > 1
+            words += ", " + (f"one of its {self.near_best} " if several else "its ")
+            words += "best plans" if several else "best plan"
+        if self.newcomer:
+            words += f" with {self.newcomer}"
         if self.plan > 1:
             words += f", plan {self.plan}"
         return f"light planner ({words})"
+
+    @property
+    def named_workers(self) -> tuple[str, ...]:
+        """Return the workers that the pool must have."""
+        return (self.newcomer,) if self.newcomer else ()
 
     @property
     def steps(self) -> int:
@@ -86,21 +103,25 @@ class LightPlannerSystem(BaseSystem):
         """Return the plan for the task. Raises: ValueError if the version has none."""
         # Brings NumPy with it, which a process without light planners does not need.
         from apps.planners.light.planner import LightPlanner
+        from apps.planners.light.probes import drawn_belief
 
-        planner = LightPlanner(
-            task.light_model(self.version),
-            self.version,
-            self.cost_weight_percent / 100,
-        )
+        model = task.light_model(self.version)
         chance = task.random(f"near best {self.version} {self.plan}")
         workers = task.workers
-        if self.near_best:
+        if self.newcomer:
+            model = drawn_belief(model, self.newcomer, chance)
+        elif self.near_best:
             fewest = min(FEWEST_WORKERS, len(workers))
             workers = tuple(
                 chance.sample(workers, chance.randint(fewest, len(workers)))
             )
+        planner = LightPlanner(model, self.version, self.cost_weight_percent / 100)
         plans = planner.plans(
-            task.prompt, _pool(workers), task.max_steps, max(1, self.near_best)
+            task.prompt,
+            _pool(workers),
+            task.max_steps,
+            max(1, self.near_best),
+            self.newcomer,
         )
         if not plans:
             raise ValueError(f"{self.label}: it knows no worker of the pool")

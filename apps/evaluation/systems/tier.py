@@ -31,6 +31,8 @@ OPTIONS = {
     VERSION_OPTION: "pool_version",
 }
 """Fields by their names on the command line."""
+AGAIN = ("conductor={conductor}", f"{VERSION_OPTION}={{pool_version}}")
+"""What a tier is compared with on the page: itself with another one of these."""
 
 
 class TierSystem(VersionedSystem):
@@ -44,15 +46,15 @@ class TierSystem(VersionedSystem):
         PageChoice(
             "conductor:ultra",
             "Conductor, tier ultra",
-            ("rounds={rounds}", "conductor={conductor}"),
+            ("rounds={rounds}",),
             is_usual=True,
-            again="pool-version={pool_version}",
+            again=AGAIN,
         ),
         PageChoice(
             "conductor:mini",
             "Conductor, tier mini",
-            ("rounds={rounds}", "conductor={conductor}"),
-            again="pool-version={pool_version}",
+            ("rounds={rounds}",),
+            again=AGAIN,
         ),
     )
 

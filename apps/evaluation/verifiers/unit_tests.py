@@ -18,16 +18,16 @@ from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from apps.core.input_parts import InputPart
-from apps.evaluation.sandbox.running import program_file, sandbox_run
-from apps.evaluation.sandbox.types import (
+from apps.evaluation.verifiers.answer_code import answer_code, whole_program
+from apps.evaluation.verifiers.grade import RIGHT, Grade
+from apps.sandbox.running import program_file, sandbox_run
+from apps.sandbox.types import (
     MEGABYTE,
     SandboxEnd,
     SandboxLimits,
     SandboxOutcome,
     SandboxProgram,
 )
-from apps.evaluation.verifiers.answer_code import answer_code, whole_program
-from apps.evaluation.verifiers.grade import RIGHT, Grade
 
 MAX_CODE = 500_000
 """Characters of a prefix, or of tests."""

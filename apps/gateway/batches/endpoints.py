@@ -43,7 +43,7 @@ from apps.gateway.batches.uploads import read_upload
 from apps.gateway.exchange import Exchange
 from apps.gateway.parsing.json_body import parse_object
 from apps.gateway.parsing.json_fields import read_text
-from apps.gateway.responses.request import read_metadata
+from apps.gateway.parsing.metadata import read_metadata
 
 RowT = TypeVar("RowT", StoredFile, RequestBatch)
 DEFAULT_LIMIT, MAX_LIMIT = 20, 100

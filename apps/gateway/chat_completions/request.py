@@ -21,6 +21,7 @@ from apps.gateway.parsing.extra_params import (
 from apps.gateway.parsing.json_body import parse_object
 from apps.gateway.parsing.json_fields import read_bool, read_object, read_text
 from apps.gateway.parsing.messages import read_messages
+from apps.gateway.parsing.metadata import read_metadata
 from apps.gateway.parsing.params import ignored_names, read_params
 from apps.gateway.run_starter import ChatTask
 
@@ -31,6 +32,7 @@ USED_FIELDS = frozenset(
         "max_completion_tokens",
         "max_tokens",
         "messages",
+        "metadata",
         "modalities",
         "model",
         "n",
@@ -77,6 +79,7 @@ def parse_chat_request(raw: bytes, *, max_prompt_bytes: int) -> CompletionReques
         progress=conductor.progress,
         restrictions=conductor.restrictions,
         family=conductor.family,
+        metadata=read_metadata(body),
         ignored=ignored_names(body, USED_FIELDS),
     )
     return CompletionRequest(

@@ -1,10 +1,10 @@
 """Reads the field `conductor` of a request: what one run may not use of its pool.
 
 `{"workers": ["a", "b"], "max_steps": 2, "max_rounds": 1, "max_cost_usd": "0.05",
-"delivery": "verified", "progress": "off", "approval": "never",
-"data_class": "confidential", "family": "invoices"}`; each part is optional,
-and `rounds` is another name of `max_rounds`. What we do not know is refused: a misspelt
-limit must not be none.
+"max_time_s": 60, "delivery": "verified", "progress": "off", "approval": "never",
+"exploration": "never", "data_class": "confidential", "family": "invoices"}`; each part
+is optional, and `rounds` is another name of `max_rounds`. What we do not know is
+refused: a misspelt limit must not be none.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from apps.accounts.types import ProgressWord
 from apps.core.data_classes import data_class_read
 from apps.core.errors import InvalidInput
 from apps.core.money import micros_of_usd
+from apps.engine.limits import MAX_TIME_S
 from apps.gateway.parsing.json_fields import read_integer, read_object, type_error
 from apps.gateway.parsing.params import names_family
 from apps.runs.planning.families import family_read
@@ -29,10 +30,12 @@ PARTS = frozenset(
         "approval",
         "data_class",
         "delivery",
+        "exploration",
         "family",
         "max_cost_usd",
         "max_rounds",
         "max_steps",
+        "max_time_s",
         "progress",
         "rounds",
         "workers",
@@ -45,6 +48,10 @@ PROGRESS_FORMS: dict[str, ProgressWord] = {
     "off": "off",
 }
 APPROVALS: dict[str, Literal["wait", "never"]] = {"wait": "wait", "never": "never"}
+EXPLORATIONS: dict[str, Literal["allowed", "never"]] = {
+    "allowed": "allowed",
+    "never": "never",
+}
 WordT = TypeVar("WordT")
 MAX_WORKERS = 100
 MAX_PLAN = 1_000
@@ -82,8 +89,10 @@ def read_conductor_options(body: Mapping[str, Any]) -> ConductorOptions:
         max_steps=read_integer(given, "max_steps", 1, MAX_PLAN, at=AT),
         max_rounds=_rounds(given),
         max_cost_micros=_cost(given.get("max_cost_usd")),
+        max_time_s=read_integer(given, "max_time_s", 1, MAX_TIME_S, at=AT),
         data_class=_data_class(given.get("data_class")),
         approval=_approval(given.get("approval")),
+        exploration=_exploration(given.get("exploration")),
     )
     return ConductorOptions(
         restrictions,
@@ -115,6 +124,11 @@ def _rounds(given: Mapping[str, Any]) -> int | None:
 def _approval(word: Any) -> Literal["never"] | None:
     """Return whether a plan that people must approve is refused at once."""
     return "never" if _known(word, APPROVALS, "approval") == "never" else None
+
+
+def _exploration(word: Any) -> Literal["never"] | None:
+    """Return whether only the best plan that is known may be used."""
+    return "never" if _known(word, EXPLORATIONS, "exploration") == "never" else None
 
 
 def _data_class(word: Any) -> str | None:

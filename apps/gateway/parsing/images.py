@@ -11,17 +11,11 @@ from typing import Any
 
 from django.conf import settings
 
+from apps.attachments.images import STARTS, image_type
 from apps.core.errors import InvalidInput
 from apps.engine.ports import ImagePart, ImageUrl
 from apps.gateway.parsing.json_fields import type_error
 
-STARTS: dict[str, tuple[bytes, ...]] = {
-    "image/png": (b"\x89PNG\r\n\x1a\n",),
-    "image/jpeg": (b"\xff\xd8\xff",),
-    "image/gif": (b"GIF87a", b"GIF89a"),
-    "image/webp": (b"RIFF",),
-}
-"""What files of the accepted types begin with."""
 DETAILS = ("auto", "low", "high")
 MAX_ADDRESS = 2_000
 """Characters of an address."""
@@ -79,8 +73,7 @@ def _check_address(url: str, where: str) -> None:
 def _check_data(url: str, where: str) -> None:
     head, comma, data = url[5:].partition(",")
     kind = head.removesuffix(BASE64).lower()
-    starts = STARTS.get(kind)
-    if not comma or not head.endswith(BASE64) or starts is None:
+    if not comma or not head.endswith(BASE64) or kind not in STARTS:
         raise InvalidInput(
             f"{where}: expected data:<type>;base64,… with one of the types "
             f"{', '.join(STARTS)}",
@@ -97,6 +90,5 @@ def _check_data(url: str, where: str) -> None:
         content = binascii.a2b_base64(data, strict_mode=True)
     except ValueError as exc:  # other alphabets and wrong padding
         raise InvalidInput(f"{where}: the data is not base64", param=where) from exc
-    is_webp = kind != "image/webp" or content[8:12] == b"WEBP"
-    if not content.startswith(starts) or not is_webp:
+    if image_type(content) != kind:
         raise InvalidInput(f"{where}: the data is not of type {kind}", param=where)

@@ -32,9 +32,9 @@ from apps.gateway.parsing.json_fields import (
     read_number,
     read_object,
     read_text,
-    type_error,
 )
 from apps.gateway.parsing.messages import settle
+from apps.gateway.parsing.metadata import read_metadata
 from apps.gateway.parsing.params import MAX_IGNORED_NAMES, ignored_names
 from apps.gateway.parsing.tools import read_parallel
 from apps.gateway.responses.ids import run_of_response
@@ -74,9 +74,8 @@ ELSEWHERE = {
 }
 """Fields that would change the question, so leaving them out is no tolerance."""
 LOGPROBS = "message.output_text.logprobs"
-MAX_PAIRS, MAX_NAME, MAX_VALUE = 16, 64, 512
-"""Of `metadata`, as the OpenAI API has it."""
 MAX_USER = 512
+MAX_WORD = 64
 
 
 class UnknownPrevious(InvalidInput):
@@ -122,6 +121,7 @@ class ResponseRequest:
             ignored=self.ignored,
             is_background=self.is_background,
             echo=self.echo,
+            metadata=self.echo.get("metadata", {}),
         )
 
 
@@ -234,30 +234,6 @@ def _read_echo(body: Mapping[str, Any], *, has_instructions: bool) -> dict[str, 
     return {name: value for name, value in echo.items() if value}
 
 
-def read_metadata(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return the field `metadata`, empty if absent. Raises: InvalidInput."""
-    metadata = read_object(body, "metadata") or {}
-    if len(metadata) > MAX_PAIRS:
-        raise InvalidInput(
-            f"metadata: {len(metadata)} pairs, at most {MAX_PAIRS} are allowed",
-            param="metadata",
-        )
-    for name, value in metadata.items():
-        where = f"metadata.{name[:MAX_NAME]}"
-        if len(name) > MAX_NAME:
-            raise InvalidInput(
-                f"{where}…: a name has at most {MAX_NAME} characters", param="metadata"
-            )
-        if not isinstance(value, str):
-            raise type_error(where, "a text", value)
-        if len(value) > MAX_VALUE:
-            raise InvalidInput(
-                f"{where}: {len(value)} characters, at most {MAX_VALUE} are allowed",
-                param=where,
-            )
-    return metadata
-
-
 def _read_reasoning(body: Mapping[str, Any]) -> dict[str, str | None]:
     reasoning = read_object(body, "reasoning")
     if not reasoning:
@@ -266,6 +242,6 @@ def _read_reasoning(body: Mapping[str, Any]) -> dict[str, str | None]:
     return {
         name: None
         if reasoning.get(name) is None
-        else read_text(reasoning, name, at="reasoning.")[:MAX_NAME]
+        else read_text(reasoning, name, at="reasoning.")[:MAX_WORD]
         for name in names
     }

@@ -39,9 +39,17 @@ class EditedPlan(InputPart):
 
 
 def plan_read(
-    values: Mapping[str, Any], *, workers: Collection[str], max_steps: int
+    values: Mapping[str, Any],
+    *,
+    workers: Collection[str],
+    max_steps: int,
+    plans_rest: bool,
 ) -> Plan:
     """Return a plan that a person sent, by the rules that hold for the conductor.
+
+    `plans_rest`: the last step of the plan in whose place it comes plans the rest. Then
+    that of this one does too: nobody makes a planner of an answering step, or the
+    reverse.
 
     Raises: InvalidFields.
     """
@@ -50,9 +58,9 @@ def plan_read(
         PlannedStep(step.subtask, step.worker, tuple(sorted(set(step.access))))
         for step in given.steps
     )
-    plan = Plan(steps)
+    plan = Plan(steps, plans_rest=plans_rest)
     try:
-        validate(plan, workers=workers, max_steps=max_steps)
+        validate(plan, workers=workers, max_steps=max_steps, may_delegate=plans_rest)
     except PlanRejected as error:
         message = error.message
     else:
@@ -71,14 +79,17 @@ def plan_values(plan: Plan) -> dict[str, Any]:
 
 def plan_stored(plan: Plan) -> str:
     """Return a plan as the text that is stored while it waits."""
-    return orjson.dumps(plan_values(plan)).decode()
+    stored = {**plan_values(plan), "plans_rest": plan.plans_rest}
+    return orjson.dumps(stored).decode()
 
 
 def plan_of_stored(text: str) -> Plan | None:
     """Return a stored plan; None of an empty text: nobody changed the plan."""
     if not text:
         return None
-    steps = orjson.loads(text)["steps"]
-    return Plan(
-        tuple(PlannedStep(s["subtask"], s["worker"], tuple(s["access"])) for s in steps)
+    values = orjson.loads(text)
+    steps = tuple(
+        PlannedStep(s["subtask"], s["worker"], tuple(s["access"]))
+        for s in values["steps"]
     )
+    return Plan(steps, plans_rest=values.get("plans_rest", False))

@@ -16,7 +16,8 @@ from apps.engine.replay import plan_on_record
 from apps.governance.approvals.edited_plans import plan_of_stored
 from apps.pools.selectors import pool_snapshot
 from apps.runs.models import ApprovalState, PlanApproval, PlanVote, Run
-from apps.runs.planning.model_resolver import parse_model, resolve
+from apps.runs.planning.model_resolver import parse_model
+from apps.runs.planning.restrictions import resolve_restricted
 from apps.runs.records.run_view import RunView, fold
 from apps.runs.selectors import order_of, run_events
 from apps.runs.types import RunOrder
@@ -122,13 +123,13 @@ def _order(run: Run, created: ev.Event) -> RunOrder:
 
 
 def _allowed_workers(order: RunOrder, view: RunView, plan: Plan) -> tuple[str, ...]:
-    """Return the workers of the run's pool that no policy has refused to it."""
+    """Return the workers that the run may use and no policy has refused to it."""
     refused = {n for each in view.policy_decisions for n in each.refused_workers}
     try:
         name = parse_model(order.served_model)
         planner, version = order.served_conductor, order.served_pool_version
         snapshot = pool_snapshot(order.team_id, name.pool, planner, version)
-        resolved = resolve(name, order.served_model, snapshot)
+        resolved = resolve_restricted(name, order, snapshot)
         names = [worker.name for worker in resolved.pool.workers]
     except ConductorError:  # the pool is gone; the run goes on with what it has
         names = list(dict.fromkeys(step.worker for step in plan.steps))

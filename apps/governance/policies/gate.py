@@ -110,6 +110,14 @@ class PolicyGate:
         """Decide on a plan; None if neither site nor team has rules."""
         return await self._check("plan", plan, round=number)
 
+    async def preview_plan(self, number: int, plan: Plan) -> PolicyDecided | None:
+        """Return what `check_plan` would decide, and remember nothing of it."""
+        last, planned = self._last, self._plan
+        try:
+            return await self.check_plan(number, plan)
+        finally:
+            self._last, self._plan = last, planned
+
     async def check_step(
         self, number: int, plan: Plan, index: int
     ) -> PolicyDecided | None:

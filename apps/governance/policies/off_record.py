@@ -78,6 +78,7 @@ def _redacted(
         prompt=redactor.redact(order.prompt, kinds),
         messages=redactor.redact_messages(order.messages, kinds),
         echo=_values_redacted(order.echo, redactor, kinds),
+        metadata=_values_redacted(order.metadata, redactor, kinds),
         redaction=RecordRedaction(found.data_class, replaced) if replaced else None,
     )
 

@@ -44,7 +44,7 @@ class RunFactsReader:
             tier=resolved.tier,
             source=self._client.source,
             texts=(order.prompt,),
-            worker_tags={w.name: w.tags for w in resolved.pool.workers},
+            worker_tags={w.name: w.tags for w in resolved.pool.callable_workers},
         )
 
     async def read(self, policies: Policies) -> RunFacts:

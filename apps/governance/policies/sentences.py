@@ -46,7 +46,7 @@ KINDS_IN_WORDS: Mapping[str, str] = {
     "card": "card numbers",
     "iban": "IBANs",
     "tax_number": "tax and social security numbers",
-    "email": "e-mail addresses",
+    "email": "email addresses",
     "phone": "phone numbers",
 }
 LIMITS = {

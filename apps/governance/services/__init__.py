@@ -1,6 +1,6 @@
 """Services of retention, legal holds, policies, approvals, feedback and reviews."""
 
-from apps.governance.retention_job import retention_erase
+from apps.governance.retention_job import attachments_expire, retention_erase
 from apps.governance.reviews.feeding import reviews_feed
 from apps.governance.services.approvals import plan_approve, plan_refuse
 from apps.governance.services.feedback import feedback_give, feedback_withdraw
@@ -40,6 +40,7 @@ __all__ = [
     "MAX_TRIED_RUNS",
     "TEXT_LENGTH",
     "TRIED_RUNS",
+    "attachments_expire",
     "feedback_give",
     "feedback_withdraw",
     "hold_place",

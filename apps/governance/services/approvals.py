@@ -162,7 +162,12 @@ def _edited(
     pending: PendingPlan, values: Mapping[str, Any], approval: PlanApproval
 ) -> Plan | None:
     """Return the plan that replaces the present one; None if it is the same."""
-    plan = plan_read(values, workers=pending.workers, max_steps=pending.max_steps)
+    plan = plan_read(
+        values,
+        workers=pending.workers,
+        max_steps=pending.max_steps,
+        plans_rest=pending.original.plans_rest,
+    )
     return None if plan.digest == approval.plan_digest else plan
 
 

@@ -61,7 +61,7 @@ Part = WrittenText | Image | ToolUse | ToolResult
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class MessageTurn:
     """All that one side says before the other one does."""
 
     role: Literal["user", "assistant"]
@@ -69,12 +69,12 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class StrictConversation:
     """A whole conversation."""
 
     system_parts: tuple[WrittenText, ...]
     """What system messages say, wherever they stood."""
-    turns: tuple[Turn, ...]
+    turns: tuple[MessageTurn, ...]
 
     @property
     def system(self) -> str:
@@ -88,7 +88,7 @@ class Conversation:
         return {part.id: part.name for part in parts if isinstance(part, ToolUse)}
 
 
-def read_conversation(messages: Sequence[Mapping[str, Any]]) -> Conversation:
+def read_conversation(messages: Sequence[Mapping[str, Any]]) -> StrictConversation:
     """Return `messages` as turns. Raises: BadRequest naming what cannot be read."""
     system: list[WrittenText] = []
     turns: list[tuple[Literal["user", "assistant"], list[Part]]] = []
@@ -107,15 +107,15 @@ def read_conversation(messages: Sequence[Mapping[str, Any]]) -> Conversation:
             turns.append((side, parts))
     if not turns and system:  # chat completions allow it; elsewhere somebody must ask
         text = "\n\n".join(part.text for part in system)
-        return Conversation((), (Turn("user", (WrittenText(text),)),))
+        return StrictConversation((), (MessageTurn("user", (WrittenText(text),)),))
     if turns and turns[0][0] == "assistant":
         turns.insert(0, ("user", [WrittenText(BEGINNING)]))
-    return Conversation(tuple(system), _ordered(turns))
+    return StrictConversation(tuple(system), _ordered(turns))
 
 
 def _ordered(
     turns: Iterable[tuple[Literal["user", "assistant"], list[Part]]],
-) -> tuple[Turn, ...]:
+) -> tuple[MessageTurn, ...]:
     order: dict[str, int] = {}  # of the calls so far
     ordered = []
     for side, parts in turns:
@@ -125,7 +125,7 @@ def _ordered(
         results = [part for part in parts if isinstance(part, ToolResult)]
         results.sort(key=lambda result: order.get(result.call_id, len(order)))
         rest = [part for part in parts if not isinstance(part, ToolResult)]
-        ordered.append(Turn(side, (*results, *rest)))
+        ordered.append(MessageTurn(side, (*results, *rest)))
     return tuple(ordered)
 
 

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from apps.planners.light.exploring import Explored, place_words
 from apps.planners.light.search import PlanCandidate
+from apps.planners.light.sources import ModelSource
 
 CHEAPER = 0.5
 """A cheaper plan is shown if it costs at most this share of the chosen one."""
 MAX_ALONE = 12
 DIGITS = 4
-
+UNFAMILIAR = (
+    "The prompt is unlike everything that was learned from, so the worker that is best "
+    "over all kinds of prompts answers alone."
+)
+BY_DEFAULT = (
+    "By the site's default: the team has calibrated its workers, and has no planner of "
+    "its own yet."
+)
 
 Explanation = dict[str, Any]
 """JSON values; see `explained`."""
@@ -25,13 +34,22 @@ def explained(
     version: int,
     kind: int,
     kind_words: str,
+    is_familiar: bool,
+    source: ModelSource,
     cost_weight: float,
+    explored: Explored | None = None,
+    features: dict[str, Any] | None = None,
 ) -> Explanation:
     """Return why the first of `ranked` was chosen.
 
     `chosen`, `runner_up` and `cheaper` are plans with their expected `success` (0 to 1)
     and `cost_micros`; the last two are None if there is none. `alone` has one such plan
-    for each worker. `kind` is the kind of the prompt, with words that mark it.
+    for each worker. `kind` is the kind of the prompt, with words that mark it, if
+    `is_familiar`; else the nearest one, which did not matter. `explored` is None, or
+    has the `rank` of the plan among `of` that could be tried, and the `best` of these.
+    `features` is None for a version without embeddings; else it says `by` what the kind
+    was found (embedding or ngrams), the `worker` of the embeddings, and why its vector
+    is `missing`.
     """
     chosen = ranked[0]
     others = [*ranked[1:], *alone]
@@ -43,11 +61,17 @@ def explained(
         "version": version,
         "kind": kind,
         "kind_words": kind_words,
+        "is_familiar": is_familiar,
+        "source": source.value,
         "cost_weight": cost_weight,
         "chosen": _plan(chosen, names),
         "runner_up": _plan(ranked[1], names) if len(ranked) > 1 else None,
         "cheaper": None if cheaper is None else _plan(cheaper, names),
         "alone": [_plan(each, names) for each in alone[:MAX_ALONE]],
+        "explored": None
+        if explored is None
+        else explored.values(_plan(explored.best, names)),
+        "features": features,
     }
 
 
@@ -66,7 +90,24 @@ def in_words(explanation: Explanation) -> str:
     """Return an explanation as a few plain sentences."""
     chosen, cheaper = explanation["chosen"], explanation["cheaper"]
     runner_up = explanation["runner_up"]
-    said = [f"{_described(chosen)} is expected to be right {_chance(chosen)}."]
+    said = []
+    if explored := explanation["explored"]:
+        best = explored["best"]
+        said.append(
+            f"Explored, to learn from it: the {place_words(explored['rank'])} best of "
+            f"{explored['of']} plans. The best one: {_described(best)}, "
+            f"{_chance(best)}."
+        )
+    if not explanation["is_familiar"]:
+        said.append(UNFAMILIAR)
+    if (features := explanation["features"]) and features["missing"]:
+        said.append(
+            f"The kind of the prompt was found by n-grams, without the vector of "
+            f"{features['worker']}: {features['missing']}."
+        )
+    if explanation["source"] == ModelSource.SITE_DEFAULT:
+        said.append(BY_DEFAULT)
+    said.append(f"{_described(chosen)} is expected to be right {_chance(chosen)}.")
     if runner_up:
         said.append(f"Next best: {_described(runner_up)}, {_chance(runner_up)}.")
     if cheaper:

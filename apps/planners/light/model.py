@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from apps.planners.light.kinds import Kinds
+from apps.planners.light.kinds import EmbeddedCentres, Kinds
 from apps.planners.light.profiles import Profiles
 from apps.planners.light.situation_counts import SituationCounts, posterior
 from apps.planners.light.situations import Act
+from apps.planners.light.sources import ModelSource
 from apps.planners.light.step_model import (
     SituationRows,
     StepModel,
@@ -78,11 +79,15 @@ class LightModel:
     tokens: TokenModel
     nearness: Floats
     """By kind: how like their centres nearly all prompts were that it was made of."""
+    source: ModelSource = ModelSource.FITTED
+    believed: Floats | None = None
+    """Success as (role, worker, kind) in the place of what the profiles say. It is not
+    stored."""
 
     @cached_property
     def table(self) -> Floats:
         """Return success as (role, worker, kind)."""
-        return self.profiles.table()
+        return self.profiles.table() if self.believed is None else self.believed
 
     @cached_property
     def _tables(self) -> dict[int, SuccessTables]:
@@ -107,10 +112,32 @@ class LightModel:
             posterior(counts.combine[:, 3, :, :, kind], three.reshape(4, n)),
         )
 
-    def likeness(self, prompt: str) -> float:
-        """Return how like its kind a prompt is; 1: as like as nearly all of them."""
-        kind, found = self.kinds.nearest(prompt)
-        return found / max(float(self.nearness[kind]), 1e-9)
+    @cached_property
+    def overall(self) -> SuccessTables:
+        """Return the tables of a prompt of any kind: means by the answers seen."""
+        weights = self.profiles.seen.sum(axis=(0, 1)) + 1
+        by_kind = [self.tables(kind) for kind in range(len(self.kinds))]
+        return SuccessTables(
+            *(
+                np.average(np.stack(tables), axis=0, weights=weights)
+                for tables in zip(*by_kind, strict=True)
+            )
+        )
+
+    def placed(self, prompt: str, vector: Floats | None = None) -> tuple[int, float]:
+        """Return the kind of a prompt, and how like it the prompt is.
+
+        1: as like as nearly all prompts are that the kind was made of. `vector` is the
+        prompt's, of length 1, by the worker of `kinds.embedded`; None: n-grams decide.
+        """
+        embedded = self.kinds.embedded
+        if vector is None or embedded is None:
+            kind, found = self.kinds.nearest(prompt)
+            nearly_all = self.nearness[kind]
+        else:
+            kind, found = self.kinds.nearest_embedded(vector)
+            nearly_all = embedded.nearness[kind]
+        return kind, found / max(float(nearly_all), 1e-9)
 
     def answers_seen(self, kind: int, workers: Sequence[int]) -> float:
         """Return the answers seen of whichever of some workers gave the fewest."""
@@ -119,12 +146,20 @@ class LightModel:
 
     def to_bytes(self) -> bytes:
         """Return the model in its stored form."""
-        head = {
+        head: dict[str, Any] = {
             "format": FORMAT,
             "workers": self.workers,
             "examples": self.kinds.examples,
             "intercept": self.step_model.intercept,
+            "source": self.source,
         }
+        embedded = self.kinds.embedded
+        if embedded is not None:
+            head["embedding"] = {
+                "worker": embedded.worker,
+                "model": embedded.model,
+                "width": embedded.width,
+            }
         arrays: dict[str, npt.NDArray[Any]] = {
             "head": np.frombuffer(json.dumps(head).encode(), np.uint8),
             "centres": self.kinds.centres.astype(np.float32),
@@ -137,6 +172,9 @@ class LightModel:
             "nearness": self.nearness,
             **self.counts.arrays(),
         }
+        if embedded is not None:
+            arrays["embedded_centres"] = embedded.centres.astype(np.float32)
+            arrays["embedded_nearness"] = embedded.nearness
         written = io.BytesIO()
         np.savez_compressed(written, allow_pickle=False, **arrays)
         return written.getvalue()
@@ -171,13 +209,32 @@ def _model(head: Mapping[str, Any], arrays: Mapping[str, Floats]) -> LightModel:
             centres,
             np.asarray(arrays["kinds"], np.int64),
             tuple(map(str, head["examples"])),
+            _embedded(head, arrays),
         ),
         Profiles(arrays["seen"], arrays["right"]),
         StepModel(arrays["weights"], float(head["intercept"])),
         SituationCounts(**counts),
         TokenModel(arrays["outputs"], arrays["overhead"]),
         arrays["nearness"],
+        ModelSource(head.get("source", ModelSource.FITTED)),
     )
+
+
+def _embedded(
+    head: Mapping[str, Any], arrays: Mapping[str, Floats]
+) -> EmbeddedCentres | None:
+    """Return the centres of embeddings; models from before there were any lack them."""
+    if (named := head.get("embedding")) is None:
+        return None
+    found = EmbeddedCentres(
+        str(named["worker"]),
+        str(named["model"]),
+        np.asarray(arrays["embedded_centres"], np.float64),
+        arrays["embedded_nearness"],
+    )
+    if found.width != named["width"]:
+        raise ValueError(f"embedding: expected {named['width']} columns")
+    return found
 
 
 def _all_situations(n: int, kind: int) -> SituationRows:

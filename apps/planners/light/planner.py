@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -14,7 +14,13 @@ from apps.engine.plan import Plan
 from apps.engine.ports import Ask, PlanRequest, Pool, PoolWorker, Task
 from apps.engine.suitability import unsuited
 from apps.planners.light.explanation import Explanation, explained, in_words
+from apps.planners.light.exploring import EXPLORED, Explored, drawn, near_best
 from apps.planners.light.model import LightModel
+from apps.planners.light.prompt_features import (
+    BY_NGRAMS,
+    PromptFeatures,
+    features_of,
+)
 from apps.planners.light.search import (
     Abilities,
     PlanCandidate,
@@ -41,11 +47,16 @@ class Ranking:
     """The best plans for a prompt, the best one first."""
 
     kind: int
+    """The nearest one."""
+    is_familiar: bool
+    """False: the prompt is unlike all kinds, so each plan is one worker alone."""
     workers: tuple[str, ...]
     """Names, by place."""
     candidates: tuple[PlanCandidate, ...]
     alone: tuple[PlanCandidate, ...]
     """Each worker on its own, the best one first."""
+    features: PromptFeatures = BY_NGRAMS
+    """What the kind was found by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,75 +67,167 @@ class LightPlanner:
     version: int
     """Which version of the pool's light planner this is."""
     cost_weight: float = COST_WEIGHT
+    seed: str = ""
+    """What decides which plan near the best one is tried in its place. Empty: none."""
     name: str = field(default="light", init=False)
     max_rounds: ClassVar[int] = 1
 
     async def plan(self, request: PlanRequest, ask: Ask) -> Plan | None:
-        """Return the best plan that was not refused yet, with its explanation.
+        """Return the best plan, with its explanation.
 
-        Raises: PlanRejected if it knows no worker that may answer.
+        After a refusal it is the best one that would not be refused now: a policy may
+        have changed the ranking, and the refused plan need not have been the best.
+        Raises: PlanRejected if there is none, or it knows no worker that may answer.
         """
         if request.may_keep:
             return None
-        ranking = self.ranking(request)
-        refused = len(request.rejections)
-        if refused >= len(ranking.candidates):
-            raise PlanRejected(
-                PlanFault.EMPTY_PLAN,
-                "the light planner knows no other plan for these workers",
-            )
-        return self._plan(ranking, refused)
+        ranking = self.ranking(request, features=await self._features(request))
+        is_first = not (request.rejections or request.rounds)
+        if self.seed and ranking.candidates and is_first:
+            explored = await self._explored(request, ranking)
+            if explored is not None:
+                return self._explored_plan(ranking, explored)
+        for place, candidate in enumerate(ranking.candidates):
+            plan = self._bare_plan(ranking, candidate)
+            if not request.rejections or await request.preview(plan) != "refused":
+                return self._plan(ranking, place)
+        raise PlanRejected(
+            PlanFault.EMPTY_PLAN,
+            "the light planner knows no other plan for these workers",
+        )
 
-    def plans(self, prompt: str, pool: Pool, max_steps: int, count: int) -> list[Plan]:
-        """Return the best plans for a prompt alone; none if it knows no worker."""
+    async def _features(self, request: PlanRequest) -> PromptFeatures:
+        """Return the prompt's features, with its vector if the version needs one."""
+        embedded = self.model.kinds.embedded
+        if embedded is None:
+            return BY_NGRAMS
+        return features_of(embedded, await request.vector())
+
+    def exploring(self, seed: str) -> Self:
+        """Return the planner that tries a plan near the best one, drawn by `seed`."""
+        return replace(self, seed=seed)
+
+    async def _explored(
+        self, request: PlanRequest, ranking: Ranking
+    ) -> Explored | None:
+        """Draw among what no policy refuses or holds back; None: the best plan it is.
+
+        Where a policy stands against the best plan itself, people shall see that: no
+        other plan takes its place.
+        """
+        best, *others = near_best(ranking.candidates)
+        if await request.preview(self._bare_plan(ranking, best)) != "accepted":
+            return None
+        left = [best]
+        for each in others:
+            if await request.preview(self._bare_plan(ranking, each)) == "accepted":
+                left.append(each)
+        return drawn(self.seed, left)
+
+    def _bare_plan(self, ranking: Ranking, candidate: PlanCandidate) -> Plan:
+        workers = [ranking.workers[worker] for worker in candidate.workers]
+        return template_plan(candidate.template, workers)
+
+    def plans(
+        self,
+        prompt: str,
+        pool: Pool,
+        max_steps: int,
+        count: int,
+        required: str | None = None,
+    ) -> list[Plan]:
+        """Return the best plans for a prompt alone; none if it knows no worker.
+
+        `required` names a worker that each plan must have.
+        """
         request = PlanRequest(Task(prompt), pool, max_steps)
-        ranking = self.ranking(request, count)
+        ranking = self.ranking(request, count, required)
         return [self._plan(ranking, n) for n in range(len(ranking.candidates))]
 
-    def expected(self, prompt: str, pool: Pool, max_steps: int) -> float:
+    def expected(
+        self,
+        prompt: str,
+        pool: Pool,
+        max_steps: int,
+        features: PromptFeatures = BY_NGRAMS,
+    ) -> float:
         """Return the success that is expected of the best plan; 0: there is none."""
         request = PlanRequest(Task(prompt), pool, max_steps)
-        best = self.ranking(request, 1).candidates
+        best = self.ranking(request, 1, features=features).candidates
         return best[0].success if best else 0.0
 
     def _plan(self, ranking: Ranking, place: int) -> Plan:
-        chosen = ranking.candidates[place]
-        explanation = self._explained(ranking, place)
-        workers = [ranking.workers[worker] for worker in chosen.workers]
-        return template_plan(
-            chosen.template, workers, in_words(explanation), json.dumps(explanation)
+        ranked = ranking.candidates[place:]
+        return self._reasoned(ranking, ranked, self._explained(ranking, ranked))
+
+    def _explored_plan(self, ranking: Ranking, explored: Explored) -> Plan:
+        place = ranking.candidates.index(explored.candidate)
+        ranked = ranking.candidates[place:]
+        explanation = self._explained(ranking, ranked, explored)
+        plan = self._reasoned(ranking, ranked, explanation)
+        return replace(plan, made_by=EXPLORED)
+
+    def _reasoned(
+        self,
+        ranking: Ranking,
+        ranked: Sequence[PlanCandidate],
+        explanation: Explanation,
+    ) -> Plan:
+        """Return the first of `ranked` as a plan, with why it was chosen."""
+        return replace(
+            self._bare_plan(ranking, ranked[0]),
+            reasoning=in_words(explanation),
+            explanation=json.dumps(explanation),
         )
 
-    def is_unsure(self, request: PlanRequest) -> bool:
+    async def is_unsure(self, request: PlanRequest) -> bool:
         """Say whether little is known of such prompts, or of the best plan for one."""
-        ranking = self.ranking(request, 1)
+        ranking = self.ranking(request, 1, features=await self._features(request))
         if not ranking.candidates:
             return True
         best = ranking.candidates[0]
         ids = [self.model.workers.index(ranking.workers[w]) for w in best.workers]
         return (
-            self.model.likeness(request.task.prompt) < FAMILIAR
+            not ranking.is_familiar
             or self.model.answers_seen(ranking.kind, ids) < SEEN_OFTEN
         )
 
-    def ranking(self, request: PlanRequest, count: int = RANKED) -> Ranking:
-        """Return the best plans for a request, those of one worker alone as well."""
+    def ranking(
+        self,
+        request: PlanRequest,
+        count: int = RANKED,
+        required: str | None = None,
+        features: PromptFeatures = BY_NGRAMS,
+    ) -> Ranking:
+        """Return the best plans for a request, those of one worker alone as well.
+
+        Pure: the vector of the prompt, if there is one, is in `features`.
+
+        For a prompt that is unlike everything that was logged, what the nearest kind
+        says of single steps is no guide: each worker is only judged over all kinds.
+        With `required` each plan has that worker, if it is among those known.
+        """
         model, prompt = self.model, request.task.prompt
-        kind = model.kinds.kind_of(prompt)
+        kind, likeness = model.placed(prompt, features.vector)
+        is_familiar = likeness >= FAMILIAR
         known = [w for w in request.pool.workers if w.name in model.workers]
         if not known:
-            return Ranking(kind, (), (), ())
-        ids = most_useful(
-            model.tables(kind), [model.workers.index(w.name) for w in known]
-        )
+            return Ranking(kind, is_familiar, (), (), (), features)
+        every = model.tables(kind) if is_familiar else model.overall
+        ids = most_useful(every, [model.workers.index(w.name) for w in known])
         by_name = {worker.name: worker for worker in known}
+        if required in by_name and model.workers.index(required) not in ids:
+            ids[-1] = model.workers.index(required)
         workers = [by_name[model.workers[each]] for each in ids]
-        tables = model.tables(kind).among(ids)
+        tables = every.among(ids)
         costs = (
             model.tokens._replace(outputs=model.tokens.outputs[:, ids]),
             _prices(workers),
         )
         abilities = _abilities(request, workers)
+
+        names = tuple(worker.name for worker in workers)
+        place = names.index(required) if required in names else None
 
         def best(max_steps: int, number: int) -> tuple[PlanCandidate, ...]:
             return tuple(
@@ -136,23 +239,32 @@ class LightPlanner:
                     max_steps=max_steps,
                     cost_weight=self.cost_weight,
                     count=number,
+                    required=place,
                 )
             )
 
-        names = tuple(worker.name for worker in workers)
-        return Ranking(
-            kind, names, best(request.max_steps, count), best(1, len(workers))
-        )
+        alone = best(1, len(workers))
+        plans = best(request.max_steps, count) if is_familiar else alone[:count]
+        return Ranking(kind, is_familiar, names, plans, alone, features)
 
-    def _explained(self, ranking: Ranking, place: int) -> Explanation:
+    def _explained(
+        self,
+        ranking: Ranking,
+        ranked: Sequence[PlanCandidate],
+        explored: Explored | None = None,
+    ) -> Explanation:
         return explained(
-            ranking.candidates[place:],
+            ranked,
             ranking.alone,
             ranking.workers,
             version=self.version,
             kind=ranking.kind,
             kind_words=self.model.kinds.examples[ranking.kind],
+            is_familiar=ranking.is_familiar,
+            source=self.model.source,
             cost_weight=self.cost_weight,
+            explored=explored,
+            features=ranking.features.values(self.model.kinds.embedded),
         )
 
 

@@ -112,10 +112,12 @@ def best_candidates(
     max_steps: int,
     cost_weight: float,
     count: int,
+    required: int | None = None,
 ) -> list[PlanCandidate]:
     """Return the `count` best plans, the best one first; none if no worker may answer.
 
     `cost_weight` is the success that one answer of the dearest worker has to be worth.
+    `required` is the place of a worker that has a step in each plan. None: any may.
     """
     tokens, prices = costs
     n = len(tables.solve)
@@ -131,6 +133,8 @@ def best_candidates(
         cost = template_costs(template, chosen, tokens, prices, prompt_tokens)
         value = success - cost_weight * cost / dearest if dearest else success.copy()
         value[~_is_possible(chosen, abilities)] = -np.inf
+        if required is not None:
+            value[~(chosen == required).any(axis=1)] = -np.inf
         best = np.argsort(-value, kind="stable")[:count]
         found += [
             PlanCandidate(

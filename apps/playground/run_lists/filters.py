@@ -13,8 +13,10 @@ from typing import Any
 from django import forms
 from django.utils import timezone
 
+from apps.core.money import MICROS
 from apps.insights.types import PLANNER_WORDS, TIER_WORDS
 from apps.runs.models import RunState, Source
+from apps.runs.selectors import RunFlag, RunSort, labels_named, query_read
 from apps.runs.types import ENDED, RunFilters
 from apps.web.run_addresses import (
     BY_CALLERS,
@@ -39,7 +41,6 @@ PERIOD_CHOICES = [
 KEY_WORDS = "Without a key", "A deleted key"
 MEMBER_WORDS = "Without a member", "A former member"
 SEARCHED_FIELDS = (
-    "q",
     "model",
     "source",
     "who",
@@ -48,6 +49,10 @@ SEARCHED_FIELDS = (
     "member",
     "shape",
     "fault",
+    "label",
+    "flag",
+    "min_cost",
+    "min_time",
 )
 """What is looked for in the newest runs only."""
 
@@ -115,6 +120,30 @@ class RunFilterForm(forms.Form):
     member = forms.CharField(required=False, max_length=36)
     shape = forms.CharField(required=False, max_length=16)
     fault = forms.CharField(required=False, max_length=150)
+    label = forms.CharField(required=False, max_length=600)
+    flag = forms.ChoiceField(choices=[("", "Any"), *RunFlag.choices], required=False)
+    min_cost = forms.DecimalField(
+        required=False, min_value=0, max_value=1_000_000, decimal_places=6
+    )
+    """In dollars."""
+    min_time = forms.DecimalField(required=False, min_value=0, max_value=1_000_000)
+    """In seconds."""
+    sort = forms.ChoiceField(
+        choices=[
+            ("", "Newest first"),
+            *((by.value, f"{by.label}, highest first") for by in RunSort),
+            *((f"-{by.value}", f"{by.label}, lowest first") for by in RunSort),
+        ],
+        required=False,
+    )
+    """A figure, the highest first; with `-` before it the lowest."""
+
+    def clean_q(self) -> str:
+        """Return what is looked for. Raises: ValidationError if it has no word."""
+        text: str = self.cleaned_data["q"]
+        if text and not query_read(text).words:
+            raise forms.ValidationError("Type letters or digits to search for.")
+        return text
 
     def __init__(self, data: Any, choices: FilterChoices) -> None:
         super().__init__(data)
@@ -170,17 +199,24 @@ class RunFilterForm(forms.Form):
     @property
     def has_more(self) -> bool:
         """Say whether one of the filters beside the usual ones is set."""
-        return any(each.value for each in self.more_filters)
+        fields = ("label", "flag", "min_cost", "min_time")
+        own = [self._get(name) for name in fields]
+        return any([*own, *(each.value for each in self.more_filters)])
+
+    @property
+    def names_set(self) -> list[str]:
+        """Return the names of the filters that are set."""
+        return [n for n, value in self.cleaned_data.items() if value and n != "sort"]
 
     @property
     def is_active(self) -> bool:
         """Say whether any filter is set."""
-        return any(self.cleaned_data.values())
+        return bool(self.names_set)
 
     @property
     def has_other_filters(self) -> bool:
         """Say whether any filter is set beside the search."""
-        return any(value for name, value in self.cleaned_data.items() if name != "q")
+        return any(name != "q" for name in self.names_set)
 
     @property
     def is_search(self) -> bool:
@@ -198,7 +234,7 @@ class RunFilterForm(forms.Form):
             state=self._get("state"),
             model=self._get("model"),
             actor=self._get("who"),
-            query=self._get("q"),
+            text=self._get("q"),
             sources=sources_of(self._get("source")),
             since=timezone.now() - period[1] if period else since,
             until=_midnight(days.last) + timedelta(days=1) if days else None,
@@ -212,7 +248,26 @@ class RunFilterForm(forms.Form):
             has_key=False if key == NONE else None,
             has_member=False if member == NONE else None,
             fault=fault_of(self._get("fault")),
+            labels=labels_named([self._get("label")]),
+            flag=self._get("flag"),
+            min_cost_micros=self._scaled("min_cost", MICROS),
+            min_latency_ms=self._scaled("min_time", 1000),
         )
+
+    @property
+    def sorted_by(self) -> RunSort | None:
+        """Return the figure that the list is sorted by; None: newest first."""
+        name = self._get("sort").removeprefix("-")
+        return RunSort(name) if name else None
+
+    @property
+    def is_ascending(self) -> bool:
+        """Say whether the lowest figure comes first."""
+        return self._get("sort").startswith("-")
+
+    def _scaled(self, name: str, factor: int) -> int | None:
+        value = self.cleaned_data.get(name)
+        return None if value is None else round(value * factor)
 
     def _get(self, name: str) -> str:
         return str(self.cleaned_data.get(name) or "")

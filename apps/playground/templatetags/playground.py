@@ -16,11 +16,22 @@ from django.utils.safestring import SafeString
 
 from apps.core import plan_layout
 from apps.engine.usage import Cost
-from apps.playground import model_text, numbering
+from apps.planners.light.exploring import EXPLORED, place_words
+from apps.playground import numbering
 from apps.playground.message_view import shown_calls
-from apps.runs.records.round_view import CONTINUATION, REPAIR, RIVAL
+from apps.playground.texts import model_text
+from apps.runs.missing_plan import MissingPlan, missing_plan_of
+from apps.runs.models import Run
+from apps.runs.records.round_view import CONTINUATION, REPAIR, RIVAL, StepView
 from apps.web import formats
 
+MISSING = "missing_plan"
+MISSING_PLAN_WORDS = {
+    MissingPlan.NO_USABLE_PLAN: "The conductor gave no usable plan, so the fallback "
+    "worker answered.",
+    MissingPlan.TIER_DOES_NOT_PLAN: "The ultra tier of the pool does not plan, so the "
+    "fallback worker answered.",
+}
 ROWS_KEPT = 5_000
 """Rows of runs that are remembered, of a kilobyte each."""
 register = template.Library()
@@ -47,7 +58,7 @@ KIND_WORDS = {
     "card": ("card number", "card numbers"),
     "iban": ("IBAN", "IBANs"),
     "tax_number": ("tax number", "tax numbers"),
-    "email": ("e-mail address", "e-mail addresses"),
+    "email": ("email address", "email addresses"),
     "phone": ("phone number", "phone numbers"),
 }
 PLANNER_WORDS = {
@@ -56,7 +67,10 @@ PLANNER_WORDS = {
     "given_plan": "made before the run",
     "light": "by the light planner",
     "light_cascade": "by the light planner or the conductor",
+    EXPLORED: "by the light planner, exploring",
     "language_model": "by a language model",
+    "delegated": "by the worker",
+    "delegating": "leaves the plan to a worker",
     "single_worker": "one worker, without a plan",
     "tool_continuation": "without a new plan",
 }
@@ -69,6 +83,7 @@ def explained(explanation: str) -> dict[str, Any]:
     return found
 
 
+register.filter("place_words", place_words)
 REASON_WORDS = {
     RIVAL: "asked as well, because the answer was late",
     REPAIR: "asked to put its answer into the right form",
@@ -80,6 +95,20 @@ REASON_WORDS = {
 def reason_words(reason: str) -> str:
     """Return why a step has another call, as people read it; empty: a plain one."""
     return REASON_WORDS.get(reason, "")
+
+
+@register.simple_tag
+def step_line(step: StepView) -> str:
+    """Return what a step took, or how it stands: `0.8 s · 146 tokens · $0.0002`."""
+    if step.reused_from:
+        return "written by a person" if step.is_edited else "from an earlier run"
+    if step.state == "failed" and step.fault:
+        return step.fault.replace("_", " ")
+    if step.state != "completed":
+        return state_word(step.shown_state)
+    tokens = f"{formats.count(step.usage.total_tokens)} tokens"
+    took = formats.duration(step.calls[-1].latency_ms) if step.calls else ""
+    return " · ".join(filter(None, (took, tokens, formats.cost(step.full_cost))))
 
 
 @register.filter
@@ -131,13 +160,32 @@ def state_badge(state: str) -> SafeString:
     )
 
 
+@register.simple_tag(name="missing_plan")
+def missing_plan_tag(run: Run) -> MissingPlan | None:
+    """Return why a run has no plan of its tier; None: it has, or needs none."""
+    return missing_plan_of(run)
+
+
+@register.simple_tag
+def plan_badge(missing: MissingPlan | None, state: str) -> SafeString:
+    """Return a badge for a run whose tier should have planned; empty: none is due."""
+    if missing is None:
+        return SafeString("")
+    is_answered = state == "completed"
+    return format_html(
+        ' <span class="badge" data-state="unplanned" title="{}">{}</span>',
+        MISSING_PLAN_WORDS[missing],
+        "Answered without a plan" if is_answered else "Without a plan",
+    )
+
+
 class _Row(NamedTuple):
     """What the row of a run shows, and nothing else."""
 
     id: uuid.UUID
     title: str
     plan: bytes
-    planner: str
+    missing_plan: MissingPlan | None
     state: str
     model: str
     actor_name: str
@@ -149,6 +197,7 @@ class _Row(NamedTuple):
     has_unknown_cost: bool
     latency_ms: int | None
     created_at: datetime
+    tags: tuple[str, ...] = ()
 
 
 @register.simple_tag
@@ -157,7 +206,11 @@ def run_row(run: Any, waiting: Collection[uuid.UUID] = ()) -> SafeString:
 
     `waiting`: runs whose plans wait for an approval.
     """
-    values = {name: getattr(run, name) for name in _Row._fields}
+    read = {MISSING, "tags"}
+    values = {name: getattr(run, name) for name in _Row._fields if name not in read}
+    values[MISSING] = missing_plan_of(run)
+    if run.labels is not None:
+        values["tags"] = run.labels.tags
     if run.id in waiting:
         values["state"] = "approval"
     return _row(_Row(**{**values, "plan": orjson.dumps(run.plan)}))

@@ -7,6 +7,7 @@ from django.db import models
 from apps.accounts.models import Team
 from apps.core.ids import new_id
 from apps.core.scoping import TeamQuerySet
+from apps.planners.light.sources import ModelSource
 
 
 class PlannerVersion(models.Model):
@@ -46,6 +47,16 @@ class PlannerVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pool_id} planner {self.number}"
+
+    @property
+    def source(self) -> ModelSource:
+        """Return where its knowledge is from."""
+        return ModelSource(self.fit.get("source", ModelSource.FITTED))
+
+    @property
+    def is_site_default(self) -> bool:
+        """Say whether it is the site's default with the workers' profiles."""
+        return self.source is ModelSource.SITE_DEFAULT
 
     @property
     def context(self) -> bytes:

@@ -46,12 +46,18 @@ from apps.pools.services.pools import (
 from apps.pools.services.price_list import price_list_refresh
 from apps.pools.services.profiles import profiles_mark, profiles_replace
 from apps.pools.services.server_status import conductor_look
+from apps.pools.services.set_up import (
+    conductor_add,
+    models_add,
+    pool_complete,
+)
 from apps.pools.services.setups import setup_put
 from apps.pools.services.workers import worker_create, worker_delete, worker_update
 
 __all__ = [
     "NewCredential",
     "PlannerFit",
+    "conductor_add",
     "conductor_create",
     "conductor_delete",
     "conductor_look",
@@ -62,11 +68,13 @@ __all__ = [
     "credential_set",
     "credential_update",
     "model_calls_have_room",
+    "models_add",
     "models_fetch",
     "planner_version_add",
     "planner_version_measured",
     "planner_version_use",
     "pool_check",
+    "pool_complete",
     "pool_create",
     "pool_delete",
     "pool_import",

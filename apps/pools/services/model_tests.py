@@ -42,18 +42,20 @@ from apps.pools.capability_probes import (
 )
 from apps.pools.credentials import credential_open
 from apps.pools.errors import ProviderFailed
-from apps.pools.models import Conductor, ConductorMode, Protocol, Worker
+from apps.pools.models import Conductor, ConductorMode, Protocol, Worker, WorkerKind
 from apps.pools.selectors import (
     access_conductor,
     access_worker,
     conductor_snapshot,
     endpoint_of,
+    last_test,
     protocol_of,
+    worker_list,
 )
 from apps.pools.service_inputs import ListingInput
 from apps.pools.services.plan_trial import plan_try
 from apps.pools.slots import model_calls
-from apps.pools.types import ConductorSnapshot, TestResult
+from apps.pools.types import ConductorSnapshot, TestResult, TrialStep
 from apps.pools.validation import Faults, address_fault, credential_of
 
 _in_thread = sync_to_async
@@ -63,6 +65,8 @@ MAX_TEST_S = 60
 MAX_PROBE_S = 30
 """The same, for what a model can do: all at once, after it has answered."""
 MAX_LISTING_S = 20
+MAX_TRIAL_WORKERS = 8
+"""Of a team: more say nothing more of whether a conductor can plan."""
 MAX_SHOWN = 200
 """Characters of an answer that are kept."""
 RECORDED = ("ok", "latency_ms", "model", "error_code", "message", "abilities")
@@ -97,9 +101,10 @@ async def conductor_test(
     """
     with model_calls.slot(team_id):
         row = await _in_thread(access_conductor)(team_id, conductor_id)
+        workers = await _in_thread(_trial_workers)(team_id)
         is_begun = row.uses_prefill and row.mode == ConductorMode.LISTS
         probes = (PREFILL,) if is_begun else ()
-        return await _test(row, "conductor.tested", actor, probes)
+        return await _test(row, "conductor.tested", actor, probes, workers)
 
 
 async def models_fetch(
@@ -154,10 +159,22 @@ def _listing_endpoint(team_id: uuid.UUID, values: Mapping[str, Any]) -> Endpoint
     )
 
 
+def _trial_workers(team_id: uuid.UUID) -> list[str]:
+    """Return the names of workers that the plan of a test may use: none that fails."""
+    rows = worker_list(team_id).filter(is_enabled=True, kind=WorkerKind.CHAT)
+    tests = ((row.name, last_test(row)) for row in rows.prefetch_related(None))
+    names = [name for name, test in tests if test is None or test.ok]
+    return names[:MAX_TRIAL_WORKERS]
+
+
 async def _test(
-    row: Worker | Conductor, action: str, actor: Actor, probes: Sequence[str]
+    row: Worker | Conductor,
+    action: str,
+    actor: Actor,
+    probes: Sequence[str],
+    workers: Sequence[str] = (),
 ) -> TestResult:
-    result = await _try(row, probes)
+    result = await _try(row, probes, workers)
     await _in_thread(_keep)(row, action, actor, result)
     return result
 
@@ -185,12 +202,14 @@ def _keep(
         entries_append(batch=Batch(team_id=row.team_id, drafts=(draft,)))
 
 
-async def _try(row: Worker | Conductor, probes: Sequence[str]) -> TestResult:
+async def _try(
+    row: Worker | Conductor, probes: Sequence[str], workers: Sequence[str]
+) -> TestResult:
     began = time.monotonic()
     try:
         if isinstance(row, Conductor):
             conductor = await _in_thread(conductor_snapshot)(row)
-            return await _ask_for_plan(conductor, probes)
+            return await _ask_for_plan(conductor, probes, workers)
         endpoint = await _in_thread(endpoint_of)(row)
         if endpoint.makes_embeddings:
             return await _ask_for_embedding(endpoint)
@@ -269,21 +288,23 @@ async def _ask(
 
 
 async def _ask_for_plan(
-    conductor: ConductorSnapshot, probes: Sequence[str]
+    conductor: ConductorSnapshot, probes: Sequence[str], workers: Sequence[str]
 ) -> TestResult:
     """Ask for a plan, then what `probes` want to know. Raises: LlmError."""
     endpoint = conductor.endpoint
     began = time.monotonic()
     async with _transport() as transport:
         client = ChatClient(transport, settings.MAX_ANSWER_CHARACTERS)
-        trial = await plan_try(client, _patient(endpoint, MAX_TEST_S), conductor)
+        patient = _patient(endpoint, MAX_TEST_S)
+        trial = await plan_try(client, patient, conductor, workers)
         latency_ms = _since(began)
-        wanted = probes if trial.steps is not None else ()
+        wanted = probes if trial.plan is not None else ()
         abilities = await abilities_shown(
             client, _patient(endpoint, MAX_PROBE_S), wanted
         )
+    steps = () if trial.plan is None else trial.plan.steps
     return TestResult(
-        ok=trial.steps is not None,
+        ok=trial.plan is not None,
         latency_ms=latency_ms,
         answer=_shown(trial.answer.text),
         model=_shown(trial.answer.model),
@@ -291,7 +312,8 @@ async def _ask_for_plan(
         message=trial.message,
         tested_at=timezone.now(),
         abilities=abilities,
-        plan_steps=trial.steps,
+        plan_steps=len(steps) or None,
+        plan=tuple(TrialStep(s.worker, _shown(s.subtask), s.access) for s in steps),
     )
 
 

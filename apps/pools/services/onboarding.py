@@ -16,7 +16,14 @@ from django.db import transaction
 from apps.accounts.models import Team
 from apps.audit.types import Actor
 from apps.core.errors import InvalidFields
-from apps.pools.models import Pool, TierName, TierPlanner, Worker
+from apps.pools.models import (
+    Conductor,
+    Pool,
+    TierName,
+    TierPlanner,
+    Worker,
+    WorkerKind,
+)
 from apps.pools.selectors import access_pool, conductor_list, credential_list, pool_list
 from apps.pools.services.credentials import credential_create
 from apps.pools.services.pools import pool_create, pool_update
@@ -60,7 +67,8 @@ def worker_onboard(
     for pool_id in pool_ids:
         _add_place(access_pool(team.id, pool_id), worker, actor)
     if starts_pool:
-        pool_start(team=team, workers=[worker], actor=actor)
+        conductor = conductor_list(team.id).first()
+        pool_start(team=team, workers=[worker], conductor=conductor, actor=actor)
     return worker
 
 
@@ -92,15 +100,24 @@ def save_with_credential(
     return save({**values, "credential_id": row.id})
 
 
-def pool_start(*, team: Team, workers: Sequence[Worker], actor: Actor) -> Pool:
+def pool_start(
+    *,
+    team: Team,
+    workers: Sequence[Worker],
+    conductor: Conductor | None,
+    actor: Actor,
+) -> Pool:
     """Create a pool of these workers that can take prompts at once.
 
-    With a conductor in the team it has both tiers; without one a single worker answers.
-    Raises: InvalidFields if there is no worker.
+    With a conductor it has both tiers; without one a single worker answers. The first
+    worker that answers conversations is the fallback. Raises: InvalidFields if there is
+    no such worker.
     """
-    conductor = conductor_list(team.id).first()
-    if not workers:
-        raise InvalidFields({"worker_ids": ["add a worker first"]})
+    answering = [each for each in workers if each.kind == WorkerKind.CHAT]
+    if not answering:
+        raise InvalidFields(
+            {"worker_ids": ["add a worker first: one that answers prompts"]}
+        )
     planner = TierPlanner.SINGLE_WORKER if conductor is None else TierPlanner.CONDUCTOR
     plain = {"planner": planner.value}
     return pool_create(
@@ -110,7 +127,7 @@ def pool_start(*, team: Team, workers: Sequence[Worker], actor: Actor) -> Pool:
             "is_default": not pool_list(team.id).exists(),
             "conductor_id": None if conductor is None else conductor.id,
             "worker_ids": [worker.id for worker in workers],
-            "fallback_id": workers[0].id,
+            "fallback_id": answering[0].id,
             "tiers": {
                 TierName.MINI.value: plain,
                 TierName.ULTRA.value: None if conductor is None else plain,

@@ -6,10 +6,11 @@ only a call that fails raises. Knows no database.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.engine.errors import PlanRejected
-from apps.engine.plan import validate
+from apps.engine.plan import Plan, validate
 from apps.engine.ports import (
     CallParams,
     ConductorReply,
@@ -28,7 +29,7 @@ from apps.pools.types import ConductorSnapshot
 QUESTION = "What is 17 * 23 + 4? Check it twice."
 MAX_STEPS = 5
 WORKERS = ("first", "second", "third")
-"""Models of no real pool: the plan is read and never executed."""
+"""For a team without workers: the plan is read and never executed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,8 @@ class PlanTrial:
     """What a model wrote when it was asked for a plan."""
 
     answer: ProbeAnswer
-    steps: int | None
-    """Of its plan. None: it wrote none that can be used."""
+    plan: Plan | None
+    """None: it wrote none that can be used."""
     fault: str = ""
     """A word of `PlanFault`. Empty: none."""
     message: str = ""
@@ -45,12 +46,17 @@ class PlanTrial:
 
 
 async def plan_try(
-    client: ChatClient, endpoint: Endpoint, conductor: ConductorSnapshot
+    client: ChatClient,
+    endpoint: Endpoint,
+    conductor: ConductorSnapshot,
+    workers: Sequence[str],
 ) -> PlanTrial:
     """Ask a conductor for one plan, in its own format. Raises: LlmError.
 
-    `endpoint` is the conductor's, with the patience of the caller.
+    `endpoint` is the conductor's, with the patience of the caller; `workers` are names
+    that the plan may use, and none is called.
     """
+    names = tuple(workers) or WORKERS
     answers: list[ProbeAnswer] = []
 
     async def ask_model(messages: Messages, params: CallParams) -> ConductorReply:
@@ -64,8 +70,8 @@ async def plan_try(
         return ConductorReply(answers[-1].text, answers[-1].finish_reason)
 
     pool = Pool(
-        tuple(PoolWorker(name) for name in WORKERS),
-        WORKERS[0],
+        tuple(PoolWorker(name) for name in names),
+        names[0],
         conductor_max_output_tokens=conductor.attributes.max_output_tokens,
         conductor_context_tokens=conductor.attributes.context_tokens,
     )
@@ -73,8 +79,8 @@ async def plan_try(
     try:
         plan = await conductor_planner(conductor).plan(request, ask_model)
         assert plan is not None  # without an answer to keep it is rejected
-        validate(plan, workers=WORKERS, max_steps=MAX_STEPS)
+        validate(plan, workers=names, max_steps=MAX_STEPS)
     except PlanRejected as exc:
         message = f"its answer is not a plan: {exc.message}"
         return PlanTrial(answers[-1], None, exc.fault, message)
-    return PlanTrial(answers[-1], len(plan.steps))
+    return PlanTrial(answers[-1], plan)

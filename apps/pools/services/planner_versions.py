@@ -11,6 +11,7 @@ from apps.audit.types import Actor
 from apps.core.errors import Conflict
 from apps.core.ids import new_id
 from apps.core.keyring import seal
+from apps.planners.light.sources import ModelSource
 from apps.pools.models import PlannerVersion, Pool, Tier, TierPlanner
 from apps.pools.pool_transaction import pool_change
 from apps.pools.selectors import access_pool, planner_version
@@ -30,6 +31,11 @@ class PlannerFit:
     workers: tuple[str, ...]
     data_digest: str
     """SHA-256 of the learning data, in hexadecimal."""
+    source: ModelSource = ModelSource.FITTED
+    embedding: Mapping[str, Any] | None = None
+    """The embedding `worker` that tells kinds of prompts apart, its `model`, the
+    `width` of its vectors, how many `prompts` have one, and how many were `left_out`.
+    None: n-grams do."""
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values, as `PlannerVersion.fit` has them."""
@@ -38,6 +44,8 @@ class PlannerFit:
             "graded_steps": self.graded_steps,
             "kinds": self.kinds,
             "workers": list(self.workers),
+            "source": self.source.value,
+            "embedding": None if self.embedding is None else dict(self.embedding),
         }
 
 

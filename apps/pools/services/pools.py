@@ -57,8 +57,9 @@ def pool_update(
 ) -> Pool:
     """Change the given values of a pool; of a tier, too, what is not given stays.
 
-    A tier given as null goes. Raises: InvalidFields, NotFound, VersionConflict if the
-    pool is not at `expected_version` any more.
+    A tier given as null goes. When a pool without a conductor gets one, its tiers plan
+    with it from then on, unless `values` say how. Raises: InvalidFields, NotFound,
+    VersionConflict if the pool is not at `expected_version` any more.
     """
     with pool_change(pool.team_id, actor) as change:
         pool_put(change, pool, values, expected_version)
@@ -142,10 +143,19 @@ def _merged(present: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, A
         staying = {str(one) for one in ids}
         spared = present["no_substitute_ids"]
         result["no_substitute_ids"] = [one for one in spared if one in staying]
-    if "tiers" in given:
-        asked = given["tiers"]
-        result["tiers"] = merged(tiers, asked) if isinstance(asked, Mapping) else asked
-    return result
+    asked = given.get("tiers", {})
+    if not isinstance(asked, Mapping):
+        return {**result, "tiers": asked}
+    if present["conductor_id"] is None and result["conductor_id"] is not None:
+        tiers = {name: _planning(tier) for name, tier in tiers.items()}
+    return {**result, "tiers": merged(tiers, asked)}
+
+
+def _planning(tier: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a tier of a pool that gets a conductor: it plans, if none did before."""
+    if tier is None or tier["planner"] != TierPlanner.SINGLE_WORKER:
+        return tier
+    return {**tier, "planner": TierPlanner.CONDUCTOR.value}
 
 
 def _tier_limits(given: PoolInput) -> Limits:

@@ -133,6 +133,16 @@ class ListPriceOutput(Output):
     )
 
 
+class TrialStepOutput(Output):
+    """A step of the plan that a conductor wrote in its test."""
+
+    worker = serializers.CharField()
+    subtask = serializers.CharField(help_text="Its beginning.")
+    access = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Steps whose answers it reads."
+    )
+
+
 class ModelTestOutput(Output):
     """How a test of a model went."""
 
@@ -151,6 +161,11 @@ class ModelTestOutput(Output):
     plan_steps = serializers.IntegerField(
         allow_null=True,
         help_text="Steps of the plan a conductor wrote. Null: a worker, or no plan.",
+    )
+    plan = TrialStepOutput(
+        many=True,
+        help_text="Those steps. No worker is called for them. Empty: a worker, or no "
+        "plan.",
     )
 
 
@@ -186,6 +201,7 @@ TEST_EXAMPLE: dict[str, Any] = {
     "tested_at": "2026-11-21T15:53:16.000000Z",
     "abilities": WorkerAttributes().model_dump(include=ABILITIES),
     "plan_steps": None,
+    "plan": [],
 }
 
 

@@ -68,6 +68,7 @@ TIER: dict[str, Any] = {
     "wall_time_s": 900,
     "delivery": "live",
     "is_hedged": False,
+    "allows_delegation": False,
 }
 EXAMPLE: dict[str, Any] = {
     "id": "0199c0de-0000-7000-8000-000000000008",
@@ -121,6 +122,11 @@ class TierInput(Input):
         required=False,
         help_text="True: a worker slower than it nearly always is gets a rival, whose "
         "call costs too. Default: false.",
+    )
+    allows_delegation = Flag(
+        required=False,
+        help_text="True: the last step of a plan may leave the rest to its worker, "
+        "whose plan is one of the rounds, so it takes two. Default: false.",
     )
 
 
@@ -187,6 +193,7 @@ class TierOutput(Output):
     wall_time_s = serializers.IntegerField()
     delivery = serializers.ChoiceField(choices=Delivery.choices)
     is_hedged = serializers.BooleanField()
+    allows_delegation = serializers.BooleanField()
 
 
 class NoticeOutput(Output):

@@ -9,9 +9,13 @@ from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.planners.light.sources import FeatureSort, ModelSource
 from apps.rest.fields import DollarsOut, Output, Time
+from apps.runs.label_types import RunLabels
+from apps.runs.missing_plan import MissingPlan, missing_plan_of
 from apps.runs.models import Run, RunState, Source
 from apps.runs.records.run_view import RunView
+from apps.runs.selectors import with_labels
 
 
 class RunActorOutput(Output):
@@ -45,10 +49,21 @@ class RunOutput(Output):
     pool_name = serializers.CharField()
     pool_version = serializers.IntegerField()
     title = serializers.CharField(help_text="How the prompt begins.")
+    tags = serializers.SerializerMethodField(
+        help_text="What people and programs put on it, like `metadata` erased with its "
+        "texts."
+    )
+    metadata = serializers.SerializerMethodField(help_text="As the request had it.")
     actor = RunActorOutput(source="*")
     created_at = Time()
     finished_at = Time(allow_null=True)
     planner = serializers.CharField()
+    missing_plan = serializers.SerializerMethodField(
+        help_text="Why it was answered without a plan, although its tier plans. "
+        "`no_usable_plan`: the conductor gave none that could be used. "
+        "`tier_does_not_plan`: the ultra tier has no conductor, or is set to use no "
+        "plan. Null: it has a plan, or one worker was asked on purpose.",
+    )
     steps_total = serializers.IntegerField(
         help_text="Steps of all plans, skipped ones left out."
     )
@@ -70,6 +85,23 @@ class RunOutput(Output):
     error = serializers.SerializerMethodField()
     url = serializers.SerializerMethodField(help_text="Its page.")
 
+    @extend_schema_field(
+        serializers.ChoiceField(choices=[*MissingPlan], allow_null=True)
+    )
+    def get_missing_plan(self, run: Run) -> str | None:
+        """Return why the plan of its tier is missing, if it is."""
+        return missing_plan_of(run)
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_tags(self, run: Run) -> list[str]:
+        """Return the tags of the run."""
+        return list(_labels(run).tags)
+
+    @extend_schema_field(serializers.DictField(child=serializers.CharField()))
+    def get_metadata(self, run: Run) -> dict[str, str]:
+        """Return the metadata of the run."""
+        return dict(_labels(run).metadata)
+
     @extend_schema_field(RunErrorOutput(allow_null=True))
     def get_error(self, run: Run) -> dict[str, Any] | None:
         """Return the error of a run that has one."""
@@ -78,6 +110,13 @@ class RunOutput(Output):
     def get_url(self, run: Run) -> str:
         """Return the address of the run's page."""
         return f"{settings.CONDUCTOR_URL}/runs/{run.id}/"
+
+
+def _labels(run: Run) -> RunLabels:
+    """Return the labels of a run; those of a list are read before, all at once."""
+    if run.labels is None:
+        with_labels(run.team_id, [run])
+    return run.labels or RunLabels()
 
 
 class StepOutput(Output):
@@ -96,6 +135,9 @@ class StepOutput(Output):
     completion_tokens = serializers.IntegerField(source="usage.completion_tokens")
     cost_usd = serializers.SerializerMethodField()
     latency_ms = serializers.IntegerField()
+    plans_rest = serializers.BooleanField(
+        help_text="True: its worker plans the rest, which is the next round."
+    )
 
     @extend_schema_field(DollarsOut(allow_null=True))
     def get_cost_usd(self, step: Any) -> str | None:
@@ -141,6 +183,9 @@ class RunApprovalOutput(Output):
     is_edited = serializers.BooleanField()
 
 
+MODEL_SOURCES = [(source.value, source.value) for source in ModelSource]
+
+
 class PlannedStepOutput(Output):
     """A step of a plan that the light planner looked at."""
 
@@ -156,6 +201,27 @@ class PlanOptionOutput(Output):
     cost_usd = DollarsOut(source="cost_micros")
 
 
+class ExploredOutput(Output):
+    """Which plan was tried in place of the best one, to learn from it."""
+
+    rank = serializers.IntegerField(help_text="Of the plan; the best one has 1.")
+    of = serializers.IntegerField(help_text="Plans that could be tried, best included.")
+    best = PlanOptionOutput()
+
+
+class PromptFeaturesOutput(Output):
+    """By what the light planner found the kind of a prompt."""
+
+    by = serializers.ChoiceField(
+        choices=[(sort.value, sort.value) for sort in FeatureSort],
+        help_text="embedding: the vector of the prompt. ngrams: parts of its words.",
+    )
+    worker = serializers.CharField(help_text="The embedding worker of the version.")
+    missing = serializers.CharField(
+        help_text="Why there is no vector. Empty: there is one."
+    )
+
+
 class PlanExplanationOutput(Output):
     """Why the light planner chose the plan of a round."""
 
@@ -163,6 +229,14 @@ class PlanExplanationOutput(Output):
     version = serializers.IntegerField(help_text="Of the pool's light planner.")
     kind = serializers.IntegerField(help_text="Of the prompt, among those it knows.")
     kind_words = serializers.CharField(help_text="Words that mark this kind.")
+    is_familiar = serializers.BooleanField(
+        help_text="False: the prompt is unlike everything that was learned from, so "
+        "the worker that is best over all kinds answers alone."
+    )
+    source = serializers.ChoiceField(  # type: ignore[assignment]
+        choices=MODEL_SOURCES,
+        help_text="site_default: of the workers it knows their profiles alone.",
+    )
     cost_weight = serializers.FloatField(
         help_text="Success that one answer of the dearest worker has to be worth."
     )
@@ -172,6 +246,12 @@ class PlanExplanationOutput(Output):
         allow_null=True, help_text="The best plan at half the cost or less."
     )
     alone = PlanOptionOutput(many=True, help_text="Each worker on its own.")
+    explored = ExploredOutput(
+        allow_null=True, help_text="null: the best plan was used, as usual."
+    )
+    features = PromptFeaturesOutput(
+        allow_null=True, help_text="null: the version was fitted without embeddings."
+    )
 
 
 class RunDetailOutput(RunOutput):
@@ -211,9 +291,18 @@ class RunDetailOutput(RunOutput):
         }
 
 
+OLDER = {
+    "explored": None,
+    "features": None,
+    "is_familiar": True,
+    "source": "fitted",
+}
+"""What explanations did not say before it could be otherwise."""
+
+
 def _explanations(view: RunView) -> list[dict[str, Any]]:
     return [
-        {"round": round_.index, **orjson.loads(round_.explanation)}
+        {"round": round_.index, **OLDER, **orjson.loads(round_.explanation)}
         for round_ in view.rounds
         if round_.explanation
     ]
@@ -229,6 +318,22 @@ class EstimateOutput(Output):
         help_text="unknown: a price is missing, and both figures are 0.",
     )
     sample = serializers.IntegerField(help_text="Past runs it rests on.")
+    usual_ms = serializers.IntegerField(
+        allow_null=True,
+        help_text="How long half of the latest completed runs took at most. "
+        "Null: too few.",
+    )
+    late_ms = serializers.IntegerField(
+        allow_null=True, help_text="How long nine in ten took at most."
+    )
+    typical_usd = DollarsOut(
+        source="typical_micros", help_text="Most runs cost less than that."
+    )
+    most_usd = DollarsOut(
+        source="most_micros",
+        allow_null=True,
+        help_text="With every step at its longest. Null: a price is missing.",
+    )
 
 
 class CancelOutput(Output):

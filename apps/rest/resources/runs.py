@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
+from django.conf import settings
 from django.urls import reverse
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -13,14 +14,21 @@ from rest_framework.response import Response
 
 from apps.accounts.principal import Principal
 from apps.accounts.rights import READ_RUNS, RUN
+from apps.attachments.selectors import attachments_own
 from apps.budgets.rate_limits import Admission
+from apps.conversations.services import NextTurn, Prompt, prompt_prepare
 from apps.core.data_classes import DATA_CLASSES
 from apps.core.money import micros_of_usd
+from apps.engine.limits import MAX_TIME_S
 from apps.engine.ports import CallParams
-from apps.insights.types import TIER_WORDS
 from apps.pools.worker_figures.profiles import FAMILY_LENGTH
-from apps.rest.fields import Dollars, Flag, Input, Number, TextField, Whole
-from apps.rest.pagination import PageQuery, page_by_id
+from apps.rest.fields import Dollars, Flag, Id, Input, Number, TextField, Whole
+from apps.rest.pagination import PageQuery, page_by_id, page_by_place
+from apps.rest.resources.run_lists.run_filters import (
+    GAPS_HEADER,
+    RunFilterQuery,
+    run_filters,
+)
 from apps.rest.resources.run_outputs import (
     CancelOutput,
     EstimateOutput,
@@ -31,14 +39,22 @@ from apps.rest.schema import operation
 from apps.rest.throttles import pass_run
 from apps.rest.views import RestView
 from apps.runs.admission import ordered_by
-from apps.runs.models import RunState, Source
+from apps.runs.label_types import (
+    METADATA_NAME_LENGTH,
+    METADATA_VALUE_LENGTH,
+    MOST_METADATA,
+)
+from apps.runs.models import Source
 from apps.runs.planning.families import MAX_FAMILIES, family_read
 from apps.runs.selectors import (
-    SEARCHED,
+    SORTED,
+    RunSort,
     access_run,
     run_estimate,
-    run_list,
+    run_search,
     run_view,
+    runs_sorted,
+    with_labels,
     with_waits,
 )
 from apps.runs.services import (
@@ -46,18 +62,9 @@ from apps.runs.services import (
     run_rerun,
     run_start_blocking,
 )
-from apps.runs.types import ENDED, RunFilters, RunOrder, RunRestrictions
-from apps.web.run_addresses import (
-    BY_CALLERS,
-    NONE,
-    fault_of,
-    id_of,
-    named,
-    sources_of,
-)
+from apps.runs.types import RunOrder, RunRestrictions
 
 TAG = "Runs"
-IN_THE_NEWEST = f"Looked for in the newest {SEARCHED:,} of those asked for by time."
 MAX_STOPS = 4
 MAX_WORKERS = 100
 EXAMPLE: dict[str, Any] = {
@@ -69,11 +76,14 @@ EXAMPLE: dict[str, Any] = {
     "family": "primes",
     "pool_name": "house",
     "pool_version": 3,
+    "tags": ["checked"],
+    "metadata": {"ticket": "4711"},
     "title": "Is 2027 a prime number? Check it twice.",
     "actor": {"type": "api_key", "id": "0199…", "name": "Build server"},
     "created_at": "2026-11-21T15:53:16.000000Z",
     "finished_at": "2026-11-21T15:53:21.000000Z",
     "planner": "language_model",
+    "missing_plan": None,
     "steps_total": 3,
     "steps_done": 3,
     "prompt_tokens": 812,
@@ -104,6 +114,9 @@ class NarrowingInput(Input):
     max_steps = Whole(min_value=1, required=False)
     max_rounds = Whole(min_value=1, required=False)
     max_cost_usd = Dollars(required=False)
+    max_time_s = Whole(
+        min_value=1, max_value=MAX_TIME_S, required=False, help_text="Seconds."
+    )
     data_class = serializers.ChoiceField(
         choices=DATA_CLASSES,
         required=False,
@@ -133,113 +146,70 @@ class EstimateInput(Input):
     prompt = TextField(trim_whitespace=False, help_text="What is to be done.")
 
 
-class RunInput(EstimateInput):
-    """A run to start."""
+class PromptInput(EstimateInput):
+    """A prompt, and how it shall be answered."""
 
     conductor = NarrowingInput(required=False)
-    background = Flag(
-        default=False,
-        help_text="Leave the run to the site's worker processes, if it has some: where "
-        "they are busy it waits for its turn.",
+    attachments = serializers.ListField(
+        child=Id(),
+        required=False,
+        max_length=settings.MAX_ATTACHMENTS,
+        help_text="Ids of files and images that you have uploaded.",
     )
     max_tokens = Whole(required=False, min_value=1, max_value=10_000_000)
     temperature = Number(required=False, min_value=0, max_value=2)
     top_p = Number(required=False, min_value=0, max_value=1)
     seed = Whole(required=False)
+    metadata = serializers.DictField(
+        child=TextField(
+            max_length=METADATA_VALUE_LENGTH, allow_blank=True, trim_whitespace=False
+        ),
+        required=False,
+        help_text=f"Up to {MOST_METADATA} pairs to find the run by, with names of at "
+        f"most {METADATA_NAME_LENGTH} characters. Erased with its texts.",
+    )
     stop = serializers.ListField(
         child=TextField(max_length=200, trim_whitespace=False),
         required=False,
         max_length=MAX_STOPS,
     )
 
-
-class RunQuery(PageQuery):
-    """Which runs, and which page of them."""
-
-    state = serializers.ChoiceField(
-        choices=[*RunState.choices, (ENDED, "Ended")],
-        required=False,
-        help_text=f"`{ENDED}`: whatever but running.",
-    )
-    model = serializers.CharField(
-        required=False, max_length=200, help_text=f"The whole name. {IN_THE_NEWEST}"
-    )
-    actor = serializers.CharField(
-        required=False,
-        max_length=200,
-        help_text=f"A part of a person's or key's name. {IN_THE_NEWEST}",
-    )
-    query = serializers.CharField(
-        required=False,
-        max_length=200,
-        help_text=f"A part of the title. {IN_THE_NEWEST}",
-    )
-    source = serializers.ChoiceField(  # type: ignore[assignment]
-        choices=[*Source.choices, (BY_CALLERS, "People and API clients")],
-        required=False,
-        help_text=f"`{BY_CALLERS}`: not of evaluations or shadow tests. "
-        f"{IN_THE_NEWEST}",
-    )
-    tier = serializers.ChoiceField(choices=list(TIER_WORDS.items()), required=False)
-    planner = serializers.CharField(
-        required=False, max_length=40, help_text=f"`{NONE}`: no plan was made."
-    )
-    family = serializers.CharField(
-        required=False, max_length=FAMILY_LENGTH, help_text=f"`{NONE}`: without one."
-    )
-    worker = serializers.CharField(
-        required=False,
-        max_length=100,
-        help_text="One that was called for a step. Looked for in its newest "
-        f"{SEARCHED:,} steps.",
-    )
-    api_key = serializers.CharField(
-        required=False,
-        max_length=36,
-        help_text=f"Its id; `{NONE}`: without a key. {IN_THE_NEWEST}",
-    )
-    member = serializers.CharField(
-        required=False,
-        max_length=36,
-        help_text=f"The id of a user; `{NONE}`: without one. {IN_THE_NEWEST}",
-    )
-    plan = serializers.CharField(
-        required=False,
-        max_length=16,
-        help_text="The `shape` of the newest plan, as insights name it; "
-        f"`{NONE}`: without a plan. {IN_THE_NEWEST}",
-    )
-    fault = serializers.CharField(
-        required=False,
-        max_length=150,
-        help_text="Stage, fault and worker as insights name them, such as "
-        f"`step:rate_limited:coder` or `run:timeout:`. {IN_THE_NEWEST}",
-    )
-    since = serializers.DateTimeField(required=False)
-    until = serializers.DateTimeField(required=False)
-
-    def validate_api_key(self, value: str) -> str:
-        """Refuse what is no id. Raises: ValidationError."""
-        return _id_or_none(value)
-
-    def validate_member(self, value: str) -> str:
-        """Refuse what is no id. Raises: ValidationError."""
-        return _id_or_none(value)
-
-    def validate_fault(self, value: str) -> str:
-        """Refuse what names no fault. Raises: ValidationError."""
-        if fault_of(value) is None:
+    def validate_metadata(self, value: dict[str, str]) -> dict[str, str]:
+        """Refuse too many pairs and bad names. Raises: ValidationError."""
+        names = [n for n in value if not 0 < len(n) <= METADATA_NAME_LENGTH]
+        if len(value) > MOST_METADATA or names or any("\0" in name for name in value):
             raise serializers.ValidationError(
-                "expected a stage (plan, step, loop or run), a fault and a worker, "
-                "like 'step:rate_limited:coder'"
+                f"expected at most {MOST_METADATA} pairs, whose names have 1 to "
+                f"{METADATA_NAME_LENGTH} characters"
             )
         return value
 
 
-def _id_or_none(value: str) -> str:
-    if value != NONE and id_of(value) is None:
-        raise serializers.ValidationError(f"expected an id or {NONE!r}")
-    return value
+class RunInput(PromptInput):
+    """A run to start."""
+
+    system = TextField(
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="System prompt. Empty: none.",
+    )
+    background = Flag(
+        default=False,
+        help_text="Leave the run to the site's worker processes, if it has some: where "
+        "they are busy it waits for its turn.",
+    )
+
+
+class RunQuery(PageQuery, RunFilterQuery):
+    """Which runs, in which order, and which page of them."""
+
+    sort = serializers.ChoiceField(
+        choices=[*RunSort.values, *(f"-{name}" for name in RunSort.values)],
+        required=False,
+        help_text="The highest figure first, with `-` before it the lowest: of the "
+        f"newest {SORTED:,} runs that the filters leave. Without it: newest first.",
+    )
 
 
 # --- operations ----------------------------------------------------------------------
@@ -259,9 +229,21 @@ class Runs(RestView):
         """Return runs, newest first."""
         asked = self.read_page(RunQuery)
         cursor, limit = asked.pop("cursor"), asked.pop("limit")
-        runs = run_list(team_id=self.principal.team_id, filters=_filters(asked))
-        shown = with_waits(self.principal.team_id, runs)
-        return self.paged(page_by_id(shown, cursor=cursor, limit=limit), RunOutput)
+        sort = asked.pop("sort", "")
+        filters = run_filters(asked)
+        search = run_search(team_id=self.principal.team_id, filters=filters)
+        shown = with_waits(self.principal.team_id, search.runs)
+        if sort:
+            by = RunSort(sort.removeprefix("-"))
+            shown = runs_sorted(shown, by, ascending=sort.startswith("-"))
+            page = page_by_place(shown, cursor=cursor, limit=limit)
+        else:
+            page = page_by_id(shown, cursor=cursor, limit=limit)
+        with_labels(self.principal.team_id, page.data)
+        answer = self.paged(page, RunOutput)
+        if search.gaps:
+            answer[GAPS_HEADER] = ", ".join(search.gaps)
+        return answer
 
     @operation(
         "run_create",
@@ -280,9 +262,10 @@ class Runs(RestView):
         To wait for the answer, or to stream it, use the OpenAI-compatible `/v1`.
         """
         values = self.read(RunInput)
-        admission = pass_run(self, values["model"], values["prompt"])
         detached = values.pop("background")
-        order = _order(self.principal, admission, values)
+        asked = prompt_prepare(prompt_sent(self.principal, values))
+        admission = pass_run(self, values["model"], asked.prompt)
+        order = run_order(self.principal, admission, asked, values)
         return run_started(self, run_start_blocking(order, detached=detached))
 
 
@@ -342,6 +325,10 @@ class RunEstimate(RestView):
             "high_usd": "0.0064",
             "basis": "past runs",
             "sample": 48,
+            "usual_ms": 4200,
+            "late_ms": 9100,
+            "typical_usd": "0.0064",
+            "most_usd": "0.43",
         },
     )
     def post(self, request: Request) -> Response:
@@ -376,32 +363,39 @@ def run_started(view: RestView, run_id: uuid.UUID) -> Response:
     return view.created(RunOutput(run).data, reverse("rest:run", args=[run_id]))
 
 
-def _filters(asked: dict[str, Any]) -> RunFilters:
-    """Return the filters of a query that has been checked."""
-    key, member = asked.pop("api_key", ""), asked.pop("member", "")
-    return RunFilters(
-        sources=sources_of(asked.pop("source", "")),
-        planner=named(asked.pop("planner", "")),
-        family=named(asked.pop("family", "")),
-        shape=named(asked.pop("plan", "")),
-        api_key_id=id_of(key),
-        user_id=id_of(member),
-        has_key=False if key == NONE else None,
-        has_member=False if member == NONE else None,
-        fault=fault_of(asked.pop("fault", "")),
-        **asked,
+def prompt_sent(principal: Principal, values: dict[str, Any]) -> Prompt:
+    """Return the prompt of a checked input, whose values for it are taken.
+
+    Raises: InvalidInput for an attachment that the caller does not have.
+    """
+    ids = values.pop("attachments", [])
+    return Prompt(
+        values.pop("prompt"),
+        values.pop("system", None),
+        tuple(
+            attachments_own(
+                principal.team_id, principal.actor, ids, param="attachments"
+            )
+        ),
     )
 
 
-def _order(
-    principal: Principal, admission: Admission, values: dict[str, Any]
+def run_order(
+    principal: Principal,
+    admission: Admission,
+    asked: NextTurn,
+    values: dict[str, Any],
 ) -> RunOrder:
+    """Return the order of a checked input, all of whose values are taken."""
     restrictions = values.pop("conductor", {})
     family = family_read(restrictions.pop("family", None), param="conductor.family")
     return RunOrder(
         **ordered_by(principal, admission),
-        prompt=values.pop("prompt"),
+        prompt=asked.prompt,
+        messages=asked.messages,
+        attachments=asked.attachments,
         model=values.pop("model"),
+        metadata=values.pop("metadata", {}),
         source=Source.REST.value,
         params=CallParams(**{**values, "stop": tuple(values.get("stop", ()))}),
         is_watched=False,

@@ -12,7 +12,7 @@ import math
 import uuid
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
 from apps.engine.errors import CallFailed, CallFault
@@ -121,7 +121,8 @@ class EndpointClient:
         if self.vectors is not None:
             self.vectors.vectors = found.vectors
         finish = wire.Finish("stop", found.model or endpoint.model, found.usage)
-        return Delta(_digest(found.vectors)), _end(finish)
+        end = replace(_end(finish), vectors=found.vectors)
+        return Delta(_digest(found.vectors)), end
 
 
 async def _first(

@@ -50,14 +50,16 @@ from apps.runs.execution.latency_stats import LatencyStats
 from apps.runs.execution.lease_keeper import LeaseKeeper
 from apps.runs.execution.live_run import ProcessServices, RunExecution
 from apps.runs.execution.prefill_refusals import PrefillNotes
+from apps.runs.execution.prompt_embedding import prompts_embedded
 from apps.runs.execution.resumer import Resumer
 from apps.runs.execution.run_resolver import RunResolver
 from apps.runs.execution.team_shares import TeamShares
 from apps.runs.live.broadcaster import Broadcaster
 from apps.runs.models import ProcessKind, Run
+from apps.runs.planning.exploration import exploring, may_explore
 from apps.runs.planning.families import FamilyNames
 from apps.runs.planning.model_resolver import ResolvedModel
-from apps.runs.types import RunArm, RunOrder
+from apps.runs.types import EmbeddedPrompts, RunArm, RunOrder
 
 logger = logging.getLogger(__name__)
 DRAIN_S = 5.0
@@ -87,6 +89,14 @@ class Arms(Protocol):
         ...
 
 
+class Exploration(Protocol):
+    """What `settings.RUN_EXPLORATION` names: draws the runs that explore."""
+
+    async def explores(self, team_id: uuid.UUID, run_id: uuid.UUID) -> bool:
+        """Say whether a run is drawn, by its team's choice; always the same of one."""
+        ...
+
+
 class Executor:
     """The runs of this process."""
 
@@ -99,6 +109,7 @@ class Executor:
         self._budget_gate = BudgetGate()
         self._gates: Gates = import_string(settings.RUN_GATES)()
         self._arms: Arms = import_string(settings.RUN_ARMS)()
+        self._exploration: Exploration = import_string(settings.RUN_EXPLORATION)()
         self._live: dict[uuid.UUID, RunExecution] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._shares = TeamShares()
@@ -145,13 +156,14 @@ class Executor:
         Conflict if `run_id` is executing.
         """
         self._refuse_when_full(order.team_id)
-        order, resolved = await self._check(order)
+        run_id = run_id or new_id()
+        order, resolved = await self._check(order, run_id)
         order = await self._gates.admit(order, resolved)
         cost_cap = await self._budget_gate.allow(order, resolved)
         # Others may have begun meanwhile, or the process may have begun to close.
         self._refuse_when_full(order.team_id)
         ownership = Ownership(self.lease_keeper.lease_id, 0)
-        return self._begin(run_id or new_id(), order, resolved, ownership, cost_cap)
+        return self._begin(run_id, order, resolved, ownership, cost_cap)
 
     async def enqueue(
         self, order: RunOrder, run_id: uuid.UUID | None = None
@@ -162,17 +174,27 @@ class Executor:
         """
         self._refuse_when_closing()
         self.suspensions.require(order.team_id)
-        order, resolved = await self._check(order)
+        run_id = run_id or new_id()
+        order, resolved = await self._check(order, run_id)
         order = await self._gates.admit(order, resolved)
         cost_cap = await self._budget_gate.allow(order, resolved)
         unowned = Ownership(None, 0)
-        run_id = run_id or new_id()
         execution = RunExecution(run_id, order, resolved, unowned, cost_cap)
         await execution.put_on_record(self._budget_gate)
         return run_id
 
-    async def _check(self, order: RunOrder) -> tuple[RunOrder, ResolvedModel]:
-        """Return an order as it may begin, on its side of an A/B test if it has one.
+    async def _check(
+        self, order: RunOrder, run_id: uuid.UUID
+    ) -> tuple[RunOrder, ResolvedModel]:
+        """Return an order as it may begin; whether it explores is decided with it."""
+        order, resolved = await self._on_its_side(order)
+        if may_explore(order, resolved):
+            explores = await self._exploration.explores(order.team_id, run_id)
+            order = replace(order, explores=explores)
+        return order, resolved
+
+    async def _on_its_side(self, order: RunOrder) -> tuple[RunOrder, ResolvedModel]:
+        """Return an order on its side of an A/B test if it has one.
 
         A request that the candidate can't take is in no test: its caller knows of none.
         """
@@ -217,6 +239,29 @@ class Executor:
         if self.suspensions.of(team_id) is not None:
             self.suspensions.replace(await read_suspensions())
             self.suspensions.require(team_id)
+
+    async def embed(
+        self, orders: Sequence[RunOrder], max_cost_micros: int | None
+    ) -> EmbeddedPrompts:
+        """Return the vectors of the prompts of some orders of one team, off the record.
+
+        All name the same embedding worker as their model. Raises: NotFound,
+        InvalidInput, NotAllowed, Overloaded.
+        """
+        first = orders[0]
+        self._refuse_when_closing()
+        self.suspensions.require(first.team_id)
+        resolved = await self._resolver.resolve(first)
+        client = EndpointClient(
+            self._client,
+            resolved.endpoints,
+            first.team_id,
+            self.circuit_breakers,
+            self.latencies,
+        )
+        return await prompts_embedded(
+            orders, resolved, client, self._gates, max_cost_micros
+        )
 
     def stop(self, stop: CancelRequest) -> None:
         """Cancel a run of this process, as another process requested."""
@@ -277,6 +322,8 @@ class Executor:
     ) -> RunExecution:
         if run_id in self._live:
             raise Conflict(f"run {str(run_id)!r} is executing already")
+        if order.explores:
+            resolved = exploring(resolved, run_id)
         execution = RunExecution(run_id, order, resolved, ownership, cost_cap, history)
         self.broadcaster.attach(execution)
         self._observer.attach(execution, resolved, history)

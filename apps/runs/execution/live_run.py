@@ -19,6 +19,7 @@ from apps.engine import events as ev
 from apps.engine.conduct import conduct
 from apps.engine.limits import Limits
 from apps.engine.ports import Gate, ModelClient, Ports, Progress, Task
+from apps.planners.worker_planning import WorkerPlanning
 from apps.runs.coordination.fail_run import Fault, fault_at_work
 from apps.runs.coordination.leases import Ownership
 from apps.runs.errors import IdempotencyKeyLost
@@ -284,6 +285,7 @@ class RunExecution:
             self,
             lambda: self._stop_reason,
             _jitter,
+            WorkerPlanning(),
         )
         await conduct(
             self._task_of_engine(),
@@ -384,6 +386,7 @@ def _limits_on_record(limits: Limits) -> dict[str, int | None]:
     return {
         "max_steps": limits.max_steps,
         "max_rounds": limits.max_rounds,
+        **_delegations(limits),
         "max_replans": limits.max_replans,
         "max_plan_attempts": limits.max_plan_attempts,
         "max_parallel": limits.max_parallel,
@@ -394,3 +397,9 @@ def _limits_on_record(limits: Limits) -> dict[str, int | None]:
         "wall_time_ms": round(limits.wall_time_s * 1000),
         "step_time_ms": round(limits.step_time_s * 1000),
     }
+
+
+def _delegations(limits: Limits) -> dict[str, int | None]:
+    """Return the limit of delegations where there may be one, for few runs have it."""
+    most = limits.max_delegations
+    return {"max_delegations": most} if most else {}

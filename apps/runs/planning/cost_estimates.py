@@ -6,6 +6,7 @@ answered at the first try. Re-plans and retries can cost more than its upper end
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from apps.engine.messages import IMAGE_TOKENS, estimate_tools, images_of
@@ -20,6 +21,9 @@ STEP_INPUT_TOKENS = 200
 """Instructions around the prompt that a worker reads."""
 SHORT_TOKENS = 100
 """A short plan, and a short answer."""
+TYPICAL_STEPS = 3
+TYPICAL_TOKENS = 800
+"""Of the answer of a step that is no short one, and of none that is long."""
 
 
 class PriceRange(NamedTuple):
@@ -30,6 +34,9 @@ class PriceRange(NamedTuple):
     high: int
     """Every round and step the limits allow, each answer as long as the dearest worker
     may write, and read by all later steps of its round."""
+    typical: int
+    """Most runs cost less: one plan of a few steps, each with a short text of the
+    dearest worker, and read by all later ones. At most `high`."""
 
 
 def unpriced(resolved: ResolvedModel) -> list[str]:
@@ -54,12 +61,19 @@ def price_range(
     workers, limits = resolved.pool.workers, resolved.limits
     low = min(_answer(worker, tokens, params) for worker in workers)
     high = max(_round(worker, tokens, limits.max_steps, params) for worker in workers)
+    typical = max(
+        _typical(worker, tokens, limits.max_steps, params) for worker in workers
+    )
     if resolved.plans_with_model and (price := resolved.pool.conductor_price):
         longest = resolved.pool.conductor_max_output_tokens
         read = tokens + PLAN_INPUT_TOKENS
         low += _cost(price, tokens, min(SHORT_TOKENS, longest))
         high += _cost(price, read, longest)
-    return PriceRange(low, high * limits.max_rounds)
+        typical += _cost(price, read, min(TYPICAL_TOKENS, longest))
+    high *= limits.max_rounds
+    if embedder := resolved.pool.embedder:  # without a price it is not called
+        high += _cost(embedder.price, tokens, 0)
+    return PriceRange(low, high, min(typical, high))
 
 
 def plan_price(
@@ -89,6 +103,13 @@ def plan_price(
 def _answer(worker: PoolWorker, tokens: int, params: CallParams) -> int:
     longest = min(worker.max_output_tokens, params.max_tokens or SHORT_TOKENS)
     return _cost(worker.price, tokens, min(SHORT_TOKENS, longest))
+
+
+def _typical(worker: PoolWorker, tokens: int, steps: int, params: CallParams) -> int:
+    shorter = replace(
+        worker, max_output_tokens=min(worker.max_output_tokens, TYPICAL_TOKENS)
+    )
+    return _round(shorter, tokens, min(steps, TYPICAL_STEPS), params)
 
 
 def _round(worker: PoolWorker, tokens: int, steps: int, params: CallParams) -> int:

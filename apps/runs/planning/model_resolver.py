@@ -196,7 +196,12 @@ def continued(resolved: ResolvedModel, worker: str) -> ResolvedModel:
 
 def planned_by(resolved: ResolvedModel, planner: FixedPlanner) -> ResolvedModel:
     """Return how a run goes whose plans a fixed planner makes: as many as it has."""
-    limits = replace(resolved.limits, max_replans=0, max_rounds=planner.max_rounds)
+    limits = replace(
+        resolved.limits,
+        max_replans=0,
+        max_rounds=planner.max_rounds,
+        max_delegations=getattr(planner, "max_delegations", 0),
+    )
     return replace(resolved, planner=planner, limits=limits)
 
 
@@ -220,6 +225,9 @@ def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> ResolvedModel:
     endpoints = {w.name: w.endpoint for w in workers}
     if conductor is not None:
         endpoints[""] = conductor.endpoint
+    embedder = _embedder(snapshot, tier)
+    if embedder is not None:
+        endpoints[embedder.name] = embedder.endpoint
     return ResolvedModel(
         pool=Pool(
             tuple(_pool_worker(w, worker_description(w, conductor)) for w in workers),
@@ -229,6 +237,7 @@ def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> ResolvedModel:
             conductor_context_tokens=described.context_tokens if described else None,
             substitutes=_substitutes(snapshot),
             retries_refusals=snapshot.retries_refusals,
+            embedder=None if embedder is None else _pool_embedder(embedder),
         ),
         planner=_PLANNERS[TierPlanner(tier.planner)](snapshot, tier),
         limits=_limits(tier),
@@ -240,6 +249,26 @@ def _tier(name: ModelName, model: str, snapshot: PoolSnapshot) -> ResolvedModel:
     )
 
 
+def _embedder(snapshot: PoolSnapshot, tier: TierSnapshot) -> WorkerSnapshot | None:
+    """Return the worker that makes the vectors of the tier's light planner.
+
+    None: it needs none, or the pool lacks that worker with the model of the fit.
+    """
+    if not TierPlanner(tier.planner).is_light or snapshot.planner is None:
+        return None
+    wanted = snapshot.planner.model.kinds.embedded
+    if wanted is None:
+        return None
+    found = snapshot.embedding_worker(wanted.worker)
+    return found if found is not None and found.endpoint.model == wanted.model else None
+
+
+def _pool_embedder(worker: WorkerSnapshot) -> PoolWorker:
+    return replace(
+        _pool_worker(worker), context_tokens=worker.attributes.context_tokens
+    )
+
+
 def _language_model(snapshot: PoolSnapshot, tier: TierSnapshot) -> Planner:
     conductor = snapshot.conductor
     if conductor is None:
@@ -247,7 +276,7 @@ def _language_model(snapshot: PoolSnapshot, tier: TierSnapshot) -> Planner:
             f"pool {snapshot.name!r} has no conductor, which this tier needs",
             param="model",
         )
-    return conductor_planner(conductor)
+    return conductor_planner(conductor, snapshot.planner)
 
 
 def _single_worker(snapshot: PoolSnapshot, tier: TierSnapshot) -> Planner:
@@ -286,6 +315,7 @@ def _limits(tier: TierSnapshot) -> Limits:
         max_replans=MAX_REPLANS if plans else 0,
         max_steps=tier.max_steps,
         max_rounds=tier.max_rounds,
+        max_delegations=int(tier.allows_delegation),
         max_parallel=tier.max_parallel,
         max_calls=tier.max_calls,
         max_tokens=tier.max_tokens,

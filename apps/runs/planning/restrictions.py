@@ -1,7 +1,8 @@
 """Makes a pool narrower for one run: fewer workers, smaller limits, never more.
 
-The request restricts this run (`RunOrder.restrictions`), and the team restricts an
-API key (`allowed_tiers`, `allowed_workers`). What a plan cannot see it cannot use.
+The request restricts this run (`RunOrder.restrictions`), so does a candidate that
+answers it in an A/B test (`RunArm`), and the team restricts an API key
+(`allowed_tiers`, `allowed_workers`). What a plan cannot see it cannot use.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ FIELD = "conductor"
 def is_restricted(order: RunOrder) -> bool:
     """Say whether an order may use less than its pool has."""
     return bool(
-        order.restrictions != UNRESTRICTED
+        order.served_restrictions != UNRESTRICTED
         or order.allowed_tiers
         or order.allowed_workers
         or order.key_data_class
@@ -44,7 +45,7 @@ def resolve_restricted(
     allowed = _allowed(name, order, snapshot)
     resolved = resolve(name, order.served_model, _keep(snapshot, allowed))
     return replace(
-        resolved, limits=restrict_limits(resolved.limits, order.restrictions)
+        resolved, limits=restrict_limits(resolved.limits, order.served_restrictions)
     )
 
 
@@ -100,6 +101,7 @@ def restrict_limits(limits: Limits, restrictions: RunRestrictions) -> Limits:
         max_steps=_least(limits.max_steps, restrictions.max_steps),
         max_rounds=_least(limits.max_rounds, restrictions.max_rounds),
         max_cost_micros=_least(limits.max_cost_micros, restrictions.max_cost_micros),
+        wall_time_s=_least(limits.wall_time_s, restrictions.max_time_s),
     )
 
 
@@ -125,7 +127,7 @@ def _allowed(name: ModelName, order: RunOrder, snapshot: PoolSnapshot) -> Set[st
         raise NotAllowed(
             f"this API key may use none of the workers of pool {snapshot.name!r}"
         )
-    wanted = order.restrictions.workers
+    wanted = order.served_restrictions.workers
     if not wanted:
         return left
     for worker in wanted:

@@ -24,7 +24,7 @@ INTERRUPTED = "interrupted"
 """The fault of a call whose process ended before the answer was on record."""
 RETRY, SUBSTITUTE, REPLAN = "retry", "substitute", "replan"
 FALLBACK, WITHOUT, NOTHING = "fallback", "without", "none"
-"""What made up for a fault. `without`: the run answered without this step's answer."""
+"""What made up for a fault. `without`: the run answered without what was asked for."""
 RESCUES = (RETRY, SUBSTITUTE, REPLAN, FALLBACK, WITHOUT, NOTHING)
 SUBTASK, ANSWER, SAME_PLAN = "repeated_subtask", "repeated_answer", "unchanged_plan"
 LOOPS = (SUBTASK, ANSWER, SAME_PLAN)
@@ -96,8 +96,7 @@ def _answering_round(view: RunView) -> int | None:
     if view.state != "completed":
         return None
     for number in reversed(range(len(view.rounds))):
-        steps = view.rounds[number].steps
-        if steps and steps[-1].state == "completed":
+        if view.rounds[number].is_answered:
             return number
     return None
 
@@ -119,7 +118,7 @@ def _first_token_ms(view: RunView, call: CallView, round_: int) -> int | None:
 
 
 def _plan_faults(round_: RoundView) -> Iterator[RunFinding]:
-    """Yield the faults of the conductor's calls, and what became of the round."""
+    """Yield the faults of calls for the plan, and what became of the round."""
     for number, call in enumerate(round_.calls):
         fault = _fault(call)
         if not fault:
@@ -132,6 +131,9 @@ def _plan_faults(round_: RoundView) -> Iterator[RunFinding]:
         else:
             rescue = NOTHING
         yield _finding(PLAN, fault, call, rescue)
+    for call in round_.vector_calls:
+        if fault := _fault(call):
+            yield _finding(PLAN, fault, call, WITHOUT)
 
 
 def _step_faults(

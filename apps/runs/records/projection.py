@@ -15,8 +15,10 @@ import orjson
 from apps.audit.types import RowWrite
 from apps.core.plain_text import plain
 from apps.engine import events as ev
+from apps.engine.messages import typed_last
 from apps.runs.coordination.leases import Ownership
 from apps.runs.coordination.plan_approvals import requested, settled, withdrawn
+from apps.runs.label_types import METADATA_VALUE_LENGTH
 from apps.runs.models import TITLE_CHARACTERS, RunState
 from apps.runs.planning.model_resolver import tier_named
 from apps.runs.records.end_facts import end_facts
@@ -78,6 +80,9 @@ INSERT_RUN = (
 UPDATE_RUN = (
     f"UPDATE runs_run SET {' = %s, '.join(_CHANGING)} = %s "  # nosec B608
     "WHERE id = %s AND fence = %s"
+)
+INSERT_LABEL = (
+    "INSERT INTO runs_runlabel (team_id, name, value, run_id) VALUES (%s, %s, %s, %s)"
 )
 HOLD_KEY = (
     "UPDATE runs_idempotencykey SET run_id = run_id "
@@ -154,6 +159,8 @@ class RunProjection:
                 writes.append(self._step_write(step))
         if not self._is_inserted and self._order.idempotency_key:
             writes.append(self._key_write())
+        if not self._is_inserted:
+            writes += self._label_writes()
         if is_news:
             writes.append(self._run_write())
         else:
@@ -180,6 +187,19 @@ class RunProjection:
         self._is_inserted = True
         return RowWrite(INSERT_RUN, (*self._fixed(), *self._changing()), phase=0)
 
+    def _label_writes(self) -> list[RowWrite]:
+        team_id, run_id = self._order.team_id, self._run_id
+        return [
+            # Placeholders of what is kept off the record may be longer.
+            RowWrite(
+                INSERT_LABEL,
+                (team_id, name, value[:METADATA_VALUE_LENGTH], run_id),
+                phase=1,
+            )
+            for name, value in self._order.metadata.items()
+            if name  # a row without one is a tag
+        ]
+
     def _key_write(self) -> RowWrite:
         order = self._order
         values = (order.team_id, order.idempotency_key, self._run_id)
@@ -194,7 +214,7 @@ class RunProjection:
             order.model,
             self.view.pool,
             self.view.pool_version,
-            title_of(order.prompt),
+            title_of(typed_last(order.messages, order.prompt, len(order.attachments))),
             actor.type,
             actor.id,
             actor.display,

@@ -102,7 +102,7 @@ class StepView:
     subtask: str
     access: tuple[int, ...]
     is_final: bool
-    """True for the last step, whose text is the answer."""
+    """True for the last step, whose text is the answer, unless it plans the rest."""
     touched: int
     """Sequence number of the last entry that changed the step."""
     worker: str
@@ -123,6 +123,8 @@ class StepView:
     """Id of the earlier run that its answer is from. Empty: it was answered here."""
     is_edited: bool = False
     """True: a person wrote the reused answer."""
+    plans_rest: bool = False
+    """True: its worker plans the rest of the plan, as the next round."""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -295,8 +297,14 @@ class RoundView:
     """Sequence number of the last entry that changed the plan."""
     calls: list[CallView] = field(default_factory=list)
     """The conductor's calls; a completed one with a fault was rejected."""
+    vector_calls: list[CallView] = field(default_factory=list)
+    """Calls of an embedding worker, for the vector of the prompt."""
     planner: str = ""
     reasoning: str = ""
+    plans_rest: bool = False
+    """True: the last step's worker plans the rest; its response is no answer."""
+    planned_by: str = ""
+    """The worker that made the plan. Empty: the planner did."""
     explanation: str = ""
     """JSON of a planner that explains itself; see `apps.planners.light.explanation`.
     Empty: it does not, or its words are erased."""
@@ -321,6 +329,17 @@ class RoundView:
     def version(self) -> str:
         """Return a word that changes whenever what is shown of the plan does."""
         return f"{self.touched}-{self.state}"
+
+    @property
+    def is_answered(self) -> bool:
+        """Say whether its last step has written an answer."""
+        last = self.steps[-1] if self.steps else None
+        return last is not None and last.is_final and last.state == "completed"
+
+    @property
+    def attempt(self) -> int:
+        """Return the number of the conductor's newest call; 0: there is none."""
+        return self.calls[-1].number if self.calls else 0
 
     @property
     def rejected(self) -> list[CallView]:

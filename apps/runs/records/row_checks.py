@@ -28,6 +28,8 @@ from apps.audit.selectors import entries_by_subject
 from apps.audit.types import EntryView
 from apps.core.errors import SecretUnreadable
 from apps.engine import events as ev
+from apps.engine.messages import typed_last
+from apps.engine.ports import Message
 from apps.runs.models import Run, Source, Step
 from apps.runs.records.end_facts import LOOP
 from apps.runs.records.history import events_in
@@ -38,6 +40,7 @@ from apps.runs.records.projection import (
     step_columns,
     title_of,
 )
+from apps.runs.records.run_params import params_of
 from apps.runs.records.run_view import RunView
 from apps.runs.records.usage_checks import (
     NONE,
@@ -286,7 +289,7 @@ def _derived(
     derived |= {
         "pool_name": created.pool,
         "pool_version": created.pool_version,
-        "title": title_of(created.prompt),
+        "title": title_of(_typed(created)),
         "ab_test_id": uuid.UUID(created.ab_test) if created.ab_test else None,
         "ab_arm": created.ab_arm,
         "tier": created.tier,
@@ -327,9 +330,17 @@ def _unknown(run: Mapping[str, Any], created: ev.RunCreated) -> Set[str]:
     return found
 
 
+def _typed(created: ev.RunCreated) -> str:
+    params = params_of(created)
+    messages: list[Message] = params.get("messages", [])
+    return typed_last(messages, created.prompt, len(params.get("attachments", ())))
+
+
 def _is_alike(column: str, stored: Any, derived: Any, view: RunView) -> bool:
     if column == "shape" and view.end is None:
         return True
+    if column == "title" and stored == title_of(view.prompt):
+        return True  # of a conversation, as rows once had it
     if column == "plan":
         return _is_same_plan(stored, orjson.loads(derived), view)
     if column == "findings":

@@ -42,6 +42,8 @@ class RunFold:
         """Empty if it has been erased."""
         self.params = ""
         """What came with the prompt, as a JSON object; empty: nothing."""
+        self.redacted_class = ""
+        """Of the prompt before placeholders replaced anything; empty: nothing was."""
         self.prompt_characters = 0
         """How long the prompt is, kept or not; 0 if it has been erased."""
         self.tier = ""
@@ -60,7 +62,7 @@ class RunFold:
         """Of all calls whose end is on record."""
         self.cost = FREE
         self.orchestration_usage = UNUSED
-        """The conductor's part."""
+        """The part of planning: the conductor's, and that of vectors."""
         self.orchestration_cost = FREE
         self.end: RunEnd | None = None
 
@@ -71,8 +73,12 @@ class RunFold:
 
     @property
     def planning_calls(self) -> list[CallView]:
-        """Return every call to the conductor."""
-        return [call for round_ in self.rounds for call in round_.calls]
+        """Return every call for a plan: to the conductor, and for vectors."""
+        return [
+            call
+            for round_ in self.rounds
+            for call in (*round_.calls, *round_.vector_calls)
+        ]
 
     @property
     def step_calls(self) -> list[CallView]:
@@ -116,6 +122,7 @@ class RunFold:
         self.tier = event.tier
         self.pool, self.pool_version = event.pool, event.pool_version
         self.created_at = self.last_at
+        self.redacted_class = event.redacted_class
         self.prompt_characters = len(event.prompt)
         if self._keeps_texts:
             self.prompt, self.params = event.prompt, event.params
@@ -136,15 +143,16 @@ class RunFold:
         round_ = self._touched_round(event.round)
         match event:
             case ev.PlanRequested():
-                round_.calls.append(self._begun(event, ""))
+                calls = round_.vector_calls if event.embedder else round_.calls
+                calls.append(self._begun(event, event.embedder))
             case ev.PlanReplied():
-                call = call_of(round_.calls, event.attempt)
+                call = _planning_call(round_, event.attempt)
                 call.complete(event, self._count_planning(event))
                 call.finish_reason, call.model = event.finish_reason, event.model
                 if self._keeps_texts:
                     call.output = event.output
             case ev.PlanCallFailed():
-                call = call_of(round_.calls, event.attempt)
+                call = _planning_call(round_, event.attempt)
                 cost = self._count_planning(event)
                 call.fail(event, cost, event.fault, event.message)
             case ev.PlanRejectedEvent():
@@ -161,6 +169,7 @@ class RunFold:
     def _accept(self, round_: RoundView, event: ev.PlanAccepted) -> None:
         self.planner = round_.planner = event.planner
         round_.state = "planned"
+        round_.plans_rest, round_.planned_by = event.plans_rest, event.planned_by
         if self._keeps_texts:
             round_.reasoning = event.reasoning
             round_.explanation = event.explanation
@@ -173,9 +182,10 @@ class RunFold:
                 worker,
                 subtask,
                 access,
-                i == last,
+                i == last and not event.plans_rest,
                 self.last_seq,
                 worker,
+                plans_rest=i == last and event.plans_rest,
             )
             self._steps[step.place] = step
             round_.steps.append(step)
@@ -275,3 +285,8 @@ class RunFold:
             self.rounds.append(RoundView(index, self.last_seq))
         self.rounds[-1].touched = self.last_seq
         return self.rounds[-1]
+
+
+def _planning_call(round_: RoundView, attempt: int) -> CallView:
+    """Return a call for the round's plan. Raises: KeyError if there is none."""
+    return call_of((*round_.vector_calls, *round_.calls), attempt)

@@ -24,6 +24,7 @@ from apps.runs.types import (
     UNRESTRICTED,
     Delivery,
     MirroredCall,
+    PromptConfines,
     RecordRedaction,
     RunArm,
     RunOrder,
@@ -66,6 +67,9 @@ def params_on_record(order: RunOrder, delivery: Delivery) -> str:
         "derived_from": order.derived_from,
         "mirrors": asdict(order.mirrors) if order.mirrors else None,
         "served": _served(order.arm) if order.arm else None,
+        "explores": order.explores,
+        "metadata": dict(order.metadata),
+        "attachments": order.attachments,
     }
     given |= {name: value for name, value in beside.items() if value}
     if is_restricted(order):
@@ -77,6 +81,30 @@ def params_of(created: ev.RunCreated) -> dict[str, Any]:
     """Return the recorded parameters as they are; those erased read as none."""
     given: dict[str, Any] = orjson.loads(created.params or "{}")
     return given
+
+
+def prompt_confines(params: str) -> PromptConfines:
+    """Return the confines in the recorded parameters of a run; see `params_on_record`.
+
+    Those erased read as none: the prompt is gone with them.
+    """
+    given: dict[str, Any] = orjson.loads(params or "{}")
+    narrowing = given.get("narrowing", {})
+    lists = [given.get("allowed_workers"), narrowing.get("workers")]
+    allowed = [frozenset(names) for names in lists if names]
+    return PromptConfines(
+        frozenset.intersection(*allowed) if allowed else None,
+        stated_classes_in(given),
+    )
+
+
+def stated_classes_in(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the data classes that recorded parameters state."""
+    classes = (
+        given.get("key_data_class"),
+        given.get("narrowing", {}).get("data_class"),
+    )
+    return tuple(name for name in classes if name)
 
 
 def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
@@ -111,6 +139,9 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
         mirrors=_mirrored(given["mirrors"]) if "mirrors" in given else None,
         arm=_arm_of(created, given.get("served", {})),
         family=created.family,
+        explores=given.get("explores", False),
+        metadata=given.get("metadata", {}),
+        attachments=tuple(given.get("attachments", ())),
     )
 
 
@@ -122,6 +153,8 @@ def _served(arm: RunArm) -> dict[str, Any]:
         "conductor": arm.conductor,
         "max_rounds": arm.max_rounds,
         "pool_version": arm.pool_version,
+        "workers": arm.workers,
+        "max_steps": arm.max_steps,
     }
     return {name: value for name, value in values.items() if value}
 
@@ -138,6 +171,8 @@ def _arm_of(created: ev.RunCreated, served: Mapping[str, Any]) -> RunArm | None:
         conductor=served.get("conductor", ""),
         max_rounds=served.get("max_rounds"),
         pool_version=served.get("pool_version"),
+        workers=tuple(served.get("workers", ())),
+        max_steps=served.get("max_steps"),
     )
 
 

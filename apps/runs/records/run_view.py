@@ -10,10 +10,13 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
+import orjson
+
 from apps.engine import events as ev
 from apps.engine.events import RunEnd
 from apps.engine.usage import Cost, Usage
 from apps.runs.errors import HistoryUnreadable
+from apps.runs.missing_plan import MissingPlan, missing_plan
 from apps.runs.records.round_view import (
     ApprovalView,
     RoundView,
@@ -101,14 +104,25 @@ class RunView(RunFold):
 
     @property
     def final_step(self) -> StepView | None:
-        """Return the step whose text is, or will be, the answer."""
-        return self.newest_plan[-1] if self.newest_plan else None
+        """Return the step whose text is, or will be, the answer.
+
+        None: there is none yet, or the last step plans the rest.
+        """
+        last = self.newest_plan[-1] if self.newest_plan else None
+        return last if last is not None and last.is_final else None
 
     @property
     def unplanned(self) -> RoundView | None:
         """Return the round whose fallback plan is in force: no usable one was made."""
         planned = [round_ for round_ in self.rounds if round_.steps]
         return planned[-1] if planned and planned[-1].is_fallback else None
+
+    @property
+    def missing_plan(self) -> MissingPlan | None:
+        """Return why the tier's plan is missing; None: it is not, or none is needed."""
+        given = orjson.loads(self.params or "{}")
+        is_by_choice = not given.keys().isdisjoint(("planner", "served"))
+        return missing_plan(self.tier, self.planner, is_by_choice=is_by_choice)
 
     @property
     def total_usage(self) -> Usage:
@@ -180,7 +194,7 @@ class RunView(RunFold):
     def answering_round(self) -> RoundView | None:
         """Return the round whose last step wrote the answer that stands; None: none."""
         planned = (round_ for round_ in reversed(self.rounds) if round_.steps)
-        return next((r for r in planned if r.steps[-1].state == "completed"), None)
+        return next((each for each in planned if each.is_answered), None)
 
     @property
     def answering_worker(self) -> str:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import uuid
 
-from django.db.models import Q, QuerySet
+from django.db import models
+from django.db.models import F, Q, QuerySet
 
 from apps.core.ids import first_id
-from apps.runs.models import STATES_CALLED, Run, RunState, Step
+from apps.runs.missing_plan import MISSING_PLAN
+from apps.runs.models import STATES_CALLED, Run, RunLabel, RunState, Step
 from apps.runs.querysets import HasFinding
 from apps.runs.types import ENDED, FaultName, RunFilters
 from apps.runs.usage.report import ID_SLACK
@@ -23,11 +25,59 @@ SEARCHED = 50_000
 """Runs that a search looks at: the newest of those that the other filters leave."""
 
 
+SORTED = 10_000
+"""Runs that a list sorted by a figure is made of: the newest that its filters leave."""
+
+
+class RunFlag(models.TextChoices):
+    """What is remarkable about a run."""
+
+    FAULTS = "faults", "With faults"
+    """Calls failed, or work was repeated; the run may have its answer all the same."""
+    UNPLANNED = "unplanned", "Answered without a plan"
+    """Its tier should have planned."""
+    UNKNOWN_COST = "unknown_cost", "Cost not known"
+    """A part of it: a model has no price."""
+
+
+class RunSort(models.TextChoices):
+    """By which figure a list is sorted, the highest first."""
+
+    COST = "cost", "Cost"
+    TOKENS = "tokens", "Tokens"
+    TIME = "time", "Time"
+
+
+_FIGURES = {
+    RunSort.COST: F("cost_micros"),
+    RunSort.TOKENS: F("prompt_tokens") + F("completion_tokens"),
+    RunSort.TIME: F("latency_ms"),
+}
+_FLAGS = {
+    RunFlag.FAULTS: Q(findings__isnull=False) & ~Q(findings=[]),
+    RunFlag.UNPLANNED: MISSING_PLAN,
+    RunFlag.UNKNOWN_COST: Q(has_unknown_cost=True),
+}
+
+
+def runs_sorted(runs: QuerySet[Run], by: RunSort, *, ascending: bool) -> QuerySet[Run]:
+    """Return the newest SORTED of some runs by a figure; unknown ones are last.
+
+    `runs`: newest first.
+    """
+    beyond = runs.values_list("id", flat=True)[SORTED : SORTED + 1]
+    newest = runs.filter(*(Q(id__gt=each) for each in beyond))
+    newest = newest.annotate(figure=_FIGURES[by])
+    order = F("figure").asc if ascending else F("figure").desc
+    return newest.order_by(order(nulls_last=True), "-id")
+
+
 def run_list(*, team_id: uuid.UUID, filters: RunFilters) -> QuerySet[Run]:
     """Return a team's runs, newest first.
 
     What has no index, see `runs_sought`, is looked for in the newest SEARCHED runs that
-    the other filters leave; a worker in its newest SEARCHED steps.
+    the other filters leave; a worker in its newest SEARCHED steps, a label in its
+    newest SEARCHED runs.
     """
     runs = Run.objects.for_team(team_id).filter(_indexed(filters)).order_by("-id")
     # Ids tell when, to the millisecond, but for a clock that was put right.
@@ -45,6 +95,10 @@ def run_list(*, team_id: uuid.UUID, filters: RunFilters) -> QuerySet[Run]:
         )
         newest = steps.order_by("-run_id").values("run_id")[:SEARCHED]
         runs = runs.filter(id__in=newest)
+    for label in filters.labels:
+        rows = RunLabel.objects.for_team(team_id).filter(**label._asdict())
+        labelled = rows.order_by("-run_id").values("run_id")[:SEARCHED]
+        runs = runs.filter(id__in=labelled)
     sought = runs_sought(filters)
     if sought:
         # As a value of its own: the database plans badly for one it does not know.
@@ -107,6 +161,10 @@ def _sought_at_end(filters: RunFilters) -> Q:
         sought &= Q(cost_micros__gte=filters.min_cost_micros)
     if filters.max_cost_micros is not None:
         sought &= Q(cost_micros__lte=filters.max_cost_micros)
+    if filters.min_latency_ms is not None:
+        sought &= Q(latency_ms__gte=filters.min_latency_ms)
+    if filters.flag:
+        sought &= _FLAGS[RunFlag(filters.flag)]
     if filters.shape is not None:
         sought &= Q(shape=filters.shape)
     if filters.fault is not None:

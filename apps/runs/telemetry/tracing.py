@@ -106,7 +106,7 @@ class RunTrace:
                 self._begin(called, self._endpoints.get(signal.worker))
             case ev.PlanRequested():
                 asked = (signal.round, None, signal.attempt)
-                self._begin(asked, self._endpoints.get(CONDUCTOR))
+                self._begin(asked, self._endpoints.get(signal.embedder or CONDUCTOR))
             case ev.StepCompleted() | ev.StepAttemptFailed():
                 self._end((signal.round, signal.step, signal.attempt), signal)
             case ev.PlanReplied() | ev.PlanCallFailed():

@@ -39,7 +39,7 @@ from apps.core.ids import first_id
 from apps.runs.models import STATES_CALLED, Run, RunState, UsageDay, UsagePart
 from apps.runs.types import UsageGroup, UsageRow
 
-PLANNING = "Planning and cut-off calls"
+PLANNING = "Planning and interrupted calls"
 NOBODY = "A former member"
 NO_KEY = "Without a key"
 DAY = timedelta(days=1)

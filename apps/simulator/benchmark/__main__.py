@@ -26,7 +26,7 @@ def main() -> None:
         sys.stdout.write(f"{figures()}\n")
         return
     try:
-        lines = list(json_lines(args.tasks, args.seed))
+        lines = list(json_lines(args.tasks, args.seed, args.training))
         args.out.write_bytes(b"".join(lines))
     except (TooManyTasks, OSError) as exc:
         parser.error(str(exc))
@@ -39,6 +39,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Write a suite of the simulated benchmark as JSON Lines.",
     )
     parser.add_argument("--tasks", type=_count, default=SAMPLE_TASKS)
+    parser.add_argument(
+        "--training", type=int, default=0, help="so many further tasks to train on"
+    )
     parser.add_argument("--seed", type=int, default=SAMPLE_SEED)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--out", type=Path, help="file to write")

@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 from apps.simulator.benchmark.behavior import BenchOutcome, outcomes, role_of
 from apps.simulator.benchmark.forms import TaskFamily
+from apps.simulator.benchmark.planning import NEEDS, described
 from apps.simulator.benchmark.workers import BENCH_WORKERS, BenchWorker
 from apps.simulator.briefing import BriefingRole
 from apps.simulator.chance import draw
+from apps.simulator.conductor_prompt import ListedModel
 
 MAX_STEPS = 6
 """Two outcomes for each step: the sum has at most 64 terms."""
@@ -114,6 +116,31 @@ def mixture(proposers: Roster, aggregator: BenchWorker) -> BenchPlan:
     """Return the plan in which `aggregator` makes one answer of several."""
     proposals = (BenchStep(worker, SOLVE) for worker in proposers)
     return (*proposals, BenchStep(aggregator, COMBINE, tuple(range(len(proposers)))))
+
+
+def delegated(
+    planner: BenchWorker, family: TaskFamily, pool: Roster
+) -> tuple[tuple[float, BenchPlan], ...]:
+    """Return the plans that `planner` may write for a pool, with their probabilities.
+
+    The pool's descriptions are shown to it; its order decides between equals.
+    """
+    models = [ListedModel(n, w.description) for n, w in enumerate(pool)]
+    good = tuple(
+        BenchStep(pool[described(models, words).id], role, tuple(range(place)))
+        for place, (role, words) in enumerate(NEEDS[family])
+    )
+    missed = (1 - planner.planning) / len(pool)
+    return ((planner.planning, good), *((missed, alone(worker)) for worker in pool))
+
+
+def delegated_score(planner: BenchWorker, pool: Roster) -> float:
+    """Return the expected score if `planner` plans, all families equally weighted."""
+    return sum(
+        share * expected_score(plan, family)
+        for family in FAMILIES
+        for share, plan in delegated(planner, family, pool)
+    ) / len(FAMILIES)
 
 
 def best_single(pool: Roster) -> BenchWorker:

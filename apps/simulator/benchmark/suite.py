@@ -15,13 +15,13 @@ SAMPLE_TASKS, SAMPLE_SEED = 120, 7
 """The sample suite's."""
 
 
-def suite_rows(count: int, seed: int) -> Iterator[dict[str, Any]]:
+def suite_rows(count: int, seed: int, training: int = 0) -> Iterator[dict[str, Any]]:
     """Yield `count` tasks as rows of a suite, half of each family held out.
 
-    Raises: TooManyTasks.
+    Then as many further ones to train on as `training` says. Raises: TooManyTasks.
     """
-    for index, task in enumerate(distinct_tasks(count, seed)):
-        is_held_out = index // len(FAMILIES) % 2
+    for index, task in enumerate(distinct_tasks(count + training, seed)):
+        is_held_out = index < count and index // len(FAMILIES) % 2
         yield {
             "id": f"simulated-{seed}-{index:05}",
             "family": str(task.family),
@@ -31,12 +31,12 @@ def suite_rows(count: int, seed: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def json_lines(count: int, seed: int) -> Iterator[bytes]:
-    """Yield the lines of a suite.
+def json_lines(count: int, seed: int, training: int = 0) -> Iterator[bytes]:
+    """Yield the lines of a suite, as `suite_rows` has them.
 
     Raises: TooManyTasks.
     """
-    for row in suite_rows(count, seed):
+    for row in suite_rows(count, seed, training):
         yield orjson.dumps(row) + b"\n"
 
 

@@ -46,6 +46,7 @@ def _summary(tally: LearningTally) -> str:
     lines = [
         f"- Runs: {tally.runs:,}, with a weight of {tally.weight:,.1f}",
         f"- Steps: {tally.steps:,}, of which {tally.graded_steps:,} have a grade",
+        f"- Requests that tried a plan near the best one: {tally.explored:,}",
         f"- Digest of the data: SHA-256 `{tally.digest}`",
     ]
     if tally.first_at and tally.last_at:

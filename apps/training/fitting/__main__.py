@@ -10,9 +10,12 @@ import base64
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apps.planners.light.logged_runs import LoggedRun, LoggedStep, StepRole
+
+if TYPE_CHECKING:  # needs scikit-learn, and whether it is there is said in words
+    from apps.training.fitting.gathering import PromptEmbedding
 
 
 def main() -> None:
@@ -21,8 +24,9 @@ def main() -> None:
     try:
         from apps.training.fitting.curve import fitted_with_curve
     except ImportError as exc:
+        name = "scikit-learn" if exc.name == "sklearn" else exc.name
         missing = {
-            "problem": f"{exc.name} is not installed here: install "
+            "problem": f"{name} is not installed here: install "
             "requirements/learning.txt"
         }
         json.dump(missing, sys.stdout)
@@ -37,7 +41,8 @@ def _said(
     from apps.training.fitting.light import TooFewRuns
 
     try:
-        fitted, curve = fit(runs, job["workers"], job["seed"])
+        embedding = _embedding(job["embedding"])
+        fitted, curve = fit(runs, job["workers"], job["seed"], embedding)
     except TooFewRuns as exc:
         return {"problem": str(exc)}
     return {
@@ -47,6 +52,21 @@ def _said(
         "kinds": len(fitted.model.kinds),
         "curve": curve,
     }
+
+
+def _embedding(given: Mapping[str, Any] | None) -> PromptEmbedding | None:
+    """Return the vectors that were sent; those of no direction are left out."""
+    from apps.planners.light.prompt_features import unit_vector
+    from apps.training.fitting.gathering import PromptEmbedding
+
+    if given is None:
+        return None
+    made = {
+        prompt: unit_vector(base64.b64decode(vector), given["width"])
+        for prompt, vector in given["vectors"]
+    }
+    vectors = {prompt: row for prompt, row in made.items() if row is not None}
+    return PromptEmbedding(given["worker"], given["model"], vectors)
 
 
 def _run(values: Sequence[Any]) -> LoggedRun:

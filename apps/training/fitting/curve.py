@@ -10,6 +10,8 @@ import numpy as np
 from apps.engine.ports import Pool, PoolWorker
 from apps.planners.light.logged_runs import LoggedRun
 from apps.planners.light.planner import LightPlanner
+from apps.planners.light.prompt_features import PromptFeatures
+from apps.training.fitting.gathering import PromptEmbedding
 from apps.training.fitting.light import (
     FitSettings,
     FittedLight,
@@ -24,7 +26,10 @@ MAX_STEPS = 4
 
 
 def fitted_with_curve(
-    runs: Sequence[LoggedRun], workers: Sequence[str], seed: int
+    runs: Sequence[LoggedRun],
+    workers: Sequence[str],
+    seed: int,
+    embedding: PromptEmbedding | None = None,
 ) -> tuple[FittedLight, list[dict[str, Any]]]:
     """Return a fit on all runs, and a point for each part of them that is enough.
 
@@ -39,23 +44,29 @@ def fitted_with_curve(
     for part in PARTS[:-1]:
         some = shuffled[: int(part * len(runs))]
         try:
-            curve.append(_point(fit_light(some, workers, settings), runs))
+            curve.append(
+                _point(fit_light(some, workers, settings, embedding), runs, embedding)
+            )
         except TooFewRuns:
             continue
-    fitted = fit_light(shuffled, workers, settings)
-    return fitted, [*curve, _point(fitted, runs)]
+    fitted = fit_light(shuffled, workers, settings, embedding)
+    return fitted, [*curve, _point(fitted, runs, embedding)]
 
 
-def _point(fitted: FittedLight, runs: Sequence[LoggedRun]) -> dict[str, Any]:
+def _point(
+    fitted: FittedLight, runs: Sequence[LoggedRun], embedding: PromptEmbedding | None
+) -> dict[str, Any]:
     loss = fitted.log_loss
     return {
         "runs": fitted.runs,
         "log_loss": round(loss, 4) if np.isfinite(loss) else None,
-        "expected": round(_expected(fitted, runs), 4),
+        "expected": round(_expected(fitted, runs, embedding), 4),
     }
 
 
-def _expected(fitted: FittedLight, runs: Sequence[LoggedRun]) -> float:
+def _expected(
+    fitted: FittedLight, runs: Sequence[LoggedRun], embedding: PromptEmbedding | None
+) -> float:
     """Return the mean success that a fit expects of its plans for logged prompts."""
     pool = Pool(
         tuple(PoolWorker(name) for name in fitted.model.workers),
@@ -63,5 +74,9 @@ def _expected(fitted: FittedLight, runs: Sequence[LoggedRun]) -> float:
     )
     planner = LightPlanner(fitted.model, version=0, cost_weight=0.0)
     prompts = list(dict.fromkeys(run.prompt for run in runs))[:PROMPTS]
-    found = [planner.expected(prompt, pool, MAX_STEPS) for prompt in prompts]
+    vectors = {} if embedding is None else embedding.vectors
+    found = [
+        planner.expected(prompt, pool, MAX_STEPS, PromptFeatures(vectors.get(prompt)))
+        for prompt in prompts
+    ]
     return float(np.mean(found))

@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.special import betaln
 from sklearn.cluster import KMeans
 
-from apps.planners.light.kinds import Ints, Kinds
+from apps.planners.light.kinds import Ints
 from apps.planners.light.profiles import Profiles
 from apps.planners.light.text_features import WIDTH, Floats, text_features
 
@@ -26,6 +27,8 @@ NEARLY_ALL = 0.05
 """Share of prompts that may be less like their centre than `LightModel.nearness`."""
 WORDS = 3
 """That mark a kind."""
+Rows: TypeAlias = csr_matrix | Floats
+"""One vector of length 1 for each prompt: sparse n-grams, or an embedding worker's."""
 
 
 def prompt_vectors(prompts: Sequence[str]) -> csr_matrix:
@@ -43,7 +46,7 @@ def prompt_vectors(prompts: Sequence[str]) -> csr_matrix:
 
 
 def found_centres(
-    prompts: Sequence[str], vectors: csr_matrix, weights: Floats, most: int, seed: int
+    prompts: Sequence[str], vectors: Rows, weights: Floats, most: int, seed: int
 ) -> Floats:
     """Return the centres that prompts gather around; fewer for few prompts.
 
@@ -57,7 +60,7 @@ def found_centres(
         for each in (2 * seed, 2 * seed + 1)
     ]
     fits = [
-        KMeans(start.shape[0], init=start.toarray(), n_init=1).fit(
+        KMeans(start.shape[0], init=_dense(start), n_init=1).fit(
             some, sample_weight=weights
         )
         for start in starts
@@ -68,7 +71,7 @@ def found_centres(
 
 def _first_prompts(
     prompts: Sequence[str],
-    vectors: csr_matrix,
+    vectors: Rows,
     weights: Floats,
     number: int,
     seed: int,
@@ -89,9 +92,13 @@ def _first_prompts(
         with np.errstate(divide="ignore"):
             place = int(np.argmin(waits[:, turn] / rate))
         chosen.append(place)
-        like = np.asarray((vectors @ vectors[[place]].T).todense()).ravel()
+        like = _dense(vectors @ vectors[[place]].T).ravel()
         distance = np.minimum(distance, np.maximum(2 - 2 * like, 0).round(9))
     return chosen
+
+
+def _dense(rows: Rows) -> Floats:
+    return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray())
 
 
 def _waits(prompt: str, number: int, seed: int) -> Floats:
@@ -100,7 +107,7 @@ def _waits(prompt: str, number: int, seed: int) -> Floats:
     return np.asarray(chance.exponential(size=number))
 
 
-def assigned_centres(centres: Floats, vectors: csr_matrix) -> Ints:
+def assigned_centres(centres: Floats, vectors: Rows) -> Ints:
     """Return the nearest centre of each prompt."""
     near = vectors @ centres.T - 0.5 * (centres**2).sum(axis=1)
     return np.asarray(near.argmax(axis=1))
@@ -147,12 +154,28 @@ def merged_centres(profiles: Profiles, strength: float) -> Ints:
     return np.asarray(np.unique(group, return_inverse=True)[1], np.int64)
 
 
-def nearness_of(kinds: Kinds, vectors: csr_matrix, nearest: Ints) -> Floats:
-    """Return by kind what nearly all its prompts are at least like their centres."""
-    lengths = np.maximum(np.linalg.norm(kinds.centres, axis=1), 1e-9)
-    near = vectors @ (kinds.centres / lengths[:, None]).T
+def mean_rows(
+    vectors: csr_matrix, weights: Floats, nearest: Ints, number: int
+) -> Floats:
+    """Return by centre the weighted mean of the prompts that are nearest to it.
+
+    Each of the `number` centres has at least one.
+    """
+    places = (nearest, np.arange(len(nearest)))
+    sums = csr_matrix((weights, places), shape=(number, len(nearest)))
+    totals = np.bincount(nearest, weights, minlength=number)
+    return np.asarray((sums @ vectors).toarray() / totals[:, None])
+
+
+def nearness_of(centres: Floats, kinds: Ints, vectors: Rows, nearest: Ints) -> Floats:
+    """Return by kind what nearly all its prompts are at least like their centres.
+
+    `kinds` is the kind of each centre, `nearest` the centre of each prompt.
+    """
+    lengths = np.maximum(np.linalg.norm(centres, axis=1), 1e-9)
+    near = vectors @ (centres / lengths[:, None]).T
     cosines = near[np.arange(len(nearest)), nearest]
-    of_kind = [cosines[kinds.kinds[nearest] == kind] for kind in range(len(kinds))]
+    of_kind = [cosines[kinds[nearest] == kind] for kind in range(kinds.max() + 1)]
     return np.array([np.quantile(c, NEARLY_ALL) if len(c) else 1.0 for c in of_kind])
 
 

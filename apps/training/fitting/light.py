@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from apps.planners.light.kinds import Kinds
 from apps.planners.light.logged_runs import LoggedRun
 from apps.planners.light.model import LightModel
 from apps.planners.light.profiles import Profiles
@@ -25,14 +24,8 @@ from apps.planners.light.step_model import (
 )
 from apps.planners.light.text_features import Floats
 from apps.planners.light.token_costs import fit_token_model
-from apps.training.fitting.kinds import (
-    assigned_centres,
-    example_words,
-    found_centres,
-    merged_centres,
-    nearness_of,
-    prompt_vectors,
-)
+from apps.training.fitting.gathering import PromptEmbedding, gathered
+from apps.training.fitting.kinds import example_words, merged_centres
 
 FOLDS = 5
 
@@ -82,9 +75,11 @@ def fit_light(
     runs: Sequence[LoggedRun],
     workers: Sequence[str],
     settings: FitSettings = FitSettings(),
+    embedding: PromptEmbedding | None = None,
 ) -> FittedLight:
     """Return what the runs say about the workers, the same for the same seed.
 
+    With `embedding` kinds are found among the vectors of prompts, else by n-grams.
     Blocks for seconds: 2,000 runs take about one.  Raises: TooFewRuns.
     """
     logged = _logged(runs, workers, settings.seed)
@@ -94,24 +89,21 @@ def fit_light(
             f"{len(logged.found)} graded answers of one sort"
         )
     prompts = [run.prompt for run in runs]
-    vectors = prompt_vectors(prompts)
     weights = np.array([run.weight for run in runs])
-    centres = found_centres(prompts, vectors, weights, settings.centres, settings.seed)
-    nearest = assigned_centres(centres, vectors)
-    alone, _ = _counted(logged, nearest, len(workers), len(centres))
+    found = gathered(prompts, weights, settings.centres, settings.seed, embedding)
+    alone, _ = _counted(logged, found.nearest, len(workers), len(found.centres))
     of_centre = merged_centres(alone, settings.merge_strength)
-    kinds = Kinds(centres, of_centre)
-    assigned = of_centre[nearest]
-    rows, order = _rows(logged, assigned, len(workers), len(kinds))
-    profiles, counts = _counted(logged, assigned, len(workers), len(kinds))
+    assigned, number = of_centre[found.nearest], int(of_centre.max()) + 1
+    rows, order = _rows(logged, assigned, len(workers), number)
+    profiles, counts = _counted(logged, assigned, len(workers), number)
     model = LightModel(
         tuple(workers),
-        Kinds(centres, of_centre, example_words(prompts, assigned, len(kinds))),
+        found.kinds(of_centre, example_words(prompts, assigned, number)),
         profiles,
         _fitted(rows, logged.is_right[order], logged.weight[order], settings),
         counts,
         fit_token_model(runs, workers),
-        nearness_of(kinds, vectors, nearest),
+        found.nearness(of_centre),
     )
     loss = _held_out_loss(rows, order, logged, settings)
     return FittedLight(model, len(runs), len(logged.found), loss)
@@ -174,6 +166,11 @@ def _count(
 
 def _situation_rows(logged: _Logged, assigned: Ints, places: Ints) -> SituationRows:
     found = [logged.found[place] for place in places]
+    return situation_columns(found, assigned[logged.run[places]])
+
+
+def situation_columns(found: Sequence[Situation], kinds: Ints) -> SituationRows:
+    """Return situations as columns; `kinds` has the kind of each."""
 
     def column(name: str) -> Ints:
         return np.array([int(getattr(each, name)) for each in found])
@@ -181,7 +178,7 @@ def _situation_rows(logged: _Logged, assigned: Ints, places: Ints) -> SituationR
     return SituationRows(
         act=column("act"),
         worker=column("worker"),
-        kind=assigned[logged.run[places]],
+        kind=kinds,
         planner=column("planner"),
         right=column("right"),
         wrong=column("wrong"),

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from apps.evaluation.models import StepGrade
+from apps.planners.light.exploring import EXPLORED
 from apps.pools.models import Pool
+from apps.runs.models import Run
 from apps.training.learning_data.graded_runs import graded_runs
 from apps.training.learning_data.records import GradedRun
 
@@ -31,6 +33,8 @@ class LearningCount:
     runs: int
     graded_steps: int
     """The last steps included."""
+    explored: int
+    """Requests among the runs that tried a plan near the best one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class PoolLearning:
     counts: tuple[LearningCount, ...]
     weight: float
     """Of all runs: less than their number if a few people asked for most of them."""
+    explored_requests: int
+    """That tried a plan near the best one, graded or not."""
 
     @property
     def runs(self) -> int:
@@ -59,14 +65,15 @@ class PoolLearning:
 
 
 def learning_counts(team_id: UUID) -> list[PoolLearning]:
-    """Return what there is for each pool of a team, the default pool first."""
-    pools = Pool.objects.for_team(team_id).order_by("-is_default", "name")
+    """Return what there is for each pool of a team, by their names."""
+    pools = Pool.objects.for_team(team_id).order_by("name")
     return [_counted(team_id, name) for name in pools.values_list("name", flat=True)]
 
 
 def _counted(team_id: UUID, pool: str) -> PoolLearning:
     runs: Counter[tuple[str, str]] = Counter()
     steps: Counter[tuple[str, str]] = Counter()
+    explored: Counter[tuple[str, str]] = Counter()
     weight = 0.0
     for page in graded_runs(team_id, pool):
         earlier = Counter(_graded_earlier(team_id, page))
@@ -74,11 +81,14 @@ def _counted(team_id: UUID, pool: str) -> PoolLearning:
             group = run.source.value, run.family
             runs[group] += 1
             steps[group] += 1 + earlier[run.run_id]
+            explored[group] += run.is_explored
             weight += run.weight
     counts = tuple(
-        LearningCount(*group, runs[group], steps[group]) for group in sorted(runs)
+        LearningCount(*group, runs[group], steps[group], explored[group])
+        for group in sorted(runs)
     )
-    return PoolLearning(pool, counts, weight)
+    tried = Run.objects.for_team(team_id).filter(planner=EXPLORED, pool_name=pool)
+    return PoolLearning(pool, counts, weight, tried.count())
 
 
 def _graded_earlier(team_id: UUID, page: Sequence[GradedRun]) -> Iterator[UUID]:

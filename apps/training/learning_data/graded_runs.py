@@ -19,6 +19,7 @@ from apps.evaluation.models import (
     RunOutcome,
 )
 from apps.governance.models import RunFeedback
+from apps.planners.light.exploring import EXPLORED
 from apps.pools.models import OutcomeSource
 from apps.runs.models import Run
 from apps.training.learning_data.records import GradedRun, GradeSource
@@ -121,5 +122,11 @@ def _of_request(
     actors = {f"{run.actor_type}:{run.actor_id}"}
     if verdict is None:
         actors |= raters.get(run.id, set())
-    graded = GradedRun(run.id, source, row.family, row.right / row.total)
+    graded = GradedRun(
+        run.id,
+        source,
+        row.family,
+        row.right / row.total,
+        is_explored=run.planner == EXPLORED,
+    )
     return graded, frozenset(actors)

@@ -18,7 +18,8 @@ from apps.planners.light.logged_runs import (
 )
 from apps.runs.records.round_view import StepView
 from apps.runs.records.run_view import RunView
-from apps.runs.selectors import run_views
+from apps.runs.selectors import prompt_confines, run_views
+from apps.runs.types import PromptConfines
 from apps.training.learning_data.graded_runs import graded_runs
 from apps.training.learning_data.records import GradedRun, LearningRecord
 
@@ -82,9 +83,9 @@ def _record(
     if any(step.reused_from for step in round_.steps):
         return None
     *earlier, last = round_.steps
-    steps = [_step(step, _role(step, view.prompt), grades) for step in earlier]
+    steps = [_step(step, role_of_step(step, view.prompt), grades) for step in earlier]
     # Whatever it was asked, its answer is the run's.
-    role = StepRole.SOLVE if not last.access else _role(last, view.prompt)
+    role = StepRole.SOLVE if not last.access else role_of_step(last, view.prompt)
     steps.append(_step(last, role, {last.place: graded.grade}))
     costs = [step.full_cost for step in round_.steps]
     return LearningRecord(
@@ -92,10 +93,20 @@ def _record(
         view.created_at,
         LoggedRun(view.prompt, tuple(steps), graded.weight),
         tuple(None if cost.has_unknown else cost.micros for cost in costs),
+        _confines(view),
     )
 
 
-def _role(step: StepView, prompt: str) -> StepRole:
+def _confines(view: RunView) -> PromptConfines:
+    """Return how far a prompt may go, with the classes that were found in it."""
+    found = prompt_confines(view.params)
+    decided = (decision.data_class for decision in view.policy_decisions)
+    classes = (*found.data_classes, view.redacted_class, *decided)
+    named = tuple(dict.fromkeys(name for name in classes if name))
+    return found._replace(data_classes=named)
+
+
+def role_of_step(step: StepView, prompt: str) -> StepRole:
     """Return what a step is for; one that gets the prompt itself answers it."""
     if step.subtask == prompt:
         return StepRole.SOLVE

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from apps.planners.light.logged_runs import LoggedRun
+from apps.runs.types import UNCONFINED, PromptConfines
 
 
 class GradeSource(StrEnum):
@@ -33,6 +34,8 @@ class GradedRun:
     """Of the answer, from 0 to 1."""
     weight: float = 1.0
     """How much it counts, above 0."""
+    is_explored: bool = False
+    """True: a request that tried a plan near the best one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +47,5 @@ class LearningRecord:
     run: LoggedRun
     costs: tuple[int | None, ...]
     """Of each step, in micro-dollars. None: a part is unknown."""
+    confines: PromptConfines = UNCONFINED
+    """Whom its prompt may be sent to."""

@@ -30,6 +30,8 @@ class LearningTally:
         """Runs by family; empty: those of no evaluation."""
         self.by_worker: Counter[str] = Counter()
         """Steps by worker."""
+        self.explored = 0
+        """Requests that tried a plan near the best one."""
         self.first_at: datetime | None = None
         self.last_at: datetime | None = None
 
@@ -51,6 +53,7 @@ class LearningTally:
         self.graded_steps += sum(step.grade is not None for step in steps)
         self.by_source[graded.source] += 1
         self.by_family[graded.family] += 1
+        self.explored += graded.is_explored
         self.by_worker.update(step.worker for step in steps)
         at = record.created_at
         self.first_at = min(self.first_at or at, at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -11,15 +11,14 @@ from django.utils import timezone
 
 from apps.accounts.models import Team
 from apps.accounts.principal import Principal
-from apps.audit.models import JobState
 from apps.audit.types import Actor
-from apps.evaluation.models import Evaluation, EvaluationOutcome
+from apps.evaluation.models import Evaluation
 from apps.evaluation.requesters import requester_principal
 from apps.evaluation.selectors import evaluation_list
-from apps.evaluation.services import evaluation_cancel, evaluation_start
+from apps.evaluation.services import evaluation_start
 from apps.evaluation.systems.base import carrier_tier
 from apps.planners.light.logged_runs import LoggedRun
-from apps.pools.models import TierPlanner
+from apps.pools.models import Pool, TierPlanner
 from apps.pools.selectors import access_pool, planner_version, pool_snapshot
 from apps.pools.services import (
     PlannerFit,
@@ -30,17 +29,28 @@ from apps.pools.services import (
 from apps.training.learning_data.reading import learning_records
 from apps.training.learning_data.tally import LearningTally
 from apps.training.selectors import training_cost
-from apps.training.trainings.fit_process import FitResult, fit_process
+from apps.training.trainings.embedding import (
+    EmbeddingFailed,
+    EmbeddingWork,
+    PromptsToEmbed,
+    PromptVectors,
+)
+from apps.training.trainings.evaluations import EvaluationBroke, evaluation_wait
+from apps.training.trainings.fit_process import fit_process, require_fitting
 from apps.training.trainings.gate import gate_report
 from apps.training.trainings.measured_workers import MeasuredWorkers
 from apps.training.trainings.models import Stage, Training, TrainingOutcome
+from apps.training.trainings.newcomers import present_version
 from apps.training.trainings.settings import (
     TrainingPlan,
     exploration_systems,
     gate_systems,
     near_best_systems,
     plans_of_tasks,
+    probe_systems,
+    trial_systems,
 )
+from apps.training.trainings.site_defaults import site_default
 
 READ_A_STEP = 50
 """Runs that are read before others get their turn."""
@@ -74,8 +84,10 @@ class TrainingDriver:
         """Do what is left, stage by stage; yields whether it waits for something.
 
         Stops if another process drives the training now. Raises: TrainingEnded when
-        there is nothing left; ConductorError.
+        there is nothing left; ConductorError, before anything is paid for if this
+        process has nothing to fit with.
         """
+        require_fitting()
         stages = {
             Stage.EXPLORE: self._explore,
             Stage.FIT: self._fit,
@@ -102,14 +114,19 @@ class TrainingDriver:
         if runs := self._plan.explore_runs:
             plans, tasks = plans_of_tasks(runs, self._training_tasks())
             systems = exploration_systems(plans)
+            if self._plan.newcomer:
+                known = present_version(self._pool())
+                number = None if known is None else known.number
+                systems = probe_systems(plans, self._plan.newcomer, number)
             yield from self._evaluate("exploration", systems, "training", tasks)
 
     def _explore_near_best(self) -> Iterator[bool]:
         runs = self._plan.near_best_runs
         plans, tasks = plans_of_tasks(runs, self._training_tasks())
-        systems = near_best_systems(
-            plans, self._version, self._plan.cost_weight_percent
-        )
+        version, weight = self._version, self._plan.cost_weight_percent
+        systems = near_best_systems(plans, version, weight)
+        if newcomer := self._plan.newcomer:
+            systems = trial_systems(plans, version, weight, newcomer)
         yield from self._evaluate("near_best", systems, "training", tasks)
 
     def _training_tasks(self) -> int:
@@ -143,16 +160,17 @@ class TrainingDriver:
                     actor=self._actor,
                 )
                 self._save(**{f"{field}_id": started.id})
-        while (evaluation := self._evaluation(field)).state != JobState.DONE:
-            if self._is_cancelled():
-                evaluation_cancel(evaluation=evaluation, actor=self._actor)
-                self._require_wanted()
-            yield True
-        if evaluation.outcome == EvaluationOutcome.BUDGET:
-            raise TrainingEnded(TrainingOutcome.BUDGET, evaluation.error)
-        if evaluation.outcome != EvaluationOutcome.COMPLETED:
-            why = evaluation.error or f"its evaluation was {evaluation.outcome}"
-            raise TrainingEnded(TrainingOutcome.FAILED, why)
+        try:
+            yield from evaluation_wait(
+                self._team.id,
+                getattr(self._training, f"{field}_id"),
+                self._is_cancelled,
+                self._actor,
+            )
+        except EvaluationBroke as exc:
+            budget, failed = TrainingOutcome.BUDGET, TrainingOutcome.FAILED
+            raise TrainingEnded(budget if exc.is_budget else failed, exc.why) from exc
+        self._require_wanted()
 
     def _evaluation(self, field: str) -> Evaluation:
         rows = evaluation_list(self._team.id)
@@ -176,41 +194,92 @@ class TrainingDriver:
     # --- fits -------------------------------------------------------------------------
 
     def _fit(self) -> Iterator[bool]:
-        """Fit on everything that is logged, and keep the version."""
+        """Fit on everything that is logged, and keep the version.
+
+        A worker without a logged answer stays unknown to it.
+        """
+        if self._plan.from_profiles:
+            self._keep_default()
+            return
         tally, measured = LearningTally(), MeasuredWorkers()
+        prompts = PromptsToEmbed(self._plan.embeddings)
         runs: list[LoggedRun] = []
         for number, record in enumerate(self._records()):
             tally.add(record)
             measured.add(record)
+            prompts.add(record)
             runs.append(record.run)
             if number % READ_A_STEP == 0:
                 yield False
-        with fit_process(runs, self._workers, self._plan.seed) as process:
+        workers = [name for name in self._workers if tally.by_worker[name]]
+        vectors = yield from self._embed(prompts)
+        with fit_process(runs, workers, self._plan.seed, vectors) as process:
             while (found := process.result()) is None:
                 yield True
-        self._keep(found, tally.digest, measured)
+        fit = PlannerFit(
+            found.runs,
+            found.graded_steps,
+            found.kinds,
+            tuple(workers),
+            tally.digest,
+            embedding=None if vectors is None else vectors.values(),
+        )
+        stage = Stage(self._training.stage)
+        points = [{"stage": stage.value, **point} for point in found.curve]
+        self._keep(found.stored, fit, measured, points)
+
+    def _embed(
+        self, prompts: PromptsToEmbed
+    ) -> Generator[bool, None, PromptVectors | None]:
+        """Return the vectors of all prompts; None: the training does without.
+
+        Raises: TrainingEnded if they cannot be had: a version by n-grams is another one
+        than the one that was ordered.
+        """
+        if not self._plan.embeddings:
+            return None
+        paid = self._training.embedding_cost_micros
+        left = self._cost_limit().get("max_cost_micros")
+        work = EmbeddingWork(
+            self._training.id,
+            pool_snapshot(self._team.id, self._training.pool.name),
+            self._plan.embeddings,
+            self._actor,
+            self._principal(),
+        )
+        try:
+            for vectors in work.vectors(prompts, left):
+                if vectors is not None:
+                    return vectors
+                self._require_wanted()
+                yield True
+        except EmbeddingFailed as exc:
+            budget, failed = TrainingOutcome.BUDGET, TrainingOutcome.FAILED
+            why = f"the prompts could not be embedded: {exc.why}"
+            raise TrainingEnded(budget if exc.is_limit else failed, why) from exc
+        finally:
+            self._save(embedding_cost_micros=paid + work.cost.micros)
+        raise AssertionError("the vectors come last")
 
     def _records(self) -> Iterator[Any]:
         return learning_records(self._team.id, self._training.pool.name)
 
+    def _keep_default(self) -> None:
+        """Keep the site's default with the profiles that the workers have now."""
+        default = site_default(self._pool())
+        self._keep(default.stored, default.fit, default.measured, [])
+
     @transaction.atomic
     def _keep(
-        self, found: FitResult, data_digest: str, measured: MeasuredWorkers
+        self,
+        stored: bytes,
+        fit: PlannerFit,
+        measured: MeasuredWorkers,
+        points: Sequence[Values],
     ) -> None:
         version = planner_version_add(
-            pool=self._training.pool,
-            stored=found.stored,
-            fit=PlannerFit(
-                found.runs,
-                found.graded_steps,
-                found.kinds,
-                tuple(self._workers),
-                data_digest,
-            ),
-            actor=self._actor,
+            pool=self._training.pool, stored=stored, fit=fit, actor=self._actor
         )
-        stage = Stage(self._training.stage)
-        points = [{"stage": stage.value, **point} for point in found.curve]
         self._save(
             version=version.number,
             curve=[*self._training.curve, *points],
@@ -229,12 +298,11 @@ class TrainingDriver:
 
     def _measure(self) -> Iterator[bool]:
         """Compare the version on held-out tasks, and put it to use if it is better."""
-        pool = access_pool(self._team.id, self._training.pool_id)
-        version = self._version
+        pool, version = self._pool(), self._version
         present = pool.planner_version
         tiers = self._snapshot.tiers
         systems = gate_systems(
-            self._plan,
+            self._plan.cost_weight_percent,
             version=version,
             present=None if present is None else present.number,
             best=self._training.best_worker,
@@ -274,6 +342,9 @@ class TrainingDriver:
             raise _ClaimLost
         for name, value in values.items():
             setattr(self._training, name, value)
+
+    def _pool(self) -> Pool:
+        return access_pool(self._team.id, self._training.pool_id)
 
     def _is_cancelled(self) -> bool:
         rows = Training.objects.for_team(self._training.team_id)

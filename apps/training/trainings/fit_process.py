@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from tempfile import TemporaryFile
 from typing import IO, Any
 
@@ -17,8 +18,10 @@ from django.conf import settings
 
 from apps.core.errors import ConductorError
 from apps.planners.light.logged_runs import LoggedRun
+from apps.training.trainings.embedding import PromptVectors
 
 COMMAND = [sys.executable, "-m", "apps.training.fitting"]
+PACKAGE = "sklearn"
 
 
 class FitFailed(ConductorError):
@@ -38,6 +41,14 @@ class FitResult:
     graded_steps: int
     kinds: int
     curve: list[dict[str, Any]]
+
+
+def require_fitting() -> None:
+    """Raise FitFailed if this Python has nothing to fit with; nothing is imported."""
+    if find_spec(PACKAGE) is None:
+        raise FitFailed(
+            "scikit-learn is not installed here: install requirements/learning.txt"
+        )
 
 
 class FitProcess:
@@ -76,11 +87,23 @@ class FitProcess:
 
 @contextmanager
 def fit_process(
-    runs: Iterable[LoggedRun], workers: Sequence[str], seed: int
+    runs: Iterable[LoggedRun],
+    workers: Sequence[str],
+    seed: int,
+    vectors: PromptVectors | None = None,
 ) -> Iterator[FitProcess]:
-    """Start a fit; on leaving, it is ended if it has not ended itself."""
-    job = {"runs": [_values(run) for run in runs], "workers": [*workers], "seed": seed}
-    # Files, not pipes: neither side ever waits for the other one to read.
+    """Start a fit; on leaving, it is ended if it has not ended itself.
+
+    `vectors`: of the prompts; None: their n-grams are all that is known.
+    """
+    job = {
+        "runs": [_values(run) for run in runs],
+        "workers": [*workers],
+        "seed": seed,
+        "embedding": None if vectors is None else _embedding(vectors),
+    }
+    # Files, not pipes: neither side ever waits for the other one to read. They have no
+    # name, so nothing of prompts stays once they are closed.
     with TemporaryFile() as given, TemporaryFile() as said, TemporaryFile() as errors:
         given.write(json.dumps(job).encode())
         given.seek(0)
@@ -104,6 +127,18 @@ def _environment() -> dict[str, str]:
         name: os.environ[name]
         for name in ("PATH", "PYTHONPATH", "HOME", "LANG", "VIRTUAL_ENV")
         if name in os.environ
+    }
+
+
+def _embedding(vectors: PromptVectors) -> dict[str, Any]:
+    return {
+        "worker": vectors.worker,
+        "model": vectors.model,
+        "width": vectors.width,
+        "vectors": [
+            (prompt, base64.b64encode(vector).decode())
+            for prompt, vector in vectors.by_prompt.items()
+        ],
     }
 
 

@@ -68,8 +68,10 @@ FITS = (Stage.FIT, Stage.REFIT)
 
 def _finish(training: Training, outcome: TrainingOutcome, error: str = "") -> None:
     """Store how a training ended, unless it is no longer this process's."""
+    from apps.training.trainings.embedding import vectors_forget
     from apps.training.trainings.services import training_record_end
 
+    vectors_forget(training.id)
     rows = Training.objects.for_team(training.team_id)
     now = timezone.now()
     with transaction.atomic():

@@ -1,9 +1,13 @@
-"""Which workers the learning data shows to be best alone, over all and by family."""
+"""Which workers the learning data shows to be best alone, over all and by family.
+
+Over all, each family counts alike: a planner's own explorations ask workers for what
+they do well, so the mean of all answers would flatter those who are asked for little.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from apps.planners.light.logged_runs import StepRole
 from apps.training.learning_data.records import LearningRecord
@@ -25,23 +29,35 @@ class MeasuredWorkers:
         for step in record.run.steps:
             is_alone = step.role is StepRole.SOLVE and not step.access
             if is_alone and step.grade is not None:
-                for group in (family, ""):
-                    self._seen[group, step.worker] += weight
-                    self._right[group, step.worker] += weight * step.grade
+                self.count(family, step.worker, weight, weight * step.grade)
 
-    def best(self, workers: Sequence[str], family: str = "") -> str:
-        """Return the worker that was right most often; of equals, the first."""
-        seen = sum(self._seen[family, name] for name in workers)
-        right = sum(self._right[family, name] for name in workers)
-        mean = right / seen if seen else 0.0
+    def count(self, family: str, worker: str, seen: float, right: float) -> None:
+        """Count answers of a worker to prompts of a family."""
+        self._seen[family, worker] += seen
+        self._right[family, worker] += right
 
-        def rate(name: str) -> float:
-            found = self._right[family, name] + PRIOR * mean
-            return found / (self._seen[family, name] + PRIOR)
-
-        return max(workers, key=rate)
+    def best(self, workers: Sequence[str]) -> str:
+        """Return the worker that is right most often; of equals, the first."""
+        return self._best(workers, {family for family, _ in self._seen})
 
     def best_by_family(self, workers: Sequence[str]) -> dict[str, str]:
         """Return the best worker of each family that was measured."""
         families = sorted({family for family, _ in self._seen if family})
-        return {family: self.best(workers, family) for family in families}
+        return {family: self._best(workers, {family}) for family in families}
+
+    def _best(self, workers: Sequence[str], families: Collection[str]) -> str:
+        means = {family: self._mean(workers, family) for family in families}
+
+        def rate(name: str) -> float:
+            return sum(
+                (self._right[family, name] + PRIOR * mean)
+                / (self._seen[family, name] + PRIOR)
+                for family, mean in means.items()
+            )
+
+        return max(workers, key=rate)
+
+    def _mean(self, workers: Sequence[str], family: str) -> float:
+        seen = sum(self._seen[family, name] for name in workers)
+        right = sum(self._right[family, name] for name in workers)
+        return right / seen if seen else 0.0

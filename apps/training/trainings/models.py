@@ -66,6 +66,8 @@ class Training(BackgroundJob):
     """Who was right most often alone, as the learning data had it at the last fit."""
     best_by_family = models.JSONField(default=dict)
     """The same, by family."""
+    embedding_cost_micros = models.PositiveBigIntegerField(default=0)
+    """What the calls for the vectors of prompts cost so far; without a price 0."""
     outcome = models.CharField(
         max_length=10, choices=TrainingOutcome.choices, default=""
     )

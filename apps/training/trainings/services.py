@@ -17,12 +17,15 @@ from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import Conflict, InvalidInput
 from apps.core.input_parts import values_read
 from apps.evaluation.models import SuiteVersion
-from apps.evaluation.services import require_sandbox
 from apps.evaluation.systems.base import carrier_tier
 from apps.pools.models import Pool
 from apps.pools.selectors import pool_snapshot
+from apps.pools.types import PoolSnapshot
 from apps.training.trainings.models import Training, TrainingOutcome
+from apps.training.trainings.newcomers import present_version, require_fitted
+from apps.training.trainings.requirements import require_trainable
 from apps.training.trainings.settings import TrainingPlan
+from apps.training.trainings.site_defaults import require_calibrated
 
 FEWEST_STEPS = 4
 """Of the longest plans that are explored."""
@@ -41,14 +44,11 @@ def training_start(
     `principal` None: the operator starts it, by a command. Raises: InvalidFields,
     InvalidInput, NotFound; NotAllowed; Conflict if the pool is being trained.
     """
-    plan = values_read(TrainingPlan, values)
+    plan = _with_embeddings(pool, values_read(TrainingPlan, values))
     if principal is not None:
         for right in (MANAGE_EVALUATIONS, MANAGE_POOLS, RUN, DIRECT):
             principal.require(right)
     _require_possible(pool, suite_version, plan)
-    open_ones = Training.objects.for_team(pool.team_id).filter(pool=pool)
-    if open_ones.exclude(state=JobState.DONE).exists():
-        raise Conflict(f"pool {pool.name!r} is being trained; cancel that first")
     training = Training(
         team_id=pool.team_id,
         pool=pool,
@@ -66,9 +66,28 @@ def training_start(
         "settings": training.settings,
     }
     with transaction.atomic():
+        rows = Pool.objects.for_team(pool.team_id).select_for_update(no_key=True)
+        rows.get(pk=pool.pk)
+        open_ones = Training.objects.for_team(pool.team_id).filter(pool=pool)
+        if open_ones.exclude(state=JobState.DONE).exists():
+            raise Conflict(f"pool {pool.name!r} is being trained; cancel that first")
         training.save(force_insert=True)
         _record(training, "training.started", actor, facts)
     return training
+
+
+def _with_embeddings(pool: Pool, plan: TrainingPlan) -> TrainingPlan:
+    """Return a plan for a newcomer with the embeddings of the version it adds to.
+
+    If their worker has left the pool, n-grams take their place.
+    """
+    version = present_version(pool) if plan.newcomer else None
+    if version is None or plan.embeddings:
+        return plan
+    name = (version.fit.get("embedding") or {}).get("worker", "")
+    if pool_snapshot(pool.team_id, pool.name).embedding_worker(name) is None:
+        return plan
+    return plan.model_copy(update={"embeddings": name})
 
 
 def training_cancel(*, training: Training, actor: Actor) -> bool:
@@ -90,6 +109,7 @@ def training_record_end(training: Training) -> None:
         "outcome": str(training.outcome),
         "error": training.error,
         "planner_version": training.version,
+        "embedding_cost_micros": training.embedding_cost_micros,
     }
     actor = Actor(**training.requested_by)
     outcome = "failure" if failed else "success"
@@ -112,27 +132,35 @@ def _require_possible(
         raise InvalidInput(
             f"pool {pool.name!r} has no tier {missing[0]!r}", param="tiers"
         )
-    rows = suite_version.tasks
-    for split, words in (("training", "to train on"), ("held_out", "to measure on")):
-        if not rows.filter(split=split).exists():
+    if plan.from_profiles:
+        require_calibrated(pool)
+    if plan.newcomer:
+        require_fitted(pool)
+        if plan.newcomer not in {worker.name for worker in snapshot.chat_workers}:
             raise InvalidInput(
-                f"suite {suite_version.suite.name!r} has no tasks {words} (split "
-                f"{split!r})",
-                param="suite",
+                f"pool {pool.name!r} has no worker {plan.newcomer!r} that plans may "
+                "name",
+                param="newcomer",
             )
-    if rows.filter(needs_grader=True).exists():
+    if plan.embeddings:
+        _require_embedder(snapshot, plan)
+    require_trainable(
+        snapshot, suite_version, needs_prices=plan.max_cost_micros is not None
+    )
+
+
+def _require_embedder(snapshot: PoolSnapshot, plan: TrainingPlan) -> None:
+    worker = snapshot.embedding_worker(plan.embeddings)
+    if worker is None:
         raise InvalidInput(
-            "tasks of this suite have a rubric: training needs answers that can be "
-            "graded without a model",
-            param="suite",
+            f"pool {snapshot.name!r} has no embedding worker {plan.embeddings!r}",
+            param="embeddings",
         )
-    unpriced = [w.name for w in snapshot.chat_workers if w.price is None]
-    if plan.max_cost_micros is not None and unpriced:
+    if plan.max_cost_micros is not None and worker.price is None:
         raise InvalidInput(
-            f"with a cost limit every worker needs a price; {unpriced[0]!r} has none",
+            f"with a cost limit every worker needs a price; {worker.name!r} has none",
             param="max_cost_micros",
         )
-    require_sandbox(suite_version)
 
 
 def _record(

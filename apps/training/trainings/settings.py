@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from apps.core.input_parts import InputPart
+from apps.planners.light.exploring import NEAR_BEST
 
 MAX_PLANS = 50
 """Of one task, in one exploration."""
-NEAR_BEST = 8
-"""The second exploration draws among so many best plans of each task."""
 REFLECTIONS = 5
 """Calls of self-reflection, which a planner has to beat."""
+PROBES, TRIALS = 48, 48
+"""Runs that find out what a newcomer can do: its roles in turn, then whole plans."""
 PROPOSERS = 4
 """Workers of a Mixture-of-Agents beside the best one, which aggregates."""
 TierWord = Literal["mini", "ultra"]
@@ -24,13 +26,13 @@ Values = dict[str, Any]
 class TrainingPlan(InputPart):
     """The settings of one training; recorded, and never changed afterwards."""
 
-    explore_runs: Annotated[int, Field(ge=0, le=20_000)] = 400
+    explore_runs: Annotated[int, Field(ge=0, le=20_000)] = 800
     """Plans by chance. 0: learn from what is logged already."""
-    near_best_runs: Annotated[int, Field(ge=0, le=20_000)] = 200
+    near_best_runs: Annotated[int, Field(ge=0, le=20_000)] = 800
     """Plans that the first fit thinks well of. 0: there is one fit."""
     held_out_tasks: Annotated[int, Field(ge=10, le=2_000)] = 60
     """Tasks of the comparison, drawn equally from each family."""
-    parallel_runs: Annotated[int, Field(ge=1, le=64)] = 16
+    parallel_runs: Annotated[int, Field(ge=1, le=64)] = 48
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     cost_weight_percent: Annotated[int, Field(ge=0, le=100)] = 4
     """As of a tier."""
@@ -40,6 +42,45 @@ class TrainingPlan(InputPart):
     """Tiers that plan with it at once if it is better. Empty: a person decides."""
     max_cost_micros: Annotated[int, Field(ge=1)] | None = None
     """What all runs may cost together, in micro-dollars. None: no limit."""
+    newcomer: Annotated[str, Field(max_length=64)] = ""
+    """A worker that all explored runs are about: first probes of its roles, then plans
+    that it has a part in. Empty: all workers take part."""
+    embeddings: Annotated[str, Field(max_length=64)] = ""
+    """An embedding worker of the pool, whose vectors tell kinds of prompts apart.
+    Empty: hashed n-grams do; a training for a newcomer goes on with what the version
+    in use has."""
+    from_profiles: bool = False
+    """True: nothing is explored. The version is the site's default with the workers'
+    profiles."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_runs(cls, values: Any) -> Any:
+        """Fill in how much is run for a newcomer, or for profiles."""
+        if not isinstance(values, dict):
+            return values
+        if values.get("from_profiles"):
+            return {"explore_runs": 0, "near_best_runs": 0, **values}
+        if values.get("newcomer"):
+            return {"explore_runs": PROBES, "near_best_runs": TRIALS, **values}
+        return values
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.from_profiles and (
+            self.newcomer or self.explore_runs or self.near_best_runs
+        ):
+            raise PydanticCustomError(
+                "from_profiles",
+                "with from_profiles nothing is explored, and no newcomer is probed",
+            )
+        if self.from_profiles and self.embeddings:
+            raise PydanticCustomError(
+                "embeddings", "with from_profiles no prompts are embedded"
+            )
+        if self.newcomer and not self.explore_runs:
+            raise PydanticCustomError("newcomer", "a newcomer needs probes")
+        return self
 
     def values(self) -> Values:
         """Return the settings as JSON values."""
@@ -71,8 +112,20 @@ def near_best_systems(plans: int, version: int, weight: int) -> list[Values]:
     ]
 
 
+def probe_systems(plans: int, newcomer: str, version: int | None) -> list[Values]:
+    """Return the systems that probe a newcomer; `version` chooses its partners."""
+    given = {"kind": "probe", "worker": newcomer, "version": version}
+    return [{**given, "plan": number + 1} for number in range(plans)]
+
+
+def trial_systems(plans: int, version: int, weight: int, newcomer: str) -> list[Values]:
+    """Return the systems of the second exploration, for a newcomer."""
+    near = near_best_systems(plans, version, weight)
+    return [{**system, "near_best": 1, "newcomer": newcomer} for system in near]
+
+
 def gate_systems(
-    plan: TrainingPlan,
+    cost_weight_percent: int,
     *,
     version: int,
     present: int | None,
@@ -85,7 +138,7 @@ def gate_systems(
     `present` is the version in use, if any; `best` the one of `workers` that was right
     most often alone; `max_steps` is what plans may have.
     """
-    light = {"kind": "light_planner", "cost_weight_percent": plan.cost_weight_percent}
+    light = {"kind": "light_planner", "cost_weight_percent": cost_weight_percent}
     systems: list[Values] = [{**light, "version": version}]
     if present is not None and present != version:
         systems.append({**light, "version": present})

@@ -7,11 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django import template
+from django.template import Context
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.core.plain_text import plain
 from apps.web import formats
+from apps.web.documentation import library
+from apps.web.team_access import frame_of
 
 register = template.Library()
 register.filter("money", formats.money)
@@ -71,7 +74,7 @@ def when(moment: datetime | None, form: str = "moment") -> SafeString | str:
         exact.isoformat(),
         form,
         exact.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3],
-        exact.strftime("%d %b %Y, %H:%M:%S"),
+        exact.strftime("%-d %b %Y, %H:%M"),
     )
 
 
@@ -83,3 +86,19 @@ def icon(name: str) -> SafeString:
         '<use href="#i-{}"></use></svg>',
         name,
     )
+
+
+@register.simple_tag(takes_context=True)
+def team_frame(context: Context) -> str:
+    """Put what the header shows of the team into the context, unless a view did."""
+    request = context.get("request")
+    if request is not None and hasattr(request, "user") and "teams" not in context:
+        for name, value in frame_of(request).items():
+            context[name] = value
+    return ""
+
+
+@register.simple_tag
+def site_version() -> str:
+    """Return the version of the product, as the list of changes names it."""
+    return library.site_version()

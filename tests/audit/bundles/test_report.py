@@ -57,8 +57,8 @@ def test_report_draws_the_plan_with_how_its_steps_ended() -> None:
         "failed",
         "not ended",
     ]
-    assert "a-worker-with-a-…" in svg
-    assert "sim-alpha, completed: Read &lt;b&gt;this" in report
+    assert "a-worker-with-a-v…" in svg
+    assert "sim-alpha, completed: <bdi>Read &lt;b&gt;this" in report
     assert 'href="#entry-1"' in report and 'id="entry-1"' in report
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from apps.evaluation.sandbox.availability import sandbox_problem
 from apps.evaluation.verifiers.unit_tests import CodeCase, UnitTestsVerifier
+from apps.sandbox.availability import sandbox_problem
 from tests.evaluation.sandbox.attacks import (
     BEFORE_TESTS,
     ESCAPED,
@@ -160,8 +160,8 @@ def test_what_is_expected_is_not_in_the_sandbox():
 def test_the_sandbox_ends_with_the_process_that_made_it():
     code = (
         "import django; django.setup()\n"
-        "from apps.evaluation.sandbox.running import sandbox_run\n"
-        "from apps.evaluation.sandbox.types import SandboxLimits, SandboxProgram\n"
+        "from apps.sandbox.running import sandbox_run\n"
+        "from apps.sandbox.types import SandboxLimits, SandboxProgram\n"
         "print('begins', flush=True)\n"
         "limits = SandboxLimits(wall_s=600.0)\n"
         "sandbox_run({'x': 'import time; time.sleep(600)'}, "

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from apps.evaluation.sandbox.syscall_filter import (
+from apps.sandbox.syscall_filter import (
     ALLOW,
     ARCHITECTURES,
     JUMP_ANY_BIT,

@@ -70,7 +70,7 @@ def test_a_review_shows_the_run_and_exactly_what_was_sent(
     page = shown(browser(rita), f"/review/{asked.id}/")
     assert "What is 17 * 23 + 4?" in page
     assert "Sent by hand" in page
-    for part in ("Time line", "Ledger", "Plan", "Sent and received", "answer, as it"):
+    for part in ("Timeline", "Ledger", "Plan", "Sent and received", "answer, as it"):
         assert part in page
     assert "review.queued" in page
     assert 'id="reserve"' in page

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
-from apps.engine.ports import CallParams, PlanRequest, Pool, PoolWorker, Task
+from apps.engine.plan import Plan, PlanPreview
+from apps.engine.ports import (
+    CallParams,
+    PlanRequest,
+    Pool,
+    PoolWorker,
+    Rejection,
+    Task,
+)
 from apps.engine.usage import Price
 from apps.planners.light.kinds import Kinds
 from apps.planners.light.logged_runs import LoggedRun, LoggedStep, StepRole
@@ -74,10 +85,31 @@ def model(*runs: LoggedRun, names=NAMES, weights=None) -> LightModel:
     )
 
 
+def checkers(names: Sequence[str]) -> LightModel:
+    """Return a model to which anyone's check of anyone's answer is equally good."""
+    checked = [
+        run(step(first, SOLVE, [], 0), step(second, CHECK, [0], 1))
+        for first in names
+        for second in names
+    ]
+    return model(*checked * 40, names=tuple(names))
+
+
 def worker(name: str, micros: int | None = 1_000_000, **able) -> PoolWorker:
     """Return a worker; `micros` is its price of a million tokens of either sort."""
     price = None if micros is None else Price(micros, micros)
     return PoolWorker(name, price, **able)
+
+
+def refused(request: PlanRequest, *plans: Plan) -> PlanRequest:
+    """Return the request after refusals of these plans, which are refused still."""
+    digests = {plan.digest for plan in plans}
+
+    async def preview(plan: Plan) -> PlanPreview:
+        return "refused" if plan.digest in digests else "accepted"
+
+    rejections = (Rejection("", "no"),) * len(plans)
+    return replace(request, rejections=rejections, preview=preview)
 
 
 def asked(

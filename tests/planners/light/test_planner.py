@@ -9,7 +9,7 @@ import pytest
 
 from apps.engine.errors import PlanFault, PlanRejected
 from apps.engine.plan import validate
-from apps.engine.ports import Message, Rejection
+from apps.engine.ports import Message
 from apps.planners.light.explanation import in_words
 from apps.planners.light.logged_runs import StepRole
 from apps.planners.light.planner import LightPlanner
@@ -21,6 +21,7 @@ from tests.planners.light.builders import (
     STORY,
     asked,
     model,
+    refused,
     run,
     step,
     worker,
@@ -132,23 +133,59 @@ async def test_prices_that_are_all_unknown_cost_nothing():
 async def test_a_refused_plan_gives_the_next_one():
     first = asked(*POOL)
     plans = [await planned(first)]
-    for count in (1, 2):
-        refused = (Rejection("", "no"),) * count
-        plans.append(await planned(replace(first, rejections=refused)))
+    for _ in range(2):
+        plans.append(await planned(refused(first, *plans)))
     assert len({plan.digest for plan in plans}) == 3
 
 
 async def test_after_the_last_plan_there_is_no_other():
     request = asked(worker("ada"), max_steps=1)
-    refused = (Rejection("", "no"),)
+    only = await planned(request)
     with pytest.raises(PlanRejected):
-        await planned(replace(request, rejections=refused))
+        await planned(refused(request, only))
+
+
+async def test_a_refusal_of_another_plan_takes_nothing_from_the_best_one():
+    best = await planned(asked(*POOL))
+    others = [await planned(asked(each, max_steps=1)) for each in POOL[1:]]
+    assert await planned(refused(asked(*POOL), *others)) == best
 
 
 async def test_an_answer_that_may_be_kept_is_kept():
     request = asked(*POOL)
     kept = replace(request, may_keep=True)
     assert await LightPlanner(KNOWN, 7).plan(kept, unasked) is None
+
+
+# --- prompts unlike everything --------------------------------------------------------
+
+STRANGE = "Übersetze: Der Zug fährt ab."
+
+
+async def test_a_strange_prompt_goes_to_the_worker_that_is_best_over_all():
+    """For stories, the nearest kind, a plan of cat and ben would be the choice."""
+    request = asked(*POOL, prompt=STRANGE)
+    plan = await planned(request)
+    assert workers_of(plan) == ["ada"]
+    said = json.loads(plan.explanation)
+    assert said["is_familiar"] is False
+    assert all(len(each["steps"]) == 1 for each in (said["chosen"], said["runner_up"]))
+    assert plan.reasoning.startswith("The prompt is unlike everything")
+    assert await LightPlanner(KNOWN, 7).is_unsure(request)
+    familiar = await planned(asked(*POOL, prompt=STORY))
+    assert json.loads(familiar.explanation)["is_familiar"] is True
+    assert "unlike" not in familiar.reasoning
+
+
+async def test_a_refused_plan_for_a_strange_prompt_gives_the_next_best_worker():
+    request = asked(*POOL, prompt=STRANGE)
+    plans = [await planned(request)]
+    for _ in POOL[1:]:
+        plans.append(await planned(refused(request, *plans)))
+    assert workers_of(plans[0]) == ["ada"]
+    assert sorted(workers_of(plan)[0] for plan in plans) == ["ada", "ben", "cat"]
+    with pytest.raises(PlanRejected):
+        await planned(refused(request, *plans))
 
 
 # --- the explanation ------------------------------------------------------------------

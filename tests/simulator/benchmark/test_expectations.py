@@ -15,6 +15,7 @@ from apps.simulator.benchmark.expectations import (
     InvalidBenchPlan,
     alone,
     baselines,
+    delegated_score,
     expected_score,
     mixture,
     oracle_plan,
@@ -59,6 +60,18 @@ def test_reference_figures_are_those_of_the_world() -> None:
     )
     assert weak["best single worker"] == pytest.approx(0.425)
     assert weak["Mixture-of-Agents"] == pytest.approx(0.513, abs=0.0006)
+
+
+@pytest.mark.parametrize(
+    ("planner", "score"),
+    [("bench-planning", 0.898), ("bench-generalist-strong", 0.761)],
+)
+def test_the_page_says_what_planning_by_a_worker_brings(
+    planner: str, score: float
+) -> None:
+    found = delegated_score(BENCH_BY_NAME[planner], STRONG)
+    assert found == pytest.approx(score, abs=0.0006)
+    assert f"| planned by `{planner}` | {score:.3f} |" in PAGE.read_text("utf-8")
 
 
 def test_page_has_the_figures_of_the_command() -> None:

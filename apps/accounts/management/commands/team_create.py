@@ -21,7 +21,7 @@ class Command(BaseCommand):
         """Declare the arguments."""
         parser.add_argument("name")
         parser.add_argument("--slug", default="", help="short name for addresses")
-        parser.add_argument("--owner", help="e-mail address of an existing user")
+        parser.add_argument("--owner", help="email address of an existing user")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Create the team and print its slug and id."""

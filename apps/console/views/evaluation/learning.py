@@ -12,6 +12,7 @@ from apps.accounts.selectors import role_allows
 from apps.console.evaluations.training_rows import pool_planners
 from apps.console.forms.learning import LearningForm
 from apps.console.layout import console_page, posted, require, try_change
+from apps.planners.light.exploring import EXPLORED
 from apps.training.models import TrainingSettings
 from apps.training.selectors import FEWEST_RUNS, learning_counts, training_settings
 from apps.training.services import (
@@ -33,13 +34,17 @@ def learning_page(request: TeamRequest) -> HttpResponseBase:
     if request.method == "POST":
         require(request, Permission.MANAGE_POLICY)
     settings = training_settings(request.team.id)
-    initial = {"learns_from_requests": settings.learns_from_requests}
+    initial = {
+        "learns_from_requests": settings.learns_from_requests,
+        "explored_percent": settings.explored_percent,
+    }
     form = LearningForm(posted(request), initial=initial)
     if form.is_valid() and _save(request, form):
         messages.success(request, "The choice is saved.")
         return redirect("console:learning")
     if not role_allows(request.membership.role, Permission.MANAGE_POLICY):
-        form.fields["learns_from_requests"].disabled = True
+        for field in form.fields.values():
+            field.disabled = True
     counts, planners = (
         learning_counts(request.team.id),
         pool_planners(request.team.id),
@@ -49,15 +54,18 @@ def learning_page(request: TeamRequest) -> HttpResponseBase:
         "settings": settings,
         "pools": [(each, planners[each.pool]) for each in counts],
         "fewest": FEWEST_RUNS,
+        "explored": EXPLORED,
     }
     return console_page(request, "console/learning.html", context, tab=TAB)
 
 
 def _save(request: TeamRequest, form: LearningForm) -> TrainingSettings | None:
+    values = {**form.cleaned_data}
+    values["explored_percent"] = values["explored_percent"] or 0  # an empty field
     return try_change(
         form,
         lambda: training_settings_replace(
-            team=request.team, values=form.cleaned_data, actor=request.actor
+            team=request.team, values=values, actor=request.actor
         ),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.contrib import messages
@@ -10,8 +11,13 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.accounts.models import Permission
-from apps.console.evaluations.training_rows import training_row
-from apps.console.forms.trainings import PlannerUseForm, TrainingForm
+from apps.console.evaluations.training_rows import light_tiers, training_row
+from apps.console.forms.trainings import (
+    PlannerUseForm,
+    ProbeForm,
+    SiteDefaultForm,
+    TrainingForm,
+)
 from apps.console.layout import (
     change_and_tell,
     console_page,
@@ -19,13 +25,14 @@ from apps.console.layout import (
     require,
     try_change,
 )
+from apps.evaluation.models import Suite
 from apps.evaluation.selectors import (
     access_suite_by_id,
     newest_version,
     suite_list,
 )
 from apps.pools.models import Pool
-from apps.pools.selectors import access_pool, planner_version
+from apps.pools.selectors import access_pool, planner_version, pool_snapshot
 from apps.training.selectors import access_training
 from apps.training.services import (
     planner_retire,
@@ -45,7 +52,8 @@ def training_new(request: TeamRequest, pool_id: UUID) -> HttpResponseBase:
     require(request, Permission.MANAGE_POOLS)
     pool = access_pool(request.team.id, pool_id)
     suites = list(suite_list(request.team.id).order_by("name"))
-    form = TrainingForm(posted(request), suites=suites, tiers=_tiers(pool))
+    newcomer, by_profiles = _asked(request)
+    form = _training_form(request, pool, suites, newcomer, by_profiles)
     if suites and form.is_valid():
         suite = access_suite_by_id(team_id=request.team.id, suite_id=form.suite_id)
         started = try_change(
@@ -60,8 +68,36 @@ def training_new(request: TeamRequest, pool_id: UUID) -> HttpResponseBase:
         )
         if started is not None:
             return redirect("console:training", started.id)
-    context = {"form": form, "pool": pool, "suites": suites}
+    context = {
+        "form": form,
+        "pool": pool,
+        "suites": suites,
+        "newcomer": newcomer,
+        "by_profiles": by_profiles,
+    }
     return console_page(request, "console/training_new.html", context, tab=TAB)
+
+
+def _asked(request: TeamRequest) -> tuple[str, bool]:
+    """Return the worker that is to be probed, and whether profiles are enough."""
+    return request.GET.get("newcomer", ""), request.GET.get("from") == "profiles"
+
+
+def _training_form(
+    request: TeamRequest,
+    pool: Pool,
+    suites: Sequence[Suite],
+    newcomer: str,
+    by_profiles: bool,
+) -> TrainingForm:
+    sent, tiers = posted(request), _tiers(pool)
+    if by_profiles:
+        return SiteDefaultForm(sent, suites=suites, tiers=tiers)
+    if newcomer:
+        return ProbeForm(sent, suites=suites, tiers=tiers, newcomer=newcomer)
+    snapshot = pool_snapshot(pool.team_id, pool.name)
+    embedders = [worker.name for worker in snapshot.embedding_workers]
+    return TrainingForm(sent, suites=suites, tiers=tiers, embedders=embedders)
 
 
 @require_GET
@@ -112,12 +148,14 @@ def planner_version_page(
         if used is not None:
             messages.success(request, f"Version {number} plans now.")
             return redirect("console:learning")
-    in_use = pool.planner_version
+    of_pool = pool.planner_version
+    is_of_pool = of_pool is not None and of_pool.number == number
     context = {
         "form": form,
         "pool": pool,
         "version": version,
-        "is_in_use": in_use is not None and in_use.number == number,
+        "is_of_pool": is_of_pool,
+        "in_use": light_tiers(pool) if is_of_pool else [],
         "gate": version.gate,
     }
     return console_page(request, "console/planner_version.html", context, tab=TAB)

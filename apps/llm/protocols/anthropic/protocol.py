@@ -25,12 +25,12 @@ from apps.llm.protocols.anthropic.thinking import (
 )
 from apps.llm.protocols.base import Headers
 from apps.llm.protocols.conversation import (
-    Conversation,
     Image,
+    MessageTurn,
     Part,
+    StrictConversation,
     ToolResult,
     ToolUse,
-    Turn,
     WrittenText,
     read_conversation,
 )
@@ -187,7 +187,7 @@ def _other(extra: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _system(
-    conversation: Conversation, request: ChatRequest, *, has_form: bool
+    conversation: StrictConversation, request: ChatRequest, *, has_form: bool
 ) -> str | list[dict[str, Any]] | None:
     """Return the system messages: one text, or blocks if one of them is marked.
 
@@ -205,12 +205,12 @@ def _must_call(tool_fields: Mapping[str, Any]) -> bool:
     return tool_fields.get("tool_choice", {}).get("type") in ("any", "tool")
 
 
-def _follows_tools(conversation: Conversation) -> bool:
+def _follows_tools(conversation: StrictConversation) -> bool:
     last = conversation.turns[-1:]
     return any(isinstance(part, ToolResult) for turn in last for part in turn.parts)
 
 
-def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
+def _messages(turns: tuple[MessageTurn, ...]) -> list[dict[str, Any]]:
     messages = [
         {"role": turn.role, "content": [_block(part) for part in turn.parts]}
         for turn in turns
@@ -272,7 +272,9 @@ def _answer_tool(request: ChatRequest) -> dict[str, Any]:
     return {"tools": [tool], "tool_choice": choice}
 
 
-def _tool_fields(request: ChatRequest, conversation: Conversation) -> dict[str, Any]:
+def _tool_fields(
+    request: ChatRequest, conversation: StrictConversation
+) -> dict[str, Any]:
     tools = read_tools(request)
     if tools is None:
         return _tools_of_before(conversation)
@@ -301,7 +303,7 @@ def _choice(choice: ToolChoice, is_parallel: bool) -> dict[str, Any]:
     return written
 
 
-def _tools_of_before(conversation: Conversation) -> dict[str, Any]:
+def _tools_of_before(conversation: StrictConversation) -> dict[str, Any]:
     """Declare what was called earlier: calls of unknown tools are refused."""
     names = sorted(set(conversation.tool_names.values()))
     if not names:

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 from apps.llm.errors import BadRequest
 from apps.llm.protocols.base import Headers
 from apps.llm.protocols.conversation import (
-    Conversation,
     Image,
+    MessageTurn,
     Part,
+    StrictConversation,
     ToolResult,
     ToolUse,
-    Turn,
     WrittenText,
     read_conversation,
 )
@@ -156,7 +156,9 @@ def _extra_config(model: str, extra: Mapping[str, Any]) -> dict[str, Any]:
     return said
 
 
-def _contents(endpoint: Endpoint, conversation: Conversation) -> list[dict[str, Any]]:
+def _contents(
+    endpoint: Endpoint, conversation: StrictConversation
+) -> list[dict[str, Any]]:
     names = conversation.tool_names
     contents = []
     for turn in conversation.turns:
@@ -167,13 +169,13 @@ def _contents(endpoint: Endpoint, conversation: Conversation) -> list[dict[str, 
     return contents
 
 
-def _shown(turn: Turn) -> list[Image]:
+def _shown(turn: MessageTurn) -> list[Image]:
     """Return the images in tools' results: those hold text alone."""
     results = [part for part in turn.parts if isinstance(part, ToolResult)]
     return [p for result in results for p in result.parts if isinstance(p, Image)]
 
 
-def _role(turn: Turn) -> str:
+def _role(turn: MessageTurn) -> str:
     return "model" if turn.role == "assistant" else "user"
 
 

@@ -10,13 +10,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.rights import EXPORT_LEARNING, MANAGE_LEARNING, READ_LEARNING
-from apps.rest.fields import Flag, Input, Output, Query, Time
+from apps.rest.fields import Flag, Input, Output, Query, Time, Whole
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 from apps.training.models import TrainingSettings
 from apps.training.selectors import FEWEST_RUNS, learning_counts, training_settings
 from apps.training.services import (
     FILE_TYPE,
+    MOST_EXPLORED,
     learning_export,
     training_settings_replace,
 )
@@ -27,8 +28,13 @@ CONSENT_HELP = (
     "Planners also learn from runs that people and API keys asked for, if these were "
     "rated or reviewed. Evaluations are the team's own tests: they need no consent."
 )
+EXPLORED_HELP = (
+    "Percent of the requests to tiers of light planners that try a plan near the best "
+    "one, 0 to 20. It has an effect only with `learns_from_requests`."
+)
 SETTINGS: dict[str, Any] = {
     "learns_from_requests": True,
+    "explored_percent": 5,
     "updated_at": "2026-11-25T15:53:16.000000Z",
     "updated_by": "Alice",
 }
@@ -41,12 +47,14 @@ DATA: dict[str, Any] = {
             "graded_steps": 950,
             "weight": 480.0,
             "missing_runs": 20,
+            "explored_requests": 0,
             "counts": [
                 {
                     "source": "verifier",
                     "family": "sums",
                     "runs": 480,
                     "graded_steps": 950,
+                    "explored": 0,
                 }
             ],
         }
@@ -58,12 +66,16 @@ class LearningSettingsInput(Input):
     """What the team decides."""
 
     learns_from_requests = Flag(help_text=CONSENT_HELP)
+    explored_percent = Whole(
+        required=False, default=0, max_value=MOST_EXPLORED, help_text=EXPLORED_HELP
+    )
 
 
 class LearningSettingsOutput(Output):
     """What the team has decided."""
 
     learns_from_requests = serializers.BooleanField(help_text=CONSENT_HELP)
+    explored_percent = serializers.IntegerField(help_text=EXPLORED_HELP)
     updated_at = Time(allow_null=True, help_text="null: nobody has decided yet.")
     updated_by = serializers.CharField(allow_null=True)
 
@@ -77,6 +89,9 @@ class LearningCountOutput(Output):
     family = serializers.CharField(help_text="Empty: the runs are of no evaluation.")
     runs = serializers.IntegerField()
     graded_steps = serializers.IntegerField(help_text="Last steps included.")
+    explored = serializers.IntegerField(
+        help_text="Requests among the runs that tried a plan near the best one."
+    )
 
 
 class PoolLearningOutput(Output):
@@ -90,6 +105,9 @@ class PoolLearningOutput(Output):
     )
     missing_runs = serializers.IntegerField(
         help_text="That a planner still needs. 0: one can be fitted."
+    )
+    explored_requests = serializers.IntegerField(
+        help_text="That tried a plan near the best one, graded or not."
     )
     counts = LearningCountOutput(many=True)
 
@@ -130,11 +148,14 @@ class LearningSettingsView(RestView):
         "Change what planners may learn from",
         body=LearningSettingsInput,
         answer=LearningSettingsOutput,
-        sent={"learns_from_requests": True},
+        sent={"learns_from_requests": True, "explored_percent": 5},
         example=SETTINGS,
     )
     def put(self, request: Request) -> Response:
-        """Put the choice in force, from the next fit on. Only people may change it."""
+        """Put the choice in force from the next fit on, and for requests at once.
+
+        Only people may change it.
+        """
         return _shown(
             training_settings_replace(
                 team=self.principal.team,
@@ -194,6 +215,7 @@ class LearningExportView(RestView):
 def _shown(settings: TrainingSettings) -> Response:
     shown = {
         "learns_from_requests": settings.learns_from_requests,
+        "explored_percent": settings.explored_percent,
         "updated_at": settings.updated_at,
         "updated_by": settings.actor_name or None,
     }

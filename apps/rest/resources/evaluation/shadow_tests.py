@@ -97,7 +97,8 @@ class ShadowTestInput(Input):
 
     settings = serializers.DictField(
         help_text="Tier, candidate, share and limits. A candidate that is a tier may "
-        "name a `conductor`, `max_rounds` and `pool_version`. " + FORMAT
+        "name a `conductor`, `max_rounds`, `max_steps`, `workers` and `pool_version`. "
+        + FORMAT
     )
 
 

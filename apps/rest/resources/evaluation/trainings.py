@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,10 +21,16 @@ from apps.pools.selectors import (
     pool_snapshot,
 )
 from apps.rest.fields import Flag, Input, Output, TextField, Time, Whole
+from apps.rest.resources.run_outputs import MODEL_SOURCES
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 from apps.training.models import Training
-from apps.training.selectors import access_training, training_cost, training_list
+from apps.training.selectors import (
+    access_training,
+    newcomers,
+    training_cost,
+    training_list,
+)
 from apps.training.services import (
     planner_retire,
     planner_use,
@@ -62,12 +69,20 @@ VERSION: dict[str, Any] = {
     "number": 2,
     "planner_digest": "5e" * 32,
     "data_digest": "2c" * 32,
-    "fit": {"runs": 600, "graded_steps": 1_300, "kinds": 7, "workers": ["a", "b"]},
+    "source": "fitted",
+    "fit": {
+        "runs": 600,
+        "graded_steps": 1_300,
+        "kinds": 7,
+        "workers": ["a", "b"],
+        "source": "fitted",
+        "embedding": None,
+    },
     "gate": GATE,
     "created_by": "Alice",
     "created_at": "2026-11-23T15:53:16.000000Z",
 }
-SETTINGS = {"explore_runs": 400, "near_best_runs": 200, "tiers": ["ultra"]}
+SETTINGS = {"explore_runs": 800, "near_best_runs": 800, "tiers": ["ultra"]}
 TRAINING: dict[str, Any] = {
     "id": "0199c0de-0000-7000-8000-000000000061",
     "pool": "default",
@@ -90,6 +105,7 @@ USE: dict[str, Any] = {"version": 2, "tiers": ["ultra"]}
 IN_USE: dict[str, Any] = {
     "version": 2,
     "tiers": {"mini": "conductor", "ultra": "light"},
+    "newcomers": [{"worker": "c", "runs": 640, "highest_cost_micros": 1_200_000}],
 }
 
 
@@ -102,8 +118,9 @@ class TrainingInput(Input):
     settings = serializers.DictField(
         required=False,
         help_text="explore_runs, near_best_runs, held_out_tasks, parallel_runs, seed, "
-        "cost_weight_percent, margin_percent, tiers, max_cost_micros. "
-        "docs/training.md describes them.",
+        "cost_weight_percent, margin_percent, tiers, max_cost_micros; embeddings (an "
+        "embedding worker of the pool); newcomer (a worker to probe), or from_profiles "
+        "(true: measure the site's default). docs/training.md describes them.",
     )
 
 
@@ -144,7 +161,7 @@ class TrainingOutput(Output):
         return "cancelling" if training.is_cancelled else "running"
 
     def get_cost_micros(self, training: Training) -> int:
-        """Return what its runs cost so far, in micro-dollars."""
+        """Return what its runs and vectors cost so far, in micro-dollars."""
         return training_cost(training)
 
 
@@ -156,7 +173,14 @@ class PlannerVersionOutput(Output):
         source="digest", help_text="SHA-256 of the fitted planner."
     )
     data_digest = serializers.CharField(help_text="SHA-256 of the learning data.")
-    fit = serializers.DictField(help_text="runs, graded_steps, kinds and workers.")
+    source = serializers.ChoiceField(  # type: ignore[assignment]
+        choices=MODEL_SOURCES,
+        help_text="site_default: of worker profiles, without runs of the pool.",
+    )
+    fit = serializers.DictField(
+        help_text="runs, graded_steps, kinds and workers; embedding: null, or worker, "
+        "model, width (of vectors), prompts and left_out (prompts without a vector)."
+    )
     gate = serializers.DictField(
         allow_null=True,
         help_text="How it did on held-out tasks. Null: it was not measured.",
@@ -181,11 +205,26 @@ class PlannerUseInput(Input):
     )
 
 
+class NewcomerOutput(Output):
+    """A worker that the light planner does not know."""
+
+    worker = serializers.CharField()
+    runs = serializers.IntegerField(
+        allow_null=True,
+        help_text="Of the training that takes it in. Null: the pool was trained on no "
+        "suite that is still there.",
+    )
+    highest_cost_micros = serializers.IntegerField(
+        allow_null=True, help_text="Of those runs, retries apart. Null: not known."
+    )
+
+
 class PlannerUseOutput(Output):
     """Which version a pool uses, and who plans its tiers."""
 
     version = serializers.SerializerMethodField()
     tiers = serializers.SerializerMethodField()
+    newcomers = serializers.SerializerMethodField()
 
     def get_version(self, pool: Pool) -> int | None:
         """Return the version in use; null: none is."""
@@ -195,6 +234,12 @@ class PlannerUseOutput(Output):
     def get_tiers(self, pool: Pool) -> dict[str, str]:
         """Return who plans each tier."""
         return {tier.name: tier.planner for tier in pool.tiers.all()}
+
+    @extend_schema_field(NewcomerOutput(many=True))
+    def get_newcomers(self, pool: Pool) -> list[dict[str, Any]]:
+        """Return the workers that it does not know; a training can probe one."""
+        found = NewcomerOutput(newcomers(pool), many=True)
+        return [dict(each) for each in found.data]
 
 
 class Trainings(RestView):

@@ -52,6 +52,7 @@ PENDING: dict[str, Any] = {
     "is_edited": False,
     "steps": STEPS,
     "original_steps": STEPS,
+    "plans_rest": False,
     "workers": ["falcon", "heron"],
     "max_steps": 5,
 }
@@ -140,6 +141,10 @@ class PendingOutput(Output):
     is_edited = serializers.BooleanField()
     steps = PlanStepOutput(many=True, help_text="The plan as it stands now.")
     original_steps = PlanStepOutput(many=True)
+    plans_rest = serializers.BooleanField(
+        help_text="True: the worker of the last step does not answer, it plans the "
+        "rest. That stays so if the plan is edited."
+    )
     workers = serializers.ListField(
         child=serializers.CharField(), help_text="Workers that a plan may use."
     )
@@ -256,6 +261,7 @@ def _told(pending: PendingPlan) -> dict[str, Any]:
         "is_edited": pending.is_edited,
         "steps": plan_values(pending.plan)["steps"],
         "original_steps": plan_values(pending.original)["steps"],
+        "plans_rest": pending.plan.plans_rest,
         "workers": pending.workers,
         "max_steps": pending.max_steps,
     }

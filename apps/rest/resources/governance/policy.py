@@ -14,10 +14,12 @@ from apps.governance.models import PolicyVersion, SitePolicyVersion
 from apps.governance.selectors import (
     access_policy_version,
     policy_newest,
+    policy_read,
     policy_versions,
     site_policy_newest,
 )
 from apps.governance.services import policy_replace
+from apps.governance.types import PolicyName
 from apps.rest.fields import Input, Output, Time
 from apps.rest.schema import operation
 from apps.rest.version_tags import IF_MATCH, etag_of, expected_version
@@ -58,6 +60,7 @@ EXAMPLE: dict[str, Any] = {
     "updated_by": "Alice",
     "rules": RULES,
     "patterns": PATTERNS,
+    "error": None,
 }
 NEVER: dict[str, Any] = {
     "version": 0,
@@ -65,19 +68,27 @@ NEVER: dict[str, Any] = {
     "updated_by": None,
     "rules": [],
     "patterns": [],
+    "error": None,
 }
 SITE_EXAMPLE: dict[str, Any] = {
     "version": 2,
     "updated_at": "2026-11-21T15:53:16.000000Z",
     "rules": RULES[1:2],
     "patterns": [],
+    "error": None,
 }
 SITE_NEVER: dict[str, Any] = {
     "version": 0,
     "updated_at": None,
     "rules": [],
     "patterns": [],
+    "error": None,
 }
+UNREADABLE = "policy_unreadable"
+ERROR_HELP = (
+    "Null: the version can be read. Else every run is denied while it is in force; "
+    "`rules` and `patterns` are as they are stored."
+)
 RULES_HELP = (
     "In the order in which they are checked. Each has a `name`, `conditions` that must "
     "all hold, an `effect` (`kind` is allow, deny, only_workers, no_workers, "
@@ -99,6 +110,13 @@ class PolicyInput(Input):
     )
 
 
+class PolicyErrorOutput(Output):
+    """Why a version denies every run while it is in force."""
+
+    code = serializers.CharField(help_text=f"`{UNREADABLE}`.")
+    message = serializers.CharField()
+
+
 class PolicyOutput(Output):
     """The rules in force."""
 
@@ -109,6 +127,7 @@ class PolicyOutput(Output):
     patterns = serializers.ListField(
         child=serializers.DictField(), help_text=PATTERNS_HELP
     )
+    error = PolicyErrorOutput(allow_null=True, help_text=ERROR_HELP)
 
 
 class SitePolicyOutput(Output):
@@ -120,6 +139,7 @@ class SitePolicyOutput(Output):
     patterns = serializers.ListField(
         child=serializers.DictField(), help_text=PATTERNS_HELP
     )
+    error = PolicyErrorOutput(allow_null=True, help_text=ERROR_HELP)
 
 
 class PolicyVersionOutput(Output):
@@ -196,7 +216,7 @@ class SitePolicyView(RestView):
         They are checked in addition to the team's own, which cannot lift them.
         """
         row = site_policy_newest()
-        told = _site_told(row) if row else SITE_NEVER
+        told = _version_told("site", row) if row else SITE_NEVER
         return Response(SitePolicyOutput(told).data)
 
 
@@ -235,19 +255,31 @@ class OnePolicyVersion(RestView):
 
 
 def _told(row: PolicyVersion) -> dict[str, Any]:
+    return {**_version_told("team", row), "updated_by": row.actor_name}
+
+
+def _version_told(
+    name: PolicyName, row: PolicyVersion | SitePolicyVersion
+) -> dict[str, Any]:
+    read, error = policy_read(name, row), None
+    if not read.is_readable:
+        what = "policy" if name == "team" else "site policy"
+        message = (
+            f"Version {row.version} of the {what} cannot be read, so every run is "
+            "denied while it is in force."
+        )
+        error = {"code": UNREADABLE, "message": message}
     return {
         "version": row.version,
         "updated_at": row.created_at,
-        "updated_by": row.actor_name,
-        "rules": row.document.get("rules", []),
-        "patterns": row.document.get("patterns", []),
+        "rules": _objects(row.document, "rules"),
+        "patterns": _objects(row.document, "patterns"),
+        "error": error,
     }
 
 
-def _site_told(row: SitePolicyVersion) -> dict[str, Any]:
-    return {
-        "version": row.version,
-        "updated_at": row.created_at,
-        "rules": row.document.get("rules", []),
-        "patterns": row.document.get("patterns", []),
-    }
+def _objects(document: Any, name: str) -> list[Any]:
+    """Return a list of a stored document; empty where it holds anything else."""
+    found = document.get(name) if isinstance(document, dict) else None
+    items = found if isinstance(found, list) else []
+    return [each for each in items if isinstance(each, dict)]

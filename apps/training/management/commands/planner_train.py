@@ -47,6 +47,9 @@ class Command(BaseCommand):
             choices=("mini", "ultra"),
             help="a tier that plans with it if it is better; again and again",
         )
+        parser.add_argument(
+            "--embeddings", help="embedding worker that tells kinds of prompts apart"
+        )
         parser.add_argument("--max-cost", help="of all runs together, in US dollars")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -73,6 +76,7 @@ class Command(BaseCommand):
             "parallel_runs": options["parallel"],
             "seed": options["seed"],
             "tiers": options["use"],
+            "embeddings": options["embeddings"],
             "max_cost_micros": None if most is None else micros_of_usd(most),
         }
         suite = access_suite(team_id=team.id, name=options["suite"])

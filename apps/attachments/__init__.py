@@ -1,0 +1,1 @@
+"""Attachments: files and images that come with a prompt, and the text of them."""

@@ -1,0 +1,1 @@
+"""Reads the text of documents in a process of its own, under limits."""

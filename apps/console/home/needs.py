@@ -1,0 +1,119 @@
+"""What needs a person: each with the number that its own list shows."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from apps.console.budget_rows import BudgetRow
+from apps.console.insight_rows import runs_address
+from apps.console.pool_rows import ConductorRow, WorkerRow
+from apps.governance.approvals.pending import approvals_waiting
+from apps.governance.reviews.reads import review_items
+from apps.governance.selectors import policies_in_force
+from apps.pools.selectors import pool_list
+from apps.pools.types import HealthState
+from apps.runs.selectors import RunFlag, run_list, suspension_of
+from apps.runs.types import RunFilters
+from apps.web.run_addresses import DaySpan
+
+MOST = 1_000
+"""Counted up to here; from there on a number reads "1,000+"."""
+LOOKBACK_DAYS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class TeamNeed:
+    """Something that waits for a person."""
+
+    text: str
+    number: int
+    url: str
+    """Of the list that shows as many."""
+    is_bad: bool = False
+    """True: something does not work. False: something waits."""
+
+    @property
+    def is_more(self) -> bool:
+        """Say whether there may be more than were counted."""
+        return self.number >= MOST
+
+
+@dataclass(frozen=True, slots=True)
+class TeamState:
+    """What other parts of the page have read of a team."""
+
+    team_id: uuid.UUID
+    workers: Sequence[WorkerRow]
+    conductors: Sequence[ConductorRow]
+    budgets: Sequence[BudgetRow]
+    now: datetime
+    """In UTC."""
+
+
+def needs_of(state: TeamState) -> list[TeamNeed]:
+    """Return what needs a person, what does not work first."""
+    needs = [*_broken(state), *_waiting(state)]
+    return [need for need in needs if need.number]
+
+
+def is_failing(row: ConductorRow) -> bool:
+    """Say whether the last test of a conductor failed."""
+    return row.test is not None and not row.test.result.ok
+
+
+def _broken(state: TeamState) -> Iterable[TeamNeed]:
+    team_id = state.team_id
+    workers, pools = reverse("console:worker_list"), reverse("console:pool_list")
+    policy = reverse("console:policy")
+    failing = sum(row.health.state == HealthState.FAILING for row in state.workers)
+    unreadable = sum(not each.is_readable for each in policies_in_force(team_id))
+    stopped = int(suspension_of(team_id) is not None)
+    no_pool = int(not pool_list(team_id).exists())
+    yield TeamNeed("All runs are stopped", stopped, reverse("console:team"), True)
+    yield TeamNeed("Policies that cannot be read", unreadable, policy, True)
+    yield TeamNeed(
+        "Failing workers", failing, f"{workers}?health={HealthState.FAILING}", True
+    )
+    yield TeamNeed(
+        "Conductors that failed their last test",
+        sum(map(is_failing, state.conductors)),
+        reverse("console:conductor_list"),
+        True,
+    )
+    yield TeamNeed("No pool yet, so nothing runs", no_pool, pools, True)
+
+
+def _waiting(state: TeamState) -> Iterable[TeamNeed]:
+    span = DaySpan(
+        state.now.date() - timedelta(days=LOOKBACK_DAYS - 1), state.now.date()
+    )
+    since = datetime.combine(span.first, time(), UTC)
+    filters = RunFilters(flag=RunFlag.UNPLANNED, since=since)
+    near = sum(row.level != "fine" for row in state.budgets)
+    yield TeamNeed(
+        "Plans that wait for approval",
+        _count(approvals_waiting(state.team_id)),
+        reverse("playground:approval_list"),
+    )
+    yield TeamNeed(
+        "Runs that wait for review",
+        _count(review_items(state.team_id)),
+        reverse("playground:review_list"),
+    )
+    yield TeamNeed(
+        f"Runs answered without a plan in the last {LOOKBACK_DAYS} days",
+        _count(run_list(team_id=state.team_id, filters=filters)),
+        runs_address(flag=RunFlag.UNPLANNED, period=span.text),
+    )
+    yield TeamNeed("Budgets used up, or nearly", near, reverse("console:budget_list"))
+
+
+def _count(rows: QuerySet[Any]) -> int:
+    return rows[:MOST].count()

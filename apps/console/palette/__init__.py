@@ -1,0 +1,1 @@
+"""The palette: one search over pages, runs, models, people and documentation."""

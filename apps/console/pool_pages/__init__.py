@@ -1,0 +1,1 @@
+"""How pages about pools show them: the table of workers, changes in words."""

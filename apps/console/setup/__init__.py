@@ -1,0 +1,1 @@
+"""The wizard that sets up a team's models, from a provider to a pool that plans."""

@@ -1,0 +1,201 @@
+"""Set-up in three pages: a provider, its models, their tests and the pool.
+
+What is saved on the second page stays, whatever the tests say: the third page is that
+of the team's models, and can be opened at any time.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from apps.accounts.models import Permission
+from apps.accounts.services import setup_checklist_dismiss
+from apps.console.layout import change_and_tell, console_page, require, try_change
+from apps.console.provider_lookup import (
+    OTHER,
+    ModelsFound,
+    is_part,
+    models_found,
+    new_credential,
+    preset_initial,
+    preset_of,
+)
+from apps.console.setup.forms import ModelsForm
+from apps.console.setup.rows import SetupModels, model_options, setup_models
+from apps.core.errors import InvalidInput
+from apps.pools.models import Worker
+from apps.pools.selectors import access_worker, credential_list, preset_list
+from apps.pools.services import conductor_add, models_add, pool_complete
+from apps.web.run_addresses import id_of
+from apps.web.team_access import TeamRequest, team_view
+
+TAB = "pools"
+INVALID = 422
+FIRST_PROMPT = 1
+"""Number of the sample that the playground begins with."""
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def setup_page(request: TeamRequest) -> HttpResponseBase:
+    """Choose a provider, list its models, mark those to use; save them."""
+    require(request, Permission.MANAGE_POOLS)
+    if request.method == "POST":
+        return _list(request) if "list_models" in request.POST else _save(request)
+    if "preset" not in request.GET:
+        context = {"presets": preset_list(), "other": OTHER}
+        return console_page(request, "console/setup_providers.html", context, tab=TAB)
+    return _form_page(request, _form(request))
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def setup_models_page(request: TeamRequest) -> HttpResponseBase:
+    """Test the team's models; let another one plan, or put them to use in a pool."""
+    require(request, Permission.MANAGE_POOLS)
+    conductor_id = id_of(request.GET.get("conductor", ""))
+    found = setup_models(request.team.id, conductor_id)
+    if request.method == "POST":
+        return _choose(request) if "worker" in request.POST else _use(request, found)
+    query = f"?conductor={found.conductor.id}" if found.conductor else ""
+    context = {
+        "found": found,
+        "runs_tests": "run" in request.GET and found.untested > 0,
+        "next": f"{reverse('console:setup_models')}{query}",
+    }
+    return console_page(request, "console/setup_models.html", context, tab=TAB)
+
+
+@require_POST
+@team_view
+def setup_dismiss(request: TeamRequest) -> HttpResponseBase:
+    """Show the checklist of the set-up no more to this member."""
+    require(request, Permission.MANAGE_POOLS)
+    setup_checklist_dismiss(request.membership)
+    return redirect("playground:index")
+
+
+def _list(request: TeamRequest) -> HttpResponse:
+    """Return the form as it was typed, with the models of the provider to mark.
+
+    For the page's script, the models alone.
+    """
+    form = _form(request)
+    form.keep(request.POST)
+    return _form_page(request, form, found=models_found(request))
+
+
+def _save(request: TeamRequest) -> HttpResponse:
+    form = _form(request, is_sent=True)
+    preset = preset_of(request.GET.get("preset", ""))
+    if not form.is_valid():
+        return _form_page(request, form, status=INVALID)
+    saved = try_change(
+        form,
+        lambda: (
+            models_add(
+                team=request.team,
+                provider=form.values(),
+                extra_params=preset.extra_params if preset else (),
+                models=form.marked,
+                planner=form.cleaned_data["planner"],
+                credential=new_credential(form),
+                actor=request.actor,
+            ),
+        ),
+    )
+    if saved is None:
+        return _form_page(request, form, status=INVALID)
+    (conductor,) = saved
+    return _to_models(conductor.id if conductor else None)
+
+
+def _choose(request: TeamRequest) -> HttpResponse:
+    """Let the model of a worker plan."""
+    worker = access_worker(request.team.id, _worker_id(request))
+    conductor = conductor_add(
+        team=request.team,
+        provider=_provider_of(worker),
+        model=worker.model,
+        actor=request.actor,
+    )
+    return _to_models(conductor.id)
+
+
+def _use(request: TeamRequest, found: SetupModels) -> HttpResponse:
+    """Put what passed its test to use, and go on to the playground."""
+    name = found.pool.name if found.pool else "main"
+    planned = "It plans." if found.plans else "It answers without plans for now."
+    first = reverse("playground:index")
+    return change_and_tell(
+        request,
+        lambda: pool_complete(
+            team=request.team,
+            workers=[row.worker for row in found.passed],
+            conductor=found.conductor if found.plans else None,
+            actor=request.actor,
+        ),
+        f"The pool {name} is ready. {planned} Ask it something.",
+        f"{first}?sample={FIRST_PROMPT}",
+    )
+
+
+def _to_models(conductor_id: uuid.UUID | None) -> HttpResponse:
+    chosen = f"&conductor={conductor_id}" if conductor_id else ""
+    return redirect(f"{reverse('console:setup_models')}?run=1{chosen}")
+
+
+def _worker_id(request: TeamRequest) -> uuid.UUID:
+    worker_id = id_of(request.POST["worker"])
+    if worker_id is None:
+        raise InvalidInput("expected the id of a worker", param="worker")
+    return worker_id
+
+
+def _provider_of(worker: Worker) -> dict[str, Any]:
+    return {
+        "base_url": worker.base_url,
+        "protocol": worker.protocol,
+        "max_tokens_field": worker.max_tokens_field,
+        "credential_id": worker.credential_id,
+    }
+
+
+def _form(request: TeamRequest, *, is_sent: bool = False) -> ModelsForm:
+    credentials = list(credential_list(request.team.id))
+    preset = preset_of(request.GET.get("preset", ""))
+    return ModelsForm(
+        request.POST if is_sent else None,
+        initial=preset_initial(preset, credentials),
+        credentials=credentials,
+        is_known=preset is not None,
+    )
+
+
+def _form_page(
+    request: TeamRequest,
+    form: ModelsForm,
+    *,
+    found: ModelsFound | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    names = form.listed_models if found is None else list(found.names)
+    base_url = str(form["base_url"].value() or "").strip()
+    context = {
+        "form": form,
+        "preset": preset_of(request.GET.get("preset", "")),
+        "found": found,
+        "names": names,
+        "options": model_options(base_url, names, form.marked),
+        "is_listed": found is not None or bool(names) or form.is_bound,
+    }
+    part, page = "console/_setup_models.html", "console/setup_provider.html"
+    template = part if is_part(request) else page
+    return console_page(request, template, context, tab=TAB, status=status)

@@ -1,0 +1,1 @@
+"""Conversations: runs that continue each other, as people and programs keep them."""

@@ -1,0 +1,173 @@
+"""Conversations of one person or API key, and the path of turns that is shown."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from apps.audit.types import Actor
+from apps.conversations.history import prompt_of, stated_class
+from apps.conversations.models import Conversation, Turn
+from apps.core.errors import NotFound
+from apps.runs.models import Run
+from apps.runs.selectors import record_of
+
+UNNAMED = "New conversation"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTurn:
+    """A turn on the path that is shown, among those that could stand in its place."""
+
+    turn: Turn
+    run: Run
+    variants: tuple[uuid.UUID, ...]
+    """Ids of the turns that continue the same one, itself included, the oldest
+    first."""
+
+    @property
+    def place(self) -> int:
+        """Return its place among the variants, from 1."""
+        return self.variants.index(self.turn.id) + 1
+
+    @property
+    def earlier(self) -> uuid.UUID | None:
+        """Return the variant before it, if there is one."""
+        return self.variants[self.place - 2] if self.place > 1 else None
+
+    @property
+    def later(self) -> uuid.UUID | None:
+        """Return the variant after it, if there is one."""
+        return self.variants[self.place] if self.place < len(self.variants) else None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTexts:
+    """What was said in a turn that is shown."""
+
+    shown: ShownTurn
+    prompt: str
+    """Empty: it has been erased."""
+    answer: str
+    """Empty: there is none, or not yet."""
+    attachments: Sequence[Mapping[str, Any]]
+    """What the record says of its files and images. Empty: it has none."""
+    stated_class: str | None
+    """The data class that the turn after it has at least. None: nothing was stated."""
+
+
+def conversation_list(
+    team_id: uuid.UUID, owner: Actor, *, query: str = "", folder: str | None = None
+) -> QuerySet[Conversation]:
+    """Return the conversations of one owner, pinned ones first, then the newest.
+
+    `query`: a part of its name, or of a prompt's beginning.
+    """
+    found = _owned(team_id, owner)
+    if folder is not None:
+        found = found.filter(folder=folder)
+    if query:
+        turns = Turn.objects.filter(conversation__in=_owned(team_id, owner))
+        runs = Run.objects.for_team(team_id).filter(
+            id__in=turns.values("run_id"), title__icontains=query
+        )
+        said = turns.filter(run_id__in=runs.values("id"))
+        found = found.filter(
+            Q(name__icontains=query) | Q(id__in=said.values("conversation_id"))
+        )
+    return found
+
+
+def folder_list(team_id: uuid.UUID, owner: Actor) -> list[str]:
+    """Return the names of the folders in use."""
+    names = _owned(team_id, owner).exclude(folder="").order_by("folder")
+    return list(names.values_list("folder", flat=True).distinct())
+
+
+def conversation_access(
+    *, team_id: uuid.UUID, owner: Actor, conversation_id: uuid.UUID
+) -> Conversation:
+    """Return a conversation of its owner. Raises: NotFound for any other one."""
+    found = _owned(team_id, owner).filter(id=conversation_id).first()
+    if found is None:
+        raise NotFound(f"you have no conversation {str(conversation_id)!r}")
+    return found
+
+
+def conversations_of_run(
+    team_id: uuid.UUID, owner: Actor, run_id: uuid.UUID
+) -> list[Conversation]:
+    """Return the conversations of an owner that a run is a turn of."""
+    return list(_owned(team_id, owner).filter(turns__run_id=run_id))
+
+
+def titles_of(conversations: Sequence[Conversation]) -> dict[uuid.UUID, str]:
+    """Return what each conversation is called: by its owner, or its first prompt."""
+    if not conversations:
+        return {}
+    ids = [each.id for each in conversations if not each.name]
+    first: dict[uuid.UUID, uuid.UUID] = {}
+    for turn in Turn.objects.filter(conversation__in=ids, continues=None):
+        first.setdefault(turn.conversation_id, turn.run_id)
+    runs = Run.objects.for_team(conversations[0].team_id).filter(id__in=first.values())
+    titles = dict(runs.values_list("id", "title"))
+    return {
+        each.id: each.name
+        or (titles.get(first[each.id], "") if each.id in first else "")
+        or UNNAMED
+        for each in conversations
+    }
+
+
+def shown_turns(conversation: Conversation) -> list[ShownTurn]:
+    """Return the path that is shown, the oldest turn first.
+
+    Turns whose run did not come on record are left out.
+    """
+    turns = {turn.id: turn for turn in conversation.turns.all()}
+    run_ids = {turn.run_id for turn in turns.values()}
+    runs = Run.objects.for_team(conversation.team_id).in_bulk(run_ids)
+    variants: dict[uuid.UUID | None, list[uuid.UUID]] = defaultdict(list)
+    for turn in turns.values():
+        if turn.run_id in runs:
+            variants[turn.continues_id].append(turn.id)
+    path: list[ShownTurn] = []
+    turn_id = conversation.shown_id
+    while turn_id is not None:
+        turn = turns[turn_id]
+        if run := runs.get(turn.run_id):
+            beside = tuple(variants[turn.continues_id])
+            path.append(ShownTurn(turn, run, beside))
+        turn_id = turn.continues_id
+    return path[::-1]
+
+
+def turn_texts(shown: ShownTurn) -> TurnTexts:
+    """Return what was said in a turn."""
+    record = record_of(shown.run)
+    answer = record.summary.answer if record.summary else ""
+    attached = record.params.get("attachments", ())
+    return TurnTexts(shown, prompt_of(record), answer, attached, stated_class(record))
+
+
+def newest_after(turn: Turn) -> Turn:
+    """Return the turn that ends the path which leads through `turn` and was used last.
+
+    Ids ascend with time.
+    """
+    after: dict[uuid.UUID | None, list[Turn]] = defaultdict(list)
+    for each in turn.conversation.turns.all():
+        after[each.continues_id].append(each)
+    while following := after[turn.id]:
+        turn = max(following, key=lambda each: each.id)
+    return turn
+
+
+def _owned(team_id: uuid.UUID, owner: Actor) -> QuerySet[Conversation]:
+    rows = Conversation.objects.for_team(team_id)
+    return rows.filter(owner_type=owner.type, owner_id=owner.id)

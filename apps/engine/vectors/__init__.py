@@ -1,0 +1,1 @@
+"""Vectors of prompts, which embedding workers make for planners."""

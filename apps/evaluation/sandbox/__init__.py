@@ -1,1 +1,0 @@
-"""Runs code of models under limits, in namespaces of its own, without a network."""

@@ -1,0 +1,42 @@
+"""The field `metadata`: pairs of texts that a caller keeps with its request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apps.core.errors import InvalidInput
+from apps.gateway.parsing.json_fields import read_object, type_error
+from apps.runs.label_types import (
+    METADATA_NAME_LENGTH,
+    METADATA_VALUE_LENGTH,
+    MOST_METADATA,
+)
+
+
+def read_metadata(body: Mapping[str, Any]) -> dict[str, str]:
+    """Return the field `metadata`, empty if absent. Raises: InvalidInput."""
+    metadata = read_object(body, "metadata") or {}
+    if len(metadata) > MOST_METADATA:
+        raise InvalidInput(
+            f"metadata: {len(metadata)} pairs, at most {MOST_METADATA} are allowed",
+            param="metadata",
+        )
+    for name, value in metadata.items():
+        where = f"metadata.{name[:METADATA_NAME_LENGTH]}"
+        if len(name) > METADATA_NAME_LENGTH:
+            raise InvalidInput(
+                f"{where}…: a name has at most {METADATA_NAME_LENGTH} characters",
+                param="metadata",
+            )
+        if not isinstance(value, str):
+            raise type_error(where, "a text", value)
+        if len(value) > METADATA_VALUE_LENGTH:
+            raise InvalidInput(
+                f"{where}: {len(value)} characters, at most {METADATA_VALUE_LENGTH} "
+                "are allowed",
+                param=where,
+            )
+        if "\0" in name + value:
+            raise InvalidInput(f"{where}: a text has no NUL", param="metadata")
+    return metadata

@@ -1,0 +1,75 @@
+"""What is under `/v1`, for the page of the reference; a test compares the gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEndpoints:
+    """Requests that belong together."""
+
+    requests: Sequence[str]
+    """Method and path of each."""
+    words: str
+    doc: str
+    """The page of the documentation about them."""
+    doc_title: str
+
+
+ANSWER_ENDPOINTS = (
+    AnswerEndpoints(
+        ("POST /v1/chat/completions",),
+        "Answers a conversation, whole or streamed.",
+        "api",
+        "Chat completions",
+    ),
+    AnswerEndpoints(
+        ("POST /v1/completions",), "Answers a text.", "api", "Text completions"
+    ),
+    AnswerEndpoints(
+        (
+            "POST /v1/responses",
+            "POST /v1/responses/compact",
+            "POST /v1/responses/input_tokens",
+            "GET /v1/responses/{response_id}",
+            "POST /v1/responses/{response_id}/cancel",
+            "GET /v1/responses/{response_id}/input_items",
+        ),
+        "Answers as OpenAI's Responses API, also in the background.",
+        "responses",
+        "Responses",
+    ),
+    AnswerEndpoints(
+        ("POST /v1/messages", "POST /v1/messages/count_tokens"),
+        "Answers as Anthropic's Messages API.",
+        "messages",
+        "Messages",
+    ),
+    AnswerEndpoints(
+        ("POST /v1/embeddings",),
+        "Turns texts into vectors.",
+        "embeddings",
+        "Embeddings",
+    ),
+    AnswerEndpoints(
+        (
+            "POST /v1/batches",
+            "GET /v1/batches/{batch_id}",
+            "POST /v1/batches/{batch_id}/cancel",
+            "POST /v1/files",
+            "GET /v1/files/{file_id}",
+            "GET /v1/files/{file_id}/content",
+        ),
+        "Many requests from one file, in the background.",
+        "batches",
+        "Files and batches",
+    ),
+    AnswerEndpoints(
+        ("GET /v1/models", "GET /v1/models/{model_id}"),
+        "The models that a key may use.",
+        "api",
+        "Models",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Lists of runs over REST: their filters, views and files."""

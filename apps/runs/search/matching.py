@@ -1,0 +1,235 @@
+"""Finds the runs of a team whose texts have all words and phrases of a query.
+
+Words are looked up in the index. Runs that are not in it, or not with all of their
+words, are read themselves, up to a number; so are runs with the words of a phrase.
+The result says what was not searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from apps.audit.selectors import entry_recorded_at, newest_subjects
+from apps.core.errors import InvalidInput
+from apps.runs.models import Run, RunState
+from apps.runs.records.search import run_list
+from apps.runs.search.indexing import MOST_WORDS
+from apps.runs.search.run_texts import texts_of_runs
+from apps.runs.search.word_codes import codes_sought
+from apps.runs.search.words import (
+    MOST_SOUGHT,
+    TextQuery,
+    comparable,
+    query_read,
+    words_in,
+)
+from apps.runs.search_models import IndexedRun, SearchProgress, SearchWord
+from apps.runs.types import RunFilters
+
+MATCHES = 2_000
+"""Runs with all words that a list is made of, the newest ones."""
+PHRASES_CHECKED = 200
+"""Runs with all words of a phrase whose texts are read, the newest ones."""
+RUNS_READ = 50
+"""Runs not in the index that are read themselves, the newest ones."""
+LONG_RUNS_READ = 20
+"""Of runs that are in the index in part; they have long texts."""
+NEW_ENTRIES = 2_000
+"""Entries behind the index that are looked at for runs."""
+RUN = "run"
+
+
+class SearchGap(StrEnum):
+    """What a search did not look at, or not wholly."""
+
+    OLDER = "older"
+    """Older runs are not in the index yet."""
+    NEWEST = "newest"
+    """Too many runs are not in the index yet: not all of them were read."""
+    LONG = "long"
+    """Too many runs have more words than the index takes."""
+    PHRASE = "phrase"
+    """Too many runs have the words of the phrase."""
+    MATCHES = "matches"
+    """More runs were found than are listed."""
+    WORDS = "words"
+    """The query has too many words."""
+    UNREADABLE = "unreadable"
+    """Entries of some runs cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSearch:
+    """What a search found."""
+
+    runs: QuerySet[Run]
+    """Newest first."""
+    gaps: tuple[SearchGap, ...] = ()
+    """Empty: all runs that the other filters leave were looked at."""
+    indexed_since: datetime | None = None
+    """With the gap `older`: runs that ended before were not looked at."""
+
+    @property
+    def sentences(self) -> list[str]:
+        """Return the gaps in words, for people."""
+        since = self.indexed_since
+        begin = f"{since:%-d %b %Y, %H:%M} UTC" if since else "some time"
+        words = {
+            SearchGap.OLDER: f"Runs that ended before {begin} are not indexed yet and "
+            "were not searched.",
+            SearchGap.NEWEST: "The newest runs are still being indexed; "
+            f"{RUNS_READ} of them were searched.",
+            SearchGap.LONG: f"Of runs with more than {MOST_WORDS:,} different words, "
+            f"all words were searched only in the newest {LONG_RUNS_READ}.",
+            SearchGap.PHRASE: f"The phrase was looked for in the newest "
+            f"{PHRASES_CHECKED} runs that have its words.",
+            SearchGap.MATCHES: f"Only the newest {MATCHES:,} of the runs found are "
+            "listed.",
+            SearchGap.WORDS: f"Only the first {MOST_SOUGHT} words were looked for.",
+            SearchGap.UNREADABLE: "Some runs cannot be read and were not searched.",
+        }
+        return [words[gap] for gap in self.gaps]
+
+
+def run_search(*, team_id: UUID, filters: RunFilters) -> RunSearch:
+    """Return a team's runs, newest first, narrowed to those with `filters.text`.
+
+    Raises: InvalidInput if that has no word.
+    """
+    runs = run_list(team_id=team_id, filters=filters)
+    if not filters.text:
+        return RunSearch(runs)
+    query = query_read(filters.text)
+    if not query.words:
+        raise InvalidInput(
+            "the search looks for words, and this has neither letters nor digits",
+            param="query",
+        )
+    return _Search(team_id, runs, query).result()
+
+
+class _Search:
+    """A search in progress."""
+
+    def __init__(self, team_id: UUID, runs: QuerySet[Run], query: TextQuery) -> None:
+        self._team_id = team_id
+        self._runs = runs
+        self._query = query
+        self._gaps: list[SearchGap] = []
+        if query.is_cut:
+            self._gaps.append(SearchGap.WORDS)
+
+    def result(self) -> RunSearch:
+        place = SearchProgress.objects.for_team(self._team_id).first()
+        read = self._having(self._unindexed(place) + self._indexed_in_part())
+        # The index is asked last: it has a run that is indexed meanwhile.
+        found = self._matches()
+        if self._query.phrases:
+            found = self._with_phrases(self._runs.filter(id__in=found))
+        since = self._indexed_since(place)
+        gaps = tuple(dict.fromkeys(self._gaps))
+        return RunSearch(self._runs.filter(id__in={*found, *read}), gaps, since)
+
+    def _matches(self) -> list[UUID]:
+        """Return the ids of the newest runs that have all words in the index.
+
+        They are read once: counting and paging look up ids. If there is a rare word it
+        leads, and the others are looked up for its runs; else all are looked up for
+        each run from the newest one on, which soon finds enough.
+        """
+        words = SearchWord.objects.for_team(self._team_id)
+        having = [
+            words.filter(word__in=codes_sought(self._team_id, word))
+            for word in self._query.words
+        ]
+        counted = [(rows[: MATCHES + 1].count(), i) for i, rows in enumerate(having)]
+        fewest, first = min(counted)
+        if fewest <= MATCHES:
+            leading = having.pop(first)
+            for rows in having:
+                leading = leading.filter(Exists(rows.filter(run_id=OuterRef("run_id"))))
+            return list(leading.values_list("run_id", flat=True))
+        runs = self._runs
+        for _, place in sorted(counted):
+            runs = runs.filter(Exists(having[place].filter(run_id=OuterRef("id"))))
+        ids = list(runs.values_list("id", flat=True)[: MATCHES + 1])
+        if len(ids) > MATCHES:
+            self._gaps.append(SearchGap.MATCHES)
+        return ids[:MATCHES]
+
+    def _unindexed(self, place: SearchProgress | None) -> list[Run]:
+        """Return the newest runs that are not in the index yet."""
+        through = place.through_seq if place else 0
+        ids, has_more = newest_subjects(
+            self._team_id, RUN, after_seq=through, limit=NEW_ENTRIES
+        )
+        indexed = IndexedRun.objects.for_team(self._team_id).filter(
+            run_id=OuterRef("id")
+        )
+        # Two statements: for one with OR a database goes through all runs.
+        behind = Q(id__in=ids), Q(state=RunState.RUNNING)
+        rows = [
+            self._runs.filter(each).exclude(Exists(indexed))[: RUNS_READ + 1]
+            for each in behind
+        ]
+        both = {run.id: run for some in rows for run in some}
+        found = sorted(both.values(), key=lambda run: run.id, reverse=True)
+        if has_more or len(found) > RUNS_READ:
+            self._gaps.append(SearchGap.NEWEST)
+        return found[:RUNS_READ]
+
+    def _indexed_in_part(self) -> list[Run]:
+        """Return the newest runs with more words than the index takes."""
+        rows = IndexedRun.objects.for_team(self._team_id).filter(is_partial=True)
+        if not rows.exists():
+            return []
+        ids = rows.order_by("-run_id").values("run_id")[:MATCHES]
+        found = list(self._runs.filter(id__in=ids)[: LONG_RUNS_READ + 1])
+        if len(found) > LONG_RUNS_READ:
+            self._gaps.append(SearchGap.LONG)
+        return found[:LONG_RUNS_READ]
+
+    def _having(self, runs: Sequence[Run]) -> list[UUID]:
+        """Return which of some runs have all words and phrases, by their texts."""
+        sought = set(self._query.words)
+        found = []
+        for run_id, texts in texts_of_runs(runs):
+            if texts is None:
+                self._gaps.append(SearchGap.UNREADABLE)
+                continue
+            words = {word for text in texts for word in words_in(text)}
+            if sought <= words and _have(texts, self._query.phrases):
+                found.append(run_id)
+        return found
+
+    def _with_phrases(self, runs: QuerySet[Run]) -> list[UUID]:
+        """Return which of the newest of some runs have the phrases."""
+        newest = list(runs[: PHRASES_CHECKED + 1])
+        if len(newest) > PHRASES_CHECKED:
+            self._gaps.append(SearchGap.PHRASE)
+        phrases = self._query.phrases
+        return [
+            run_id
+            for run_id, texts in texts_of_runs(newest[:PHRASES_CHECKED])
+            if texts is not None and _have(texts, phrases)
+        ]
+
+    def _indexed_since(self, place: SearchProgress | None) -> datetime | None:
+        if place is None or place.from_seq == 0:
+            return None
+        self._gaps.append(SearchGap.OLDER)
+        return entry_recorded_at(self._team_id, place.from_seq)
+
+
+def _have(texts: Sequence[str], phrases: Collection[str]) -> bool:
+    """Say whether each phrase stands in one of the texts."""
+    if not phrases:
+        return True
+    compared = [comparable(text) for text in texts]
+    return all(any(phrase in text for text in compared) for phrase in phrases)

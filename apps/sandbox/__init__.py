@@ -1,0 +1,1 @@
+"""Sandboxes: runs code of models under limits, in namespaces, without a network."""

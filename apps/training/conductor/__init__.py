@@ -1,0 +1,1 @@
+"""Training of conductor models, as the site sees it."""

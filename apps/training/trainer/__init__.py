@@ -1,0 +1,1 @@
+"""Trains conductor models. Needs torch and transformers; knows nothing of the site."""

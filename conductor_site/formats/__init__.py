@@ -1,0 +1,1 @@
+"""How the site writes dates where Django does it: in the admin."""

@@ -1,0 +1,5 @@
+"""Dates as on all pages: 25 Nov 2026, 17:32."""
+
+DATE_FORMAT = SHORT_DATE_FORMAT = "j M Y"
+TIME_FORMAT = "H:i"
+DATETIME_FORMAT = SHORT_DATETIME_FORMAT = "j M Y, H:i"

@@ -1,0 +1,35 @@
+/** Marking models: a filter for long lists, and which of the marked ones would plan. */
+
+const form = document.querySelector("form:has([data-models])");
+
+function suited() {
+  const marked = [...form.querySelectorAll("[name=models]:checked[data-rank]")];
+  const best = marked.sort((one, other) => one.dataset.rank - other.dataset.rank)[0];
+  const place = form.querySelector("[data-suited]");
+  if (!place) return;
+  const isChosen = form.elements.namedItem("planner").value !== "";
+  place.textContent = best && !isChosen ? `Of the marked ones that would be ${best.value}.` : "";
+}
+
+function filter(words) {
+  for (const model of form.querySelectorAll(".model")) {
+    model.hidden = !model.textContent.toLowerCase().includes(words.toLowerCase().trim());
+  }
+}
+
+function ready() {
+  const box = form.querySelector("[data-filter]");
+  if (box) box.hidden = false;
+  suited();
+}
+
+form.addEventListener("change", suited);
+form.addEventListener("listed", ready);
+form.addEventListener("input", (event) => {
+  if (event.target.id === "model-filter") filter(event.target.value);
+});
+form.addEventListener("keydown", (event) => {
+  // Enter in the filter would ask the provider again, and lose the marks.
+  if (event.target.id === "model-filter" && event.key === "Enter") event.preventDefault();
+});
+ready();

@@ -1,0 +1,40 @@
+/** Tests all models of a team that were just saved, a few at a time, and says how far it is. */
+
+const LANES = 3; // a site allows a team eight tests at a time
+const page = document.querySelector("[data-setup]");
+const progress = page?.querySelector("[data-progress]");
+let isRunning = false;
+
+function tested(form) {
+  return new Promise((resolve) => {
+    form.addEventListener("tested", resolve, { once: true });
+    form.requestSubmit();
+  });
+}
+
+async function testAll(forms) {
+  const waiting = [...forms];
+  let done = 0;
+  const tell = () => {
+    progress.textContent = `Testing: ${done} of ${forms.length} done.`;
+  };
+  const lane = async () => {
+    for (let form = waiting.shift(); form; form = waiting.shift()) {
+      await tested(form);
+      done += 1;
+      tell();
+    }
+  };
+  isRunning = true;
+  page.setAttribute("aria-busy", "true");
+  tell();
+  await Promise.all(Array.from({ length: LANES }, lane));
+  // What can be done now depends on what passed, and the server knows.
+  location.replace(page.dataset.next);
+}
+
+page?.addEventListener("tested", () => {
+  if (!isRunning) location.replace(page.dataset.next);
+});
+
+if (page?.hasAttribute("data-run")) testAll(page.querySelectorAll("form[data-untested]"));

@@ -1,0 +1,111 @@
+"""Every page of a team that has one of everything, judged by axe (WCAG 2.2 AA).
+
+Each is looked at wide and light, and again narrow and dark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from channels.db import database_sync_to_async
+from django.urls import NoReverseMatch, reverse
+from playwright.async_api import Page
+
+from apps.accounts.models import Role, User
+from tests.browser.conftest import WIDE
+from tests.browser.screens import PHONE
+from tests.factories import UserFactory
+from tests.security.routes import django_routes
+from tests.security.world import World, build_world
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+SHARES = 6
+"""Tests that the pages are divided among, so that they run side by side."""
+SCREENS: tuple[tuple[tuple[int, int], Literal["light", "dark"]], ...] = (
+    (WIDE, "light"),
+    (PHONE, "dark"),
+)
+OPERATOR = (
+    "admin:index",
+    "admin:accounts_team_changelist",
+    "admin:accounts_user_changelist",
+    "admin:runs_run_changelist",
+    "site_operations",
+    "site_policy",
+    "site_suspensions",
+)
+SIGNED_OUT = ("account_login", "account_signup", "account_reset_password")
+WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
+"""Rules of the standard alone; the theme of the administration has no landmarks."""
+FAULTS = """async (tags) => {
+  const rules = tags.length ? { runOnly: tags } : {};
+  const found = await axe.run(document, { resultTypes: ["violations"], ...rules });
+  return found.violations.flatMap((fault) =>
+    fault.nodes.map((node) => `${fault.id}: ${node.html.slice(0, 160)}`));
+}"""
+
+
+async def _faults(page: Page, address: str, tags: Sequence[str]) -> list[str]:
+    """Return what axe finds at an address, with the screen that it was found on."""
+    await page.goto(address)
+    await page.wait_for_load_state()
+    await page.evaluate(AXE_SCRIPT)
+    found = []
+    for (width, height), scheme in SCREENS:
+        await page.set_viewport_size({"width": width, "height": height})
+        await page.emulate_media(color_scheme=scheme)
+        faults = await page.evaluate(FAULTS, list(tags))
+        found += [f"{address} {width} {scheme} {fault}" for fault in faults]
+    return found
+
+
+async def _all_faults(
+    page: Page, addresses: list[str], tags: Sequence[str] = ()
+) -> list[str]:
+    return [fault for each in addresses for fault in await _faults(page, each, tags)]
+
+
+@database_sync_to_async
+def _pages(share: int) -> tuple[World, list[str]]:
+    """Return a world, and a share of the pages of its owner."""
+    world = build_world()
+    owner = world.browser(Role.OWNER)
+    routes = [each for each in django_routes() if not _is_left_out(each.name)]
+    found = []
+    for route in routes[share::SHARES]:
+        try:
+            address = world.address(route)
+        except (KeyError, NoReverseMatch):
+            continue  # its argument comes by mail, such as a key of a new password
+        answer: Any = owner.get(address)
+        if answer.status_code == 200 and not answer.streaming:
+            found += [address] if b"<!doctype html>" in answer.content[:200] else []
+    return world, found
+
+
+def _is_left_out(name: str) -> bool:
+    return name.startswith(("admin:", "rest:")) or name in OPERATOR
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+async def test_every_page_of_a_team_is_accessible(visit, site, share):
+    world, addresses = await _pages(share)
+    assert len(addresses) > 10
+    page = (await visit(world.people[Role.OWNER])).page
+    assert await _all_faults(page, addresses) == []
+
+
+async def test_the_operators_pages_are_accessible(visit, site):
+    operator: User = await database_sync_to_async(UserFactory.create)(
+        is_staff=True, is_superuser=True
+    )
+    page = (await visit(operator)).page
+    assert await _all_faults(page, [reverse(name) for name in OPERATOR], WCAG) == []
+
+
+async def test_the_way_in_is_accessible(visit, site):
+    page = (await visit(None)).page
+    assert await _all_faults(page, [reverse(name) for name in SIGNED_OUT]) == []

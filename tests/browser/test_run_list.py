@@ -1,0 +1,52 @@
+"""The list of runs: filters act while they are typed, and rows keep up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from channels.db import database_sync_to_async
+from playwright.async_api import expect
+
+from apps.runs.models import Run, RunState
+from tests.conftest import Site
+from tests.rest.things import make_run
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+make = database_sync_to_async(make_run)
+
+
+@database_sync_to_async
+def end(site: Site, run_id: Any) -> None:
+    runs = Run.objects.for_team(site.cast.team.id).filter(id=run_id)
+    runs.update(state=RunState.FAILED)
+
+
+async def test_filter_acts_while_it_is_typed_and_keeps_the_focus(
+    site: Site, visit: Any
+) -> None:
+    await make(site.cast, actor_name="Zoe", title="by Zoe")
+    await make(site.cast, title="by Alice")
+    page = (await visit(site.cast.bob)).page
+    await page.goto("/runs/")
+    await page.get_by_label("Person or key").press_sequentially("zo")
+    await expect(page.get_by_role("link", name="by Alice")).to_have_count(0)
+    await expect(page.get_by_role("link", name="by Zoe")).to_be_visible()
+    await expect(page.get_by_label("Person or key")).to_be_focused()
+    assert page.url.endswith("/runs/?who=zo")
+
+
+async def test_run_started_elsewhere_appears_and_its_state_changes(
+    site: Site, visit: Any
+) -> None:
+    await make(site.cast, title="an older one")
+    page = (await visit(site.cast.bob)).page
+    await page.goto("/runs/")
+    link = page.get_by_role("link", name="an older one")
+    await link.focus()
+    run_id = await make(site.cast, title="a newer one")
+    row = page.locator(f"[data-run-id='{run_id}']")
+    await expect(row).to_have_attribute("data-state", "completed")
+    await expect(link).to_be_focused()
+    await end(site, run_id)
+    await expect(row).to_have_attribute("data-state", "failed")

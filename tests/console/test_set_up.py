@@ -1,0 +1,228 @@
+"""The wizard: models of a provider, their tests, a pool that plans; the checklist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import Role
+from apps.audit.models import Entry
+from apps.pools.models import Conductor, Credential, Pool, Worker
+from apps.simulator.app import create_app
+from tests.conftest import membership
+from tests.console.models import SECRET, signed_in, words
+from tests.factories import PoolFactory
+from tests.serving import serving
+
+URL = "/setup/?preset=vllm"
+MODELS_URL = "/setup/models/"
+TODO = "Until your first planned answer"
+
+
+@pytest.fixture
+def alice(cast):
+    return signed_in(cast.alice)
+
+
+@pytest.fixture(scope="session")
+def locked_url():
+    """A provider that wants its key."""
+    with serving(create_app(speed=0, api_key=SECRET), ws="none") as url:
+        yield f"{url}/v1"
+
+
+def sent(url: str, *models: str, **changes: Any) -> dict[str, Any]:
+    """Return the form with these models marked."""
+    return {
+        "base_url": url,
+        "protocol": "openai",
+        "credential_id": "none",
+        "max_tokens_field": "max_tokens",
+        "models": list(models),
+        **changes,
+    }
+
+
+def names(cast):
+    """Return how the models of the team are called, the workers' first."""
+    return (
+        list(Worker.objects.for_team(cast.team.id).values_list("name", flat=True)),
+        list(Conductor.objects.for_team(cast.team.id).values_list("name", flat=True)),
+    )
+
+
+def run_tests(cast, client) -> None:
+    """Press every button Test of the third page."""
+    for worker in Worker.objects.for_team(cast.team.id):
+        client.post(f"/workers/{worker.id}/test/", {"from": "setup"})
+    for conductor in Conductor.objects.for_team(cast.team.id):
+        client.post(f"/conductors/{conductor.id}/test/", {"from": "setup"})
+
+
+def test_models_are_marked_saved_tested_and_put_to_use(cast, alice, simulator_url):
+    models = ("sim-conductor", "sim-atlas", "sim-delta")
+    saved = alice.post(URL, sent(simulator_url, *models))
+    assert saved.url.startswith(f"{MODELS_URL}?run=1&conductor=")
+    assert names(cast) == (["sim-atlas", "sim-delta"], ["sim-conductor"])
+    assert Conductor.objects.for_team(cast.team.id).get().mode == "json_schema"
+    run_tests(cast, alice)
+    page = words(alice.get(MODELS_URL).content.decode())
+    assert "All tests passed." in page
+    assert "Plan read: 3 steps." in page
+    used = alice.post(MODELS_URL)
+    assert used.url == "/?sample=1"
+    pool = Pool.objects.for_team(cast.team.id).get()
+    planners = dict(pool.tiers.values_list("name", "planner"))
+    assert planners == {"mini": "conductor", "ultra": "conductor"}
+    assert pool.fallback.name == "sim-atlas"
+
+
+def test_same_models_again_are_not_there_twice(cast, alice, simulator_url):
+    for _ in range(2):
+        alice.post(URL, sent(simulator_url, "sim-conductor", "sim-atlas"))
+    assert names(cast) == (["sim-atlas"], ["sim-conductor"])
+
+
+def test_failing_worker_is_left_out_of_the_pool(cast, alice, simulator_url):
+    alice.post(URL, sent(simulator_url, "fault-401", "sim-conductor", "sim-delta"))
+    run_tests(cast, alice)
+    page = words(alice.get(MODELS_URL).content.decode())
+    assert "The provider refused the key." in page
+    alice.post(MODELS_URL)
+    pool = Pool.objects.for_team(cast.team.id).get()
+    assert [each.name for each in pool.enabled_workers] == ["sim-delta"]
+
+
+def test_without_any_test_that_passed_no_pool_is_made(cast, alice, simulator_url):
+    alice.post(URL, sent(simulator_url, "fault-401"))
+    run_tests(cast, alice)
+    page = alice.post(MODELS_URL, follow=True).content.decode()
+    assert "one that answers prompts" in page
+    assert not Pool.objects.for_team(cast.team.id).exists()
+
+
+def test_another_model_can_plan_and_the_first_stays(cast, alice, simulator_url):
+    alice.post(URL, sent(simulator_url, "sim-conductor-prose", "sim-delta"))
+    run_tests(cast, alice)
+    assert "Its answer is not a plan" in words(alice.get(MODELS_URL).content.decode())
+    worker = Worker.objects.for_team(cast.team.id).get(name="sim-delta")
+    chosen = alice.post(MODELS_URL, {"worker": str(worker.id)})
+    made = Conductor.objects.for_team(cast.team.id).get(model="sim-delta")
+    assert chosen.url == f"{MODELS_URL}?run=1&conductor={made.id}"
+    assert names(cast)[1] == ["sim-conductor-prose", "sim-delta"]
+
+
+def test_models_join_the_pool_that_is_there_and_let_it_plan(cast, alice, simulator_url):
+    pool = PoolFactory.create(team=cast.team, name="house", conductor=None)
+    pool.tiers.update(planner="single_worker")
+    pool.tiers.filter(name="ultra").delete()
+    alice.post(URL, sent(simulator_url, "sim-conductor", "sim-delta"))
+    run_tests(cast, alice)
+    alice.post(MODELS_URL)
+    pool.refresh_from_db()
+    assert pool.conductor is not None
+    assert "sim-delta" in [each.name for each in pool.enabled_workers]
+    assert dict(pool.tiers.values_list("name", "planner"))["ultra"] == "conductor"
+
+
+def test_typed_names_are_taken_where_the_provider_lists_none(
+    cast, alice, simulator_url
+):
+    typed = {"more_models": "sim-delta\n\nlab/sim-birch:4b\n"}
+    alice.post(URL, sent(simulator_url, **typed))
+    assert names(cast)[0] == ["sim-birch-4b", "sim-delta"]
+
+
+def test_key_is_stored_once_and_never_shown(cast, alice, locked_url):
+    data = sent(locked_url, "sim-delta", credential_id="new", secret=SECRET)
+    page = alice.post(URL, data, follow=True).content.decode()
+    assert SECRET not in page
+    key = Credential.objects.for_team(cast.team.id).get()
+    assert key.name == key.host
+    for entry in Entry.objects.for_team(cast.team.id):
+        assert SECRET.encode() not in bytes(entry.canonical)
+
+
+def test_models_are_listed_with_what_was_typed(alice, locked_url):
+    data = sent(locked_url, list_models="1", credential_id="new", secret=SECRET)
+    page = alice.post(URL, data).content.decode()
+    assert 'name="models" value="sim-delta"' in page
+    assert SECRET not in page
+    part = alice.post(URL, data, headers={"X-Partial": "true"}).content.decode()
+    assert "<html" not in part and 'value="sim-delta"' in part
+
+
+def test_refused_key_is_told_with_what_to_do(alice, locked_url):
+    data = sent(locked_url, list_models="1", credential_id="new", secret="sk-wrong")
+    page = words(alice.post(URL, data).content.decode())
+    assert "The models could not be listed." in page
+    assert "Choose or paste another one." in page
+    assert "sk-wrong" not in page
+
+
+def test_address_outside_of_the_networks_says_who_can_allow_it(alice):
+    data = sent("http://10.0.0.1/v1", list_models="1")
+    page = words(alice.post(URL, data).content.decode())
+    assert "10.0.0.1 is not in an allowed network" in page
+    assert "MODEL_NETWORKS" in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"models": []}, "Mark at least one model."),
+        ({"models": [f"m{n}" for n in range(21)]}, "Mark at most 20 models"),
+        ({"credential_id": "new"}, "Paste the key"),
+        ({"base_url": "nowhere"}, "Must be an http or https URL"),
+    ],
+)
+def test_fault_is_told_and_what_was_listed_stays(
+    cast, alice, simulator_url, changes, why
+):
+    data = sent(simulator_url, "sim-delta", listed="sim-atlas\r\nsim-delta")
+    response = alice.post(URL, {**data, **changes})
+    page = words(response.content.decode())
+    assert response.status_code == 422
+    assert why in page
+    assert 'value="sim-atlas"' in response.content.decode()
+    assert names(cast) == ([], [])
+
+
+@pytest.mark.parametrize("role", [Role.MEMBER, Role.VIEWER])
+def test_others_cannot_set_up_and_see_no_checklist(cast, role):
+    row = membership(cast.team, cast.bob)
+    row.role = role
+    row.save()
+    bob = signed_in(cast.bob)
+    for url in ("/setup/", MODELS_URL):
+        assert bob.get(url).status_code == 403
+    assert TODO not in bob.get("/").content.decode()
+    assert TODO not in bob.get("/pools/").content.decode()
+
+
+def test_conductor_of_another_team_is_not_there(cast, alice):
+    pool = PoolFactory.create(team=cast.other_team)
+    url = f"{MODELS_URL}?conductor={pool.conductor_id}"
+    assert alice.get(url).status_code == 404
+    assert alice.post(MODELS_URL, {"worker": str(pool.fallback_id)}).status_code == 404
+
+
+@pytest.mark.parametrize("url", ["/", "/pools/", "/workers/", "/credentials/"])
+def test_checklist_is_shown_until_it_is_dismissed(cast, alice, url):
+    assert TODO in alice.get(url).content.decode()
+    alice.post("/setup/dismiss/")
+    assert TODO not in alice.get(url).content.decode()
+    other = membership(cast.team, cast.bob)
+    other.role = Role.ADMIN
+    other.save()
+    assert TODO in signed_in(cast.bob).get(url).content.decode()
+
+
+def test_checklist_leads_to_the_field_that_lets_ultra_plan(cast, alice):
+    pool = PoolFactory.create(team=cast.team)
+    pool.tiers.filter(name="ultra").update(planner="single_worker")
+    page = alice.get("/").content.decode()
+    assert f'href="/pools/{pool.id}/#id_tiers.ultra.planner"' in page
+    field = alice.get(f"/pools/{pool.id}/").content.decode()
+    assert 'id="id_tiers.ultra.planner"' in field

@@ -1,0 +1,257 @@
+"""Conversations over REST: turns, variants, what is left out, and whose they are."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Any
+
+import pytest
+
+from apps.conversations.models import Conversation, Turn
+from apps.core.ids import new_id
+from apps.governance.services import retention_set
+from apps.runs.selectors import run_record
+from tests.conftest import Site
+from tests.factories import ACTOR
+from tests.governance.conftest import erase, later
+from tests.governance.test_data_classes import CONFIDENTIAL
+from tests.governance.test_policies import decisions, in_force, tag
+from tests.rest.conftest import Caller, fault, member, program
+
+ECHO = "worker/echo"
+PATIENCE_S = 15
+
+
+@pytest.fixture
+def bob(site: Site) -> Caller:
+    """A member, whose team has a worker that repeats the last message."""
+    site.add_worker("echo")
+    return member(site.cast.bob)
+
+
+def ended(caller: Caller, turn: dict[str, Any]) -> dict[str, Any]:
+    """Return a turn once its run has ended."""
+    limit = time.monotonic() + PATIENCE_S
+    while time.monotonic() < limit:
+        run = caller.get(f"runs/{turn['run']['id']}/").json()
+        if run["state"] != "running":
+            return turn
+    raise AssertionError("the run does not end")
+
+
+def begun(caller: Caller, **values: Any) -> str:
+    made = caller.post("conversations/", values)
+    assert made.status_code == 201, made.json()
+    return str(made.json()["id"])
+
+
+def said(caller: Caller, conversation: str, prompt: str, **more: Any) -> dict[str, Any]:
+    body = {"model": ECHO, "prompt": prompt, **more}
+    answer = caller.post(f"conversations/{conversation}/turns/", body)
+    assert answer.status_code == 201, answer.json()
+    return ended(caller, answer.json())
+
+
+def shown(caller: Caller, conversation: str) -> list[dict[str, Any]]:
+    turns: list[dict[str, Any]] = caller.get(
+        f"conversations/{conversation}/turns/"
+    ).json()["data"]
+    return turns
+
+
+def messages_of(site: Site, turn: dict[str, Any]) -> list[tuple[str, Any]]:
+    record = run_record(site.cast.team.id, uuid.UUID(turn["run"]["id"]))
+    return [(each["role"], each["content"]) for each in record.messages]
+
+
+def test_a_turn_is_asked_with_all_that_was_said_before(site, bob):
+    chat = begun(bob)
+    first = said(bob, chat, "one")
+    second = said(bob, chat, "two")
+    third = said(bob, chat, "three")
+    assert messages_of(site, first) == []
+    assert messages_of(site, third) == [
+        ("user", "one"),
+        ("assistant", "one"),
+        ("user", "two"),
+        ("assistant", "two"),
+        ("user", "three"),
+    ]
+    assert second["continues"] == first["id"]
+    assert third["run"]["title"] == "three"
+    turns = shown(bob, chat)
+    assert [turn["prompt"] for turn in turns] == ["one", "two", "three"]
+    assert [turn["answer"] for turn in turns] == ["one", "two", "three"]
+    assert bob.get(f"conversations/{chat}/").json()["title"] == "one"
+
+
+def test_a_turn_that_is_replaced_stays_as_a_variant(site, bob):
+    chat = begun(bob)
+    said(bob, chat, "one")
+    old = said(bob, chat, "two")
+    said(bob, chat, "three")
+    new = said(bob, chat, "zwei", replaces=old["id"])
+    assert messages_of(site, new)[-1] == ("user", "zwei")
+    turns = shown(bob, chat)
+    assert [turn["prompt"] for turn in turns] == ["one", "zwei"]
+    assert (turns[1]["variant"], turns[1]["variants"]) == (2, [old["id"], new["id"]])
+    bob.patch(f"conversations/{chat}/", {"shown": old["id"]})
+    assert [turn["prompt"] for turn in shown(bob, chat)] == ["one", "two", "three"]
+
+
+def test_the_first_turn_can_be_replaced_too(site, bob):
+    chat = begun(bob)
+    first = said(bob, chat, "one")
+    said(bob, chat, "eins", replaces=first["id"])
+    assert [turn["prompt"] for turn in shown(bob, chat)] == ["eins"]
+    assert len(shown(bob, chat)[0]["variants"]) == 2
+
+
+def test_a_turn_is_asked_again_of_another_model(site, bob):
+    chat = begun(bob)
+    said(bob, chat, "one")
+    second = said(bob, chat, "two")
+    path = f"conversations/{chat}/turns/{second['id']}/repeat/"
+    again = ended(bob, bob.post(path, {"model": "conductor-mini"}).json())
+    assert messages_of(site, again) == messages_of(site, second)
+    turns = shown(bob, chat)
+    assert [turn["run"]["model"] for turn in turns] == [ECHO, "conductor-mini"]
+
+
+def test_a_turn_without_an_answer_is_replaced_by_the_next(site, bob):
+    site.add_worker("status-500")
+    chat = begun(bob)
+    said(bob, chat, "one")
+    lost = said(bob, chat, "two", model="worker/status-500")
+    next_ = said(bob, chat, "three")
+    assert messages_of(site, next_) == [
+        ("user", "one"),
+        ("assistant", "one"),
+        ("user", "three"),
+    ]
+    assert shown(bob, chat)[1]["variants"] == [lost["id"], next_["id"]]
+
+
+def test_a_run_from_elsewhere_is_continued(site, bob):
+    key = program(site.key)
+    run = key.post("runs/", {"model": ECHO, "prompt": "one"}).json()
+    ended(key, {"run": run})
+    chat = begun(bob, run_id=run["id"], name="Taken over")
+    said(bob, chat, "two")
+    assert [turn["prompt"] for turn in shown(bob, chat)] == ["one", "two"]
+
+
+def test_what_does_not_fit_is_left_out_and_said(site, bob, settings):
+    settings.MAX_PROMPT_BYTES = 400
+    chat = begun(bob)
+    said(bob, chat, "a" * 150)
+    said(bob, chat, "b" * 50)
+    third = said(bob, chat, "c" * 50)
+    assert messages_of(site, third)[:2] == [
+        ("user", "[1 earlier message left out]"),
+        ("assistant", "a" * 150),
+    ]
+    refused = bob.post(
+        f"conversations/{chat}/turns/", {"model": ECHO, "prompt": "d" * 500}
+    )
+    assert fault(refused, 400)["code"] == "context_length_exceeded"
+    assert len(shown(bob, chat)) == 3
+
+
+def test_a_class_that_was_stated_holds_for_the_turns_after_it(site, bob):
+    tag(site, "echo", "eu")
+    in_force(site, CONFIDENTIAL)
+    chat = begun(bob)
+    said(bob, chat, "one", conductor={"data_class": "confidential"})
+    second = said(bob, chat, "two")
+    assert decisions(site)[0].data_class == "confidential"
+    said(bob, chat, "three", conductor={"data_class": "public"})
+    assert decisions(site)[0].data_class == "confidential"
+    said(bob, chat, "zwei", replaces=second["id"])
+    assert decisions(site)[0].data_class == "confidential"
+    page = bob.client.get(f"/conversations/{chat}/").content.decode()
+    assert '<option value="confidential" selected>' in page
+
+
+def test_g1_a_turn_whose_run_never_came_on_record_is_passed_over(site, bob):
+    chat = begun(bob)
+    first = said(bob, chat, "one")
+    conversation = Conversation.objects.across_teams().get(id=chat)
+    lost = Turn.objects.create(
+        conversation=conversation, run_id=new_id(), continues=conversation.shown
+    )
+    conversation.shown = lost  # as if the process had died before the run began
+    conversation.save()
+    second = said(bob, chat, "two")
+    assert second["continues"] == first["id"]
+    assert [turn["prompt"] for turn in shown(bob, chat)] == ["one", "two"]
+
+
+def test_names_folders_pins_search_and_order(site, bob):
+    plain = begun(bob)
+    said(bob, plain, "the price of tea")
+    pinned = begun(bob, name="Second", folder="Work", is_pinned=True)
+    listed = bob.get("conversations/").json()["data"]
+    assert [each["title"] for each in listed] == ["Second", "the price of tea"]
+    found = bob.get("conversations/?query=TEA").json()["data"]
+    assert [each["id"] for each in found] == [plain]
+    filed = bob.get("conversations/?folder=Work").json()["data"]
+    assert [each["id"] for each in filed] == [pinned]
+    changed = bob.patch(f"conversations/{pinned}/", {"name": "", "is_pinned": False})
+    assert changed.json()["title"] == "New conversation"
+
+
+def test_g13_a_name_is_erased_with_the_first_prompt(site, bob):
+    chat = begun(bob, name="Salaries of the board")
+    said(bob, chat, "one")
+    retention_set(team=site.cast.team, days=183, actor=ACTOR)
+    erase(later(184))
+    assert bob.get(f"conversations/{chat}/").json()["title"] == "New conversation"
+    (turn,) = shown(bob, chat)
+    assert (turn["prompt"], turn["answer"]) == ("", "")
+    body = {"model": ECHO, "prompt": "two"}
+    refused = bob.post(f"conversations/{chat}/turns/", body)
+    assert "erased" in fault(refused, 409)["message"]
+
+
+def test_a_deleted_conversation_leaves_its_runs(site, bob):
+    chat = begun(bob)
+    turn = said(bob, chat, "one")
+    assert bob.delete(f"conversations/{chat}/").status_code == 204
+    assert bob.get(f"conversations/{chat}/").status_code == 404
+    assert bob.get(f"runs/{turn['run']['id']}/").json()["answer"] == "one"
+
+
+@pytest.mark.parametrize("name", ["alice", "vera", "mallory"])
+def test_g15_a_conversation_is_its_owners(site, bob, name):
+    chat = begun(bob)
+    turn = said(bob, chat, "one")
+    other = member(getattr(site.cast, name))
+    calls = [
+        other.get(f"conversations/{chat}/"),
+        other.get(f"conversations/{chat}/turns/"),
+        other.patch(f"conversations/{chat}/", {"name": "Mine"}),
+        other.delete(f"conversations/{chat}/"),
+        other.post(f"conversations/{chat}/turns/", {"model": ECHO, "prompt": "x"}),
+        other.post(f"conversations/{chat}/turns/{turn['id']}/repeat/", {}),
+    ]
+    assert {answer.status_code for answer in calls} <= {403, 404}
+    assert other.get("conversations/").json()["data"] == []
+    assert len(shown(bob, chat)) == 1
+
+
+def test_bad_requests_name_what_is_wrong(site, bob):
+    chat, other = begun(bob), begun(bob)
+    turn = said(bob, chat, "one")
+    path = f"conversations/{chat}/turns/"
+    body = {"model": ECHO, "prompt": "x"}
+    both = {**body, "continues": turn["id"], "replaces": turn["id"]}
+    assert fault(bob.post(path, both), 400)["param"] == "replaces"
+    elsewhere = {**body, "continues": turn["id"]}
+    assert bob.post(f"conversations/{other}/turns/", elsewhere).status_code == 404
+    unknown = {**body, "replaces": str(new_id())}
+    assert bob.post(path, unknown).status_code == 404
+    assert bob.post(path, {**body, "model": "worker/none"}).status_code == 404
+    assert bob.patch(f"conversations/{chat}/", {"name": "a\x07"}).status_code == 400
+    assert len(shown(bob, chat)) == 1

@@ -1,0 +1,3 @@
+"""A trainer that lacks a package."""
+
+raise ModuleNotFoundError("No module named 'falcon'")
