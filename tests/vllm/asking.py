@@ -42,11 +42,14 @@ class Asking:
         """Return the whole answer once it is there."""
         return self._reading.result(PATIENCE_S)
 
-    def leave(self) -> None:
-        """Close the connection."""
-        assert not self._reading.done(), self._reading.result()
-        self._reading.cancel()
+    def is_answered(self) -> bool:
+        return self._reading.done()
+
+    def leave(self) -> bool:
+        """Close the connection; say whether that was before the answer was whole."""
+        is_left = self._reading.cancel()
         wait([self._reading], PATIENCE_S)
+        return is_left and self._reading.cancelled()
 
     async def _read(self) -> str:
         async with self._stage.client() as client:
@@ -104,6 +107,10 @@ def is_freed(stage: Stage) -> bool:
 
 def only_run(stage: Stage) -> Run:
     return Run.objects.for_team(stage.site.cast.team.id).get()
+
+
+def newest_run(stage: Stage) -> Run:
+    return Run.objects.for_team(stage.site.cast.team.id).latest("created_at")
 
 
 def events_of(run: Run) -> list[ev.Event]:

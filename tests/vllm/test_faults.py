@@ -22,11 +22,14 @@ from tests.vllm.asking import (
     events_of,
     is_freed,
     is_planning,
+    newest_run,
     occupied,
     only_run,
 )
 from tests.vllm.conftest import Stage, eventually, only
 from tests.vllm.server import ENDLESS_TOKENS, KEY, PATIENCE_S, SEATS
+
+TRIES = 5
 
 
 def test_stopped_run_frees_the_server_while_it_plans(stage: Stage, hold_to):
@@ -44,8 +47,11 @@ def test_stopped_run_frees_the_server_while_it_plans(stage: Stage, hold_to):
         assert stopped.json() == {"is_stopped": True}
         assert is_freed(stage)
         assert "stopped by Bob" in client.answer()
-    assert stage.vllm.finished() == finished  # it was left, and did not end by itself
-    assert isinstance(events_of(only_run(stage))[-1], ev.RunCancelled)
+    events = events_of(only_run(stage))
+    # The server itself ends an endless plan now and then; the last one was left.
+    ended = len(only(events, ev.PlanReplied))
+    assert stage.vllm.finished() == finished + ended
+    assert isinstance(events[-1], ev.RunCancelled)
 
 
 def test_client_that_leaves_frees_the_server_while_it_answers(stage: Stage):
@@ -58,15 +64,25 @@ def test_client_that_leaves_frees_the_server_while_it_answers(stage: Stage):
     }
     fields = {"model": "worker/tiny", "response_format": wanted}
     finished = stage.vllm.finished()
-    # An answer in a form goes out when it is whole: nothing comes meanwhile.
-    with asking(stage, max_tokens=ENDLESS_TOKENS, **fields) as client:
-        assert eventually(lambda: is_planning(stage))
-        client.leave()
+    ended = ended_before_one_was_left(stage, max_tokens=ENDLESS_TOKENS, **fields)
     assert is_freed(stage)
-    assert stage.vllm.finished() == finished
+    assert stage.vllm.finished() == finished + ended
     assert eventually(
-        lambda: isinstance(events_of(only_run(stage))[-1], ev.RunCancelled)
+        lambda: isinstance(events_of(newest_run(stage))[-1], ev.RunCancelled)
     )
+
+
+def ended_before_one_was_left(stage: Stage, **fields: Any) -> int:
+    """Leave an answer in its middle; now and then the server ends an endless one.
+
+    An answer in a form goes out when it is whole: nothing comes meanwhile.
+    """
+    for ended in range(TRIES):
+        with asking(stage, **fields) as client:
+            assert eventually(lambda: client.is_answered() or is_planning(stage))
+            if client.leave():
+                return ended
+    pytest.fail("each answer ended before its client left")
 
 
 def test_more_requests_than_seats_wait_and_are_all_answered(stage: Stage, hold_to):
