@@ -4,6 +4,8 @@ import { onDevice } from "./stored.js";
 
 const KEY = "first-minute";
 const SKIPPED = "skipped";
+/** Known before the first paint, so that the page does not move: see theme.js. */
+const OVER = "first-minute-over";
 
 const known = new Set();
 
@@ -35,7 +37,9 @@ function show() {
   if (!guide) return;
   const steps = [...guide.querySelectorAll("[data-tick]")];
   const open = steps.filter((step) => !done().has(step.dataset.tick));
-  guide.hidden = known.has(SKIPPED) || !open.length;
+  const isOver = known.has(SKIPPED) || !open.length;
+  if (isOver) onDevice.set(OVER, "yes");
+  document.documentElement.toggleAttribute("data-first-minute", !isOver);
   for (const step of steps) {
     const isDone = !open.includes(step);
     step.toggleAttribute("data-done", isDone);

@@ -11,7 +11,7 @@ const isWanted = () => onDevice.get(STORED) === "on" && Notification.permission 
 function show(button) {
   const isOn = isWanted();
   button.setAttribute("aria-pressed", String(isOn));
-  button.textContent = isOn ? "You will be notified" : "Notify me when it ends";
+  button.textContent = isOn ? "You will be notified" : "Notify me";
   button.hidden = Notification.permission === "denied";
 }
 

@@ -115,7 +115,6 @@ function open() {
 export function setUpPalette() {
   if (!dialog) return;
   const button = document.querySelector("#show-palette");
-  button.hidden = false;
   button.addEventListener("click", open);
   if (/Mac|iPhone|iPad/.test(navigator.platform)) button.querySelector("kbd").textContent = "⌘ K";
   document.addEventListener("keydown", (event) => {

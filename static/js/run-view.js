@@ -13,6 +13,8 @@ import { RunSocket } from "./socket.js";
 import { localiseTimes } from "./times.js";
 
 const OVER = new Set(["completed", "failed", "cancelled"]);
+/** Attributes of a body that decide which of its parts comes first and how high it is. */
+const PLACES = ["data-live", "data-awaited"];
 const LINK_WORDS = {
   lost: "Connection lost, reconnecting. The run continues and is on record.",
   slow: "The server has not answered for a while. The run continues and is on record.",
@@ -134,7 +136,11 @@ export class RunView {
     for (const part of fresh.querySelectorAll(isNews ? "[data-swap]" : "[data-moves]")) {
       this.body.querySelector(`#${part.id}`)?.replaceWith(part);
     }
-    if (isNews) mergeCards(this.body.querySelector("#run-cards"), fresh.querySelector("#run-cards"));
+    const isMoved = PLACES.some((name) => fresh.hasAttribute(name) !== this.body.hasAttribute(name));
+    const cards = [this.body, fresh].map((body) => body.querySelector("#run-cards"));
+    if (isMoved) cards[0].replaceWith(cards[1]);
+    else if (isNews) mergeCards(...cards);
+    for (const name of PLACES) this.body.toggleAttribute(name, fresh.hasAttribute(name));
     Object.assign(this.body.dataset, { state: fresh.dataset.state, seq: fresh.dataset.seq });
     restore(this.body, memory);
     this.dress();
@@ -153,12 +159,17 @@ export class RunView {
     const status = document.querySelector("#run-status");
     const word = this.body?.querySelector("#run-summary .badge")?.textContent ?? "";
     if (status && word) status.textContent = `Run: ${word}`;
-    const pace = this.body?.querySelector("#run-pace");
-    if (pace && this.isOver) pace.remove();
-    if (this.isOver) this.stopNumbers?.();
+    if (this.isOver) this.endNumbers();
     this.onState(this.state);
   }
 
+  /** Let no number count on. Their line stays, so that the answer does not move. */
+  endNumbers() {
+    this.stopNumbers?.();
+    const left = this.body?.querySelector("#run-pace [data-left]");
+    if (left) left.textContent = left.textContent.replace(/;.*$/, ".");
+    this.body?.querySelector("#run-pace [data-notify]")?.remove();
+  }
 }
 
 /** Say on a line of the page how the connection is. @param {HTMLElement | null} line @param {keyof typeof LINK_WORDS | "open"} state */

@@ -24,6 +24,5 @@ export function setUpThemeSwitch(button) {
     onDevice.set("theme", next);
     show();
   });
-  button.hidden = false;
   show();
 }
