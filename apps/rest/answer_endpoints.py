@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,31 @@ class AnswerEndpoints:
     doc_title: str
 
 
+@dataclass(frozen=True, slots=True)
+class SampleRequest:
+    """A request to begin with on the page of the reference."""
+
+    request: str
+    """Method and path."""
+    body: str = ""
+    """JSON; empty for requests without a body."""
+
+
+def _sample(path: str, **body: object) -> SampleRequest:
+    return SampleRequest(f"POST /v1/{path}", json.dumps(body, indent=2))
+
+
+_QUESTION = "What is 17 * 23 + 4?"
+_MESSAGES = [{"role": "user", "content": _QUESTION}]
+SAMPLE_REQUESTS = (
+    _sample(
+        "chat/completions", model="conductor-ultra", messages=_MESSAGES, stream=True
+    ),
+    _sample("responses", model="conductor-ultra", input=_QUESTION),
+    _sample("messages", model="conductor-ultra", max_tokens=1024, messages=_MESSAGES),
+    _sample("completions", model="conductor-mini", prompt=_QUESTION),
+    SampleRequest("GET /v1/models"),
+)
 ANSWER_ENDPOINTS = (
     AnswerEndpoints(
         ("POST /v1/chat/completions",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any
+from uuid import UUID
 
 import orjson
 from django.contrib.auth import get_user
@@ -17,7 +18,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.rest.answer_endpoints import ANSWER_ENDPOINTS
+from apps.rest.answer_endpoints import ANSWER_ENDPOINTS, SAMPLE_REQUESTS
 from apps.rest.views import RestView
 
 
@@ -60,5 +61,10 @@ class ApiDocs(SpectacularSwaggerSplitView):
         # The header of the page names who is signed in, whom the API does not ask for.
         visitor = request._request
         visitor.user = get_user(visitor)
-        context = {**answer.data, "answers": ANSWER_ENDPOINTS}
+        context = {
+            **answer.data,
+            "answers": ANSWER_ENDPOINTS,
+            "samples": SAMPLE_REQUESTS,
+            "run_url": reverse("playground:run_detail", args=[UUID(int=0)]),
+        }
         return render(visitor, self.template_name, context)

@@ -1,7 +1,7 @@
 /** The same request as curl, Python and JavaScript. The key stays a variable. */
 
 /** @param {string} text */
-const shellQuote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
+export const shellQuote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** A JSON string is a valid literal in Python and JavaScript alike. @param {string} text */
 const literal = (text) => JSON.stringify(text);

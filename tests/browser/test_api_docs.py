@@ -35,3 +35,36 @@ async def test_answers_under_v1_are_listed_with_their_documentation(visit, site)
     await expect(listed).to_contain_text("POST /v1/chat/completions")
     await listed.get_by_role("link", name="Messages").click()
     await expect(page).to_have_url(f"{site.url}/docs/messages/")
+
+
+async def test_request_under_v1_can_be_tried_and_is_answered_live(visit, site):
+    page = (await visit(site.cast.alice)).page
+    await page.goto("/api/v1/docs/")
+    form = page.locator("#try")
+    await expect(form.get_by_label("Body")).to_have_value(re.compile("conductor-ultra"))
+    await form.get_by_label("API key").fill(site.key)
+    await form.get_by_role("button", name="Send").click()
+    answer = page.get_by_label("Body of the answer")
+    await expect(answer).to_contain_text("data: [DONE]")
+    said = page.locator("#try-status")
+    await expect(said).to_contain_text("200 OK")
+    await said.get_by_role("link", name="Open run").click()
+    await page.wait_for_url(f"{site.url}/runs/*/")
+
+
+async def test_tried_request_says_what_is_wrong_with_it(visit, site):
+    visitor = await visit(site.cast.alice)
+    visitor.guard.expect("status of 401")
+    page = visitor.page
+    await page.goto("/api/v1/docs/")
+    form = page.locator("#try")
+    await form.get_by_label("Request").select_option("POST /v1/completions")
+    await form.get_by_label("API key").fill("cdk_wrong")
+    await form.get_by_label("Body").fill('{"model": ')
+    await expect(form.get_by_role("alert")).to_contain_text("This is not JSON")
+    await form.get_by_label("Body").fill('{"model": "conductor-mini", "prompt": "Hi"}')
+    await expect(form.get_by_role("alert")).to_be_hidden()
+    await form.get_by_role("button", name="Send").click()
+    await expect(page.locator("#try-status")).to_contain_text("401")
+    await expect(page.get_by_label("Body of the answer")).to_contain_text("API key")
+    assert "cdk_wrong" not in await page.locator("#try-curl").text_content()

@@ -45,9 +45,8 @@ WATCH_SHIFTS = """(() => {
   new PerformanceObserver((list) => {
     for (const { value, startTime, sources } of list.getEntries()) {
       const state = document.querySelector("#run-body")?.dataset.state;
-      const moved = sources.map(({ node, previousRect, currentRect }) => [
-        place(node), previousRect.y, previousRect.height, currentRect.y, currentRect.height,
-      ].join(" "));
+      const moved = sources.map(({ node, previousRect, currentRect }) =>
+        `${place(node)} from ${previousRect.y} to ${currentRect.y}`);
       window.shifts.push({ value, startTime, state, moved });
     }
   }).observe({ type: "layout-shift", buffered: true });

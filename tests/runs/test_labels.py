@@ -66,6 +66,20 @@ def test_metadata_of_a_response_is_kept_with_its_run(site: Site) -> None:
     assert labels_of(run.team_id, [run.id])[run.id].metadata == METADATA
 
 
+@pytest.mark.parametrize("path", ["completions", "messages"])
+def test_metadata_of_other_forms_is_kept_with_its_run(site: Site, path: str) -> None:
+    question = "What is 2 + 2?"
+    asked: dict[str, Any] = {"prompt": question}
+    if path == "messages":
+        asked = {"messages": [{"role": "user", "content": question}], "max_tokens": 99}
+    told = METADATA | {"user_id": None}
+    answer = post(site, path, {"model": "conductor-mini", "metadata": told, **asked})
+    assert answer.status_code == 200
+    assert "x-conductor-ignored" not in answer.headers
+    run = newest(site.cast)
+    assert labels_of(run.team_id, [run.id])[run.id].metadata == METADATA
+
+
 def test_metadata_of_a_rest_run_is_kept_and_shown(site: Site) -> None:
     asked = {"model": "conductor-mini", "prompt": "What is 2 + 2?"}
     told = member(site.cast.bob).post("runs/", {**asked, "metadata": METADATA}).json()

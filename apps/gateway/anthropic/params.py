@@ -19,7 +19,6 @@ from apps.gateway.parsing.json_fields import (
     check_size,
     read_integer,
     read_object,
-    read_text,
     type_error,
 )
 from apps.gateway.parsing.params import check_named_schema
@@ -86,9 +85,6 @@ def read_extra(
 
     Raises: InvalidInput.
     """
-    metadata = read_object(body, "metadata") or {}
-    if metadata.get("user_id") is not None:
-        read_text(metadata, "user_id", at="metadata.")
     if body.get("service_tier") is not None:
         read_word(body, "service_tier", SERVICE_TIERS)
     same = {name: body[name] for name in SAME_WORDS if name in body}

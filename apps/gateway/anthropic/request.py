@@ -29,6 +29,7 @@ from apps.gateway.parsing.json_fields import (
     type_error,
 )
 from apps.gateway.parsing.messages import ParsedMessages
+from apps.gateway.parsing.metadata import read_metadata
 from apps.gateway.parsing.params import ignored_names, read_stop
 from apps.gateway.run_starter import ChatTask
 
@@ -38,6 +39,7 @@ USED_FIELDS = frozenset(
         "conductor",
         "max_tokens",
         "messages",
+        "metadata",
         "model",
         "output_config",
         "service_tier",
@@ -107,6 +109,7 @@ def parse_message_request(raw: bytes, *, max_prompt_bytes: int) -> MessageReques
         progress=options.progress,
         restrictions=options.restrictions,
         family=options.family,
+        metadata=read_metadata(body),
         ignored=ignored_names(body, USED_FIELDS, _left_out(read, tools)),
         answered=read.answered,
     )

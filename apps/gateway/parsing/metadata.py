@@ -15,8 +15,9 @@ from apps.runs.label_types import (
 
 
 def read_metadata(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return the field `metadata`, empty if absent. Raises: InvalidInput."""
-    metadata = read_object(body, "metadata") or {}
+    """Return the field `metadata` without what is null. Raises: InvalidInput."""
+    given = read_object(body, "metadata") or {}
+    metadata = {name: value for name, value in given.items() if value is not None}
     if len(metadata) > MOST_METADATA:
         raise InvalidInput(
             f"metadata: {len(metadata)} pairs, at most {MOST_METADATA} are allowed",

@@ -16,6 +16,7 @@ from apps.gateway.parsing.conductor_options import read_conductor_options
 from apps.gateway.parsing.json_body import parse_object
 from apps.gateway.parsing.json_fields import read_bool, read_object, type_error
 from apps.gateway.parsing.messages import settle
+from apps.gateway.parsing.metadata import read_metadata
 from apps.gateway.parsing.params import ignored_names, read_params
 from apps.gateway.run_starter import ChatTask
 
@@ -26,6 +27,7 @@ USED_FIELDS = frozenset(
         "echo",
         "logprobs",
         "max_tokens",
+        "metadata",
         "model",
         "n",
         "prompt",
@@ -59,6 +61,7 @@ def parse_text_completion(raw: bytes, *, max_prompt_bytes: int) -> CompletionReq
         progress=conductor.progress,
         restrictions=conductor.restrictions,
         family=conductor.family,
+        metadata=read_metadata(body),
         ignored=ignored_names(body, USED_FIELDS),
     )
     wants_usage = read_bool(options, "include_usage", at="stream_options.")
