@@ -26,6 +26,7 @@ async function testAll(forms) {
     }
   };
   isRunning = true;
+  page.querySelector("[data-test-all]")?.remove();
   page.setAttribute("aria-busy", "true");
   tell();
   await Promise.all(Array.from({ length: LANES }, lane));
@@ -37,4 +38,6 @@ page?.addEventListener("tested", () => {
   if (!isRunning) location.replace(page.dataset.next);
 });
 
-if (page?.hasAttribute("data-run")) testAll(page.querySelectorAll("form[data-untested]"));
+const testUntested = () => testAll(page.querySelectorAll("form[data-untested]"));
+page?.querySelector("[data-test-all]")?.addEventListener("click", testUntested);
+if (page?.hasAttribute("data-run")) testUntested();

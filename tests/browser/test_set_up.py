@@ -154,6 +154,16 @@ async def test_model_that_cannot_plan_is_replaced_by_one_that_can(visit, fresh_s
     assert workers == ["sim-delta"]
 
 
+async def test_all_models_of_a_team_are_tested_with_one_click(visit, site):
+    page = (await visit(site.cast.alice)).page
+    await page.goto("/setup/models/")
+    await page.get_by_role("button", name="Test all").click()
+    await all_pass(page)
+    await expect(page.get_by_role("button", name="Test all")).to_have_count(0)
+    worked = page.locator("[data-health]", has_text="Healthy")
+    await expect(worked).to_have_count(2)
+
+
 async def test_run_of_a_tier_that_does_not_plan_leads_to_the_repair(visit, site):
     def unset() -> None:
         pool = site.cast.team.pools.get()
