@@ -152,6 +152,7 @@ bench-load: $(VENV)/.installed-dev ## about twenty minutes on 2 cores
 	$(BIN)/python -m bench.load
 	$(BIN)/python -m bench.background
 	$(BIN)/python -m bench.lists
+	$(BIN)/python -m bench.pages
 	$(BIN)/python -m bench.insights
 	$(BIN)/python -m bench.ledger_pages
 	$(BIN)/python -m bench.ledger_exports

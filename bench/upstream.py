@@ -3,7 +3,8 @@
 Bare asyncio and not the simulator, so that on a small machine it takes as little as
 possible from what is measured. The model's name says what happens: `instant`,
 `delay-<ms>`, `plan-<ms>` (a plan of two independent steps and an aggregator) and
-`clock-<n>-<per_s>` (n tokens, each the monotonic time in ns at which it was sent).
+`clock-<n>-<per_s>` (n tokens, each the monotonic time in ns at which it was sent) and
+`prose-<n>-<per_s>` (n tokens of Markdown: heads, paragraphs, lists, code).
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import argparse
 import asyncio
 import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 import uvloop
 
-NAME = re.compile(r"(instant|delay|plan|clock)(?:-(\d+))?(?:-(\d+))?")
+NAME = re.compile(r"(instant|delay|plan|clock|prose)(?:-(\d+))?(?:-(\d+))?")
 LENGTH = re.compile(rb"content-length:[ \t]*(\d+)", re.IGNORECASE)
 PLAN = (
     "Two models answer on their own and a third one combines what they say.\n"
@@ -25,7 +27,32 @@ PLAN = (
     'subtasks = ["Answer the question.", "Check the facts.", "Combine the answers."]\n'
     'access_list = [[], [], "all"]'
 )
+PROSE = re.findall(
+    r"\S+\s+",
+    """## A part of the answer
+
+The *first* paragraph says in **some** words what the part is about, and goes on for a
+line or two, as a model would write it, with `code` in between.
+
+- One thing that matters, and why it does.
+- Another thing, which is longer than the one before it.
+
+```python
+def double(number):
+    return 2 * number
+```
+
+The last paragraph closes the part, before the next one begins with a head.
+
+""",
+)
 USAGE = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
+Token = Callable[[int], str]
+TOKENS: dict[str, Token] = {
+    "clock": lambda number: f"{time.monotonic_ns()} ",
+    "prose": lambda number: PROSE[number % len(PROSE)],
+}
+"""By the kind of a model: its token of a number."""
 STREAM_HEAD = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
     b"transfer-encoding: chunked\r\n\r\n"
@@ -65,9 +92,9 @@ class Upstream(asyncio.Protocol):
             return
         kind, first, second = match[1], int(match[2] or 0), int(match[3] or 0)
         is_streamed = asked.get("stream") is True
-        if kind == "clock":
+        if kind in TOKENS:
             self._begin_stream(name)
-            self._clock(0, first, 1 / second, self._loop.time())
+            self._tokens(TOKENS[kind], 0, first, 1 / second, self._loop.time())
             return
         text = PLAN if kind == "plan" else "ok"
         send = self._write_stream if is_streamed else self._write_whole
@@ -111,16 +138,18 @@ class Upstream(asyncio.Protocol):
         self._transport.write(STREAM_HEAD)
         self._chunk({"role": "assistant", "content": ""})
 
-    def _clock(self, sent: int, count: int, every_s: float, start: float) -> None:
+    def _tokens(
+        self, token: Token, sent: int, count: int, every_s: float, start: float
+    ) -> None:
         if self._transport.is_closing():
             return
-        self._chunk({"content": f"{time.monotonic_ns()} "})
+        self._chunk({"content": token(sent)})
         sent += 1
         if sent == count:
             self._end_stream()
             return
         due = start + sent * every_s
-        self._loop.call_at(due, self._clock, sent, count, every_s, start)
+        self._loop.call_at(due, self._tokens, token, sent, count, every_s, start)
 
     def _chunk(self, delta: dict[str, str], reason: str | None = None) -> None:
         choice = {"index": 0, "delta": delta, "finish_reason": reason}

@@ -117,14 +117,15 @@ export class LiveText {
     answer.hidden = false;
     const partial = area.closest("[data-partial]");
     if (partial) partial.hidden = false;
-    if (area.dataset.formatUrl && text.length <= SHOWN_CHARACTERS && !isDense(text)) {
+    if (area.dataset.formatUrl) {
       if (!this.prose.has(key)) this.prose.set(key, new LiveProse(area.dataset.formatUrl, () => this.touch(key)));
-      if (this.prose.get(key).show(area, text)) return;
+      const prose = this.prose.get(key);
+      // Closed blocks are drawn once; only what is open costs more the longer it is.
+      if (!isDense(text.slice(prose.closed)) && prose.show(area, text)) return;
     }
-    const shown = lastPart(text);
     area.classList.remove("live--formatted");
-    area.classList.toggle("dense", isDense(shown));
-    setPieces(area, shown);
+    area.classList.toggle("dense", isDense(text));
+    setPieces(area, text);
   }
 
   /** Say how many tokens the calls in flight have written, by the length of their text. */
