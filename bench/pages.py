@@ -130,7 +130,9 @@ def _stream(context: BrowserContext, page: Page) -> dict[str, float]:
 
 def _busy_s(metrics: Any) -> float:
     found = metrics.send("Performance.getMetrics")["metrics"]
-    return next(each["value"] for each in found if each["name"] == "TaskDuration")
+    return float(
+        next(each["value"] for each in found if each["name"] == "TaskDuration")
+    )
 
 
 if __name__ == "__main__":
