@@ -10,6 +10,7 @@ from apps.playground import (
     part_views,
     views,
 )
+from apps.playground.comparing import views as comparing
 from apps.playground.composing import attachment_views
 from apps.playground.run_lists import views as list_views
 from apps.web.deferred_views import Page, deferred_page
@@ -137,16 +138,48 @@ urlpatterns = [
         fork_views.step_fork,
         name="step_fork",
     ),
-    path("runs/<uuid:run_id>/compare/", views.run_compare, name="run_compare"),
     path("runs/<uuid:run_id>/verify/", views.run_verify, name="run_verify"),
     path("runs/<uuid:run_id>/report/", views.run_report, name="run_report"),
     path("runs/<uuid:run_id>/bundle/", views.run_bundle, name="run_bundle"),
     path("runs/<uuid:run_id>/export.jsonl", views.run_export, name="run_export"),
-    path("compare/<uuid:left>/<uuid:right>/", views.compare_page, name="compare"),
+    path("compare/<uuid:left>/<uuid:right>/", comparing.pair_page, name="compare"),
     path(
-        "compare/<uuid:left>/<uuid:right>/body/",
-        views.compare_body,
-        name="compare_body",
+        "compare/<uuid:left>/<uuid:right>/keep/",
+        comparing.pair_keep,
+        name="compare_keep",
+    ),
+    path("comparisons/", comparing.comparison_index, name="comparison_list"),
+    path("comparisons/new/", comparing.comparison_new, name="comparison_new"),
+    path("comparisons/start/", comparing.comparison_start, name="comparison_start"),
+    path(
+        "comparisons/<uuid:comparison_id>/",
+        comparing.comparison_page,
+        name="comparison",
+    ),
+    path(
+        "comparisons/<uuid:comparison_id>/body/",
+        comparing.comparison_body,
+        name="comparison_body",
+    ),
+    path(
+        "comparisons/<uuid:comparison_id>/vote/",
+        comparing.comparison_vote,
+        name="comparison_vote",
+    ),
+    path(
+        "comparisons/<uuid:comparison_id>/judge/",
+        comparing.comparison_judge,
+        name="comparison_judge",
+    ),
+    path(
+        "comparisons/<uuid:comparison_id>/stop/",
+        comparing.comparison_stop,
+        name="comparison_stop",
+    ),
+    path(
+        "comparisons/<uuid:comparison_id>/answers/<slug:letter>/feedback/",
+        comparing.answer_feedback,
+        name="answer_feedback",
     ),
     path("runs/<uuid:run_id>/texts/<slug:part>/", part_views.run_text, name="run_text"),
     path(
