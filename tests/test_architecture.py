@@ -127,6 +127,7 @@ ALSO_OPEN = {
     "apps.runs.execution.executor",  # opened and closed by the process
     "apps.runs.forks",  # what changes in a repeated plan
     "apps.runs.admission",  # the way in for runs of every interface
+    "apps.comparisons.hidden_names",  # what is hidden in pages and REST
     "apps.comparisons.judging",  # what judges said, for pages and REST
     "apps.comparisons.routing",
     "apps.runs.live.run_feed",  # what sockets of comparisons share, like the next one

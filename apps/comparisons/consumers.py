@@ -3,7 +3,8 @@
 Frames: `pieces`, as of a run, each with its `column`; `news` when the page of a column
 has changed; `caught_up`; `end`. Nothing else is sent, so that nobody who has yet to
 vote learns more than the texts: of a blind comparison, `pieces` hold the text of the
-answer alone, under one key for every column, and `news` come when a column ends.
+answer alone, without names of workers, under one key for every column; it is a little
+late, and `news` come when a column ends.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import orjson
 from channels.db import database_sync_to_async
 
 from apps.accounts.principal import Principal
+from apps.comparisons.hidden_names import NameMask, name_mask
 from apps.comparisons.selectors import access_comparison, comparison_view
 from apps.comparisons.types import AnswerRun, ComparisonView
 from apps.core.errors import NotAllowed, NotFound
@@ -46,14 +48,14 @@ async def watch_comparison(scope: Any, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.close", "code": NOT_SIGNED_IN})
         return
     try:
-        view, principal = await _access(scope, wanted)
+        view, mask, principal = await _access(scope, wanted)
     except (NotFound, NotAllowed):
         await send({"type": "websocket.close", "code": NO_SUCH_RUN})
         return
     owner = SocketOwner(user.pk, scope["session"].session_key or "", principal.team_id)
     broadcaster = get_executor().broadcaster
     columns = [
-        _Column(broadcaster.enter(each.run, owner, 0), each, is_open=view.is_revealed)
+        _Column(broadcaster.enter(each.run, owner, 0), each, mask)
         for each in view.answers
     ]
     try:
@@ -99,26 +101,25 @@ class _Column:
     """One answer, as a watcher hears of it."""
 
     def __init__(
-        self, subscriber: Subscriber, column: AnswerRun, *, is_open: bool
+        self, subscriber: Subscriber, column: AnswerRun, mask: NameMask | None
     ) -> None:
+        """Follow a column; `mask` hides names of workers. None: nothing is hidden."""
         self.subscriber = subscriber
         self._run = column.run
         self._column = column.answer.position
-        self._is_open = is_open
+        self._blind = None if mask is None else _BlindText(mask)
         self._place: tuple[int, int] | None = None
         """Round and step that write the answer. None: not known yet."""
-        self._call = (0, 0)
-        """Of the text that was sent last: how many calls came before, its attempt."""
 
     async def frames(self) -> AsyncIterator[Frame]:
         """Yield what is new, up to the last frame."""
         for text in self.subscriber.take():
             frame = orjson.loads(text)
             if frame["type"] == "event":
-                if not self._is_open and frame["action"] == PlanAccepted.action:
-                    await self._find_place()
-                if self._is_open:
+                if self._blind is None:
                     yield {"type": "news", "column": self._column}
+                elif frame["action"] == PlanAccepted.action:
+                    self._place = await _answering_place(self._run)
             elif frame["type"] == "pieces":
                 if pieces := self._pieces(frame["pieces"]):
                     yield {"type": "pieces", "pieces": pieces}
@@ -127,45 +128,64 @@ class _Column:
             else:  # the run has ended
                 yield {"type": "news", "column": self._column}
 
-    async def _find_place(self) -> None:
-        place = await _answering_place(self._run)
-        if place != self._place:
-            self._place = place
-            self._call = (self._call[0] + 1, 0)
-
     def _pieces(self, pieces: Sequence[Frame]) -> list[Frame]:
-        if self._is_open:
+        if self._blind is None:
             return [{**each, "column": self._column} for each in pieces]
-        return [
-            {
-                "column": self._column,
-                "round": 0,
-                "step": None,
-                "attempt": self._attempt(each["attempt"]),
-                "offset": each["offset"],
-                "text": each["text"],
-                "reasoning": "",
-            }
+        found = [
+            self._blind.piece((*self._place, each["attempt"]), each)
             for each in pieces
-            if (each["round"], each["step"]) == self._place and each["text"]
+            if self._place and (each["round"], each["step"]) == self._place
         ]
+        return [{**each, "column": self._column} for each in found if each]
 
-    def _attempt(self, number: int) -> int:
-        """Return a number that grows when another call writes the answer anew."""
-        calls, last = self._call
-        if number != last:
-            self._call = (calls + (last > 0), number)
-        return self._call[0]
+
+class _BlindText:
+    """The text of an answer as it grows, with nothing that tells who writes it."""
+
+    def __init__(self, mask: NameMask) -> None:
+        self._mask = mask
+        self._call: tuple[int, ...] = ()
+        self._attempt = 0
+        """How many calls have begun to write the answer."""
+        self._text = ""
+        self._sent = 0
+
+    def piece(self, call: tuple[int, ...], piece: Frame) -> Frame | None:
+        """Take a piece in; return what can be sent now, if there is something."""
+        if call != self._call:
+            self._call, self._text, self._sent = call, "", 0
+            self._attempt += 1
+        self._text = self._text[: piece["offset"]] + piece["text"]
+        shown = self._mask.beginning(self._text)
+        fresh, offset = shown[self._sent :], self._sent
+        self._sent = max(self._sent, len(shown))
+        if not fresh:
+            return None
+        return {
+            "round": 0,
+            "step": None,
+            "attempt": self._attempt,
+            "offset": offset,
+            "text": fresh,
+            "reasoning": "",
+        }
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
-def _access(scope: Any, comparison_id: uuid.UUID) -> tuple[ComparisonView, Principal]:
-    """Return a comparison as the scope's user may see it. Raises: NotFound."""
+def _access(
+    scope: Any, comparison_id: uuid.UUID
+) -> tuple[ComparisonView, NameMask | None, Principal]:
+    """Return a comparison as the scope's user may see it. Raises: NotFound.
+
+    With it comes what hides names. None: nothing is hidden.
+    """
     comparison, principal = found_for_member(
         scope,
         lambda team_id: access_comparison(team_id=team_id, comparison_id=comparison_id),
     )
-    return comparison_view(comparison, principal.actor), principal
+    view = comparison_view(comparison, principal.actor)
+    mask = None if view.is_revealed else name_mask(comparison.team_id)
+    return view, mask, principal
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from uuid import UUID
 
 from apps.audit.types import Actor
+from apps.comparisons.hidden_names import NameMask, name_mask
 from apps.comparisons.judging import JudgeReply, judge_replies
 from apps.comparisons.models import (
     LETTERS,
@@ -305,10 +305,24 @@ def _sheet(
     team_id = next(iter(runs.values())).team_id
     ratings = ratings_by(team_id, [run.id for run in runs.values()], actor)
     bodies = {i: compose(run.id, run_events(run), now) for i, run in runs.items()}
+    is_revealed = view is None or view.is_revealed
+    mask = None if is_revealed else name_mask(team_id)
+    texts = {i: _answer(body.story, mask) for i, body in bodies.items()}
     stories = [body.story for body in bodies.values()]
     prompts = {story.prompt for story in stories}
     base = base if _is_comparable(base, bodies) else ""
-    columns = [_column(view, i, runs[i], bodies, ratings, base) for i in sorted(runs)]
+    columns = [
+        AnswerColumn(
+            position=i,
+            answer=texts[i],
+            is_over=bodies[i].story.is_over,
+            is_preferred=view is not None and is_revealed and view.preferred == i,
+            rating=ratings.get(runs[i].id, ""),
+            opened=OpenedRun(runs[i], bodies[i]) if is_revealed else None,
+            differences=_differences(i, texts, base),
+        )
+        for i in sorted(runs)
+    ]
     return ComparisonSheet(
         view=view,
         columns=tuple(columns),
@@ -319,30 +333,10 @@ def _sheet(
     )
 
 
-def _column(
-    view: ComparisonView | None,
-    position: int,
-    run: Run,
-    bodies: Mapping[int, RunBody],
-    ratings: Mapping[UUID, str],
-    base: str,
-) -> AnswerColumn:
-    body = bodies[position]
-    is_revealed = view is None or view.is_revealed
-    return AnswerColumn(
-        position,
-        _answer(body.story),
-        body.story.is_over,
-        is_revealed and view is not None and view.preferred == position,
-        ratings.get(run.id, ""),
-        OpenedRun(run, body) if is_revealed else None,
-        _differences(position, bodies, base),
-    )
-
-
-def _answer(story: RunView) -> str:
-    """Return the answer of a run that has ended well."""
-    return (story.answer or "") if story.state == "completed" else ""
+def _answer(story: RunView, mask: NameMask | None = None) -> str:
+    """Return the answer of a run that has ended well; without names, if they hide."""
+    text = (story.answer or "") if story.state == "completed" else ""
+    return text if mask is None else mask.whole(text)
 
 
 def _is_comparable(letter: str, bodies: Mapping[int, RunBody]) -> bool:
@@ -351,17 +345,17 @@ def _is_comparable(letter: str, bodies: Mapping[int, RunBody]) -> bool:
 
 
 def _differences(
-    position: int, bodies: Mapping[int, RunBody], base: str
+    position: int, texts: Mapping[int, str], base: str
 ) -> Differences | None:
     """Return what an answer has that the base lacks; of two answers, both ways."""
     if not base:
         return None
     place = LETTERS.index(base)
     if position == place:
-        if len(bodies) > 2:
+        if len(texts) > 2:
             return None
-        place = next(i for i in bodies if i != position)
-    return differences(_answer(bodies[position].story), _answer(bodies[place].story))
+        place = next(i for i in texts if i != position)
+    return differences(texts[position], texts[place])
 
 
 def _endings(names: Sequence[Named]) -> list[str]:
