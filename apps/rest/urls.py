@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
+from apps.rest import comparison_urls
 from apps.rest.documentation import ApiDocs, ApiSchema
 from apps.rest.resources import (
     attachments,
@@ -458,27 +459,7 @@ urlpatterns: list[URLPattern] = [
         conversations.TurnRepeat.as_view(),
         name="turn_repeat",
     ),
-    path("comparisons/", _deferred("comparisons.Comparisons"), name="comparisons"),
-    path(
-        "comparisons/candidates/",
-        _deferred("comparisons.ComparisonCandidates"),
-        name="comparison_candidates",
-    ),
-    path(
-        "comparisons/<uuid:comparison_id>/",
-        _deferred("comparisons.OneComparison"),
-        name="comparison",
-    ),
-    path(
-        "comparisons/<uuid:comparison_id>/vote/",
-        _deferred("comparisons.ComparisonVotes"),
-        name="comparison_vote",
-    ),
-    path(
-        "comparisons/<uuid:comparison_id>/judge/",
-        _deferred("comparisons.ComparisonJudge"),
-        name="comparison_judge",
-    ),
+    *comparison_urls.urlpatterns,
     path("runs/", runs.Runs.as_view(), name="runs"),
     path("runs/estimate/", runs.RunEstimate.as_view(), name="run_estimate"),
     path("runs/<uuid:run_id>/", runs.OneRun.as_view(), name="run"),

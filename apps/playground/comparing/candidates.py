@@ -15,7 +15,7 @@ MOST_ESTIMATED = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateChoice:
     """A tier or a worker that can be asked."""
 
     model: str
@@ -43,7 +43,7 @@ class CandidateGroup:
     """The candidates of one pool."""
 
     pool: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[CandidateChoice, ...]
 
 
 Estimating = Callable[[str], Estimate]
@@ -62,7 +62,7 @@ def candidate_groups(
         for model, name, about, is_tier in _offered(pool, seen):
             known = _estimated(model, estimate) if left > 0 else None
             left -= 1
-            found.append(Candidate(model, name, about, is_tier, known))
+            found.append(CandidateChoice(model, name, about, is_tier, known))
         if found:
             groups.append(CandidateGroup(pool.name, tuple(found)))
     return groups

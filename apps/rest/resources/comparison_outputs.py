@@ -69,7 +69,7 @@ class ComparisonJudgementOutput(Output):
     created_at = Time()
 
 
-class ComparisonOutput(Output):
+class AnswerComparisonOutput(Output):
     """A comparison as you may see it."""
 
     id = serializers.UUIDField()

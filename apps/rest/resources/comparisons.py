@@ -40,8 +40,8 @@ from apps.evaluation.reports.statistics import share
 from apps.rest.fields import Flag, Id, Input, TextField, Word
 from apps.rest.pagination import Page, PageQuery, page_by_id
 from apps.rest.resources.comparison_outputs import (
+    AnswerComparisonOutput,
     CandidateVotesOutput,
-    ComparisonOutput,
     comparison_shown,
 )
 from apps.rest.resources.runs import EXAMPLE as RUN_EXAMPLE
@@ -159,7 +159,7 @@ class VoteInput(Input):
     )
 
 
-class JudgeInput(Input):
+class ComparisonJudgeInput(Input):
     """Who judges."""
 
     judge = TextField(
@@ -183,7 +183,7 @@ class Comparisons(RestView):
     @operation(
         "comparison_list",
         "List comparisons",
-        page_of=ComparisonOutput,
+        page_of=AnswerComparisonOutput,
         query=PageQuery,
         example=LISTED,
     )
@@ -193,13 +193,13 @@ class Comparisons(RestView):
         page = page_by_id(comparison_list(principal.team_id), **self.read_page())
         views = comparison_views(list(page.data), principal.actor)
         shown = [comparison_shown(view, has_texts=False) for view in views]
-        return self.paged(Page(shown, page.next_cursor), ComparisonOutput)
+        return self.paged(Page(shown, page.next_cursor), AnswerComparisonOutput)
 
     @operation(
         "comparison_create",
         "Compare answers",
         body=ComparisonInput,
-        answer=ComparisonOutput,
+        answer=AnswerComparisonOutput,
         status=201,
         errors=(404, 409, 422),
         sent={
@@ -247,7 +247,7 @@ class OneComparison(RestView):
     @operation(
         "comparison_get",
         "Read a comparison",
-        answer=ComparisonOutput,
+        answer=AnswerComparisonOutput,
         example=EXAMPLE,
     )
     def get(self, request: Request, comparison_id: uuid.UUID) -> Response:
@@ -265,7 +265,7 @@ class ComparisonVotes(RestView):
         "comparison_vote",
         "Vote on a comparison",
         body=VoteInput,
-        answer=ComparisonOutput,
+        answer=AnswerComparisonOutput,
         errors=(409,),
         sent={"choice": "better", "letter": "A", "reason": "It is checked."},
         example=EXAMPLE,
@@ -295,8 +295,8 @@ class ComparisonJudge(RestView):
     @operation(
         "comparison_judge",
         "Ask a judge",
-        body=JudgeInput,
-        answer=ComparisonOutput,
+        body=ComparisonJudgeInput,
+        answer=AnswerComparisonOutput,
         status=202,
         errors=(400, 409, 422),
         sent={"judge": "worker/claude"},
@@ -313,7 +313,7 @@ class ComparisonJudge(RestView):
             comparison=comparison,
             principal=self.principal,
             admit=lambda model, prompt: pass_run(self, model, prompt),
-            model=self.read(JudgeInput).get("judge", ""),
+            model=self.read(ComparisonJudgeInput).get("judge", ""),
             source=Source.REST,
         )
         location = reverse("rest:comparison", args=[comparison.id])
@@ -389,7 +389,7 @@ def _access(view: RestView, comparison_id: uuid.UUID) -> Comparison:
 def _output(view: RestView, comparison: Comparison) -> Mapping[str, Any]:
     judgement_settle(comparison)
     seen = comparison_view(comparison, view.principal.actor)
-    shown: Mapping[str, Any] = ComparisonOutput(
+    shown: Mapping[str, Any] = AnswerComparisonOutput(
         comparison_shown(seen, has_texts=True)
     ).data
     return shown
