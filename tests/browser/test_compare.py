@@ -19,7 +19,7 @@ async def begin(page: Page, *workers: str, blind: bool = True) -> None:
     await page.get_by_role("textbox", name="Prompt").fill("Hello")
     await page.get_by_role("button", name="Compare…").click()
     await page.wait_for_url("**/comparisons/new/")
-    for box in await page.locator("[name=candidate]:checked").all():
+    for box in await page.locator("[name=candidate]").all():
         await box.uncheck()
     for worker in workers:
         await page.locator(f'[value="worker/{worker}"]').check()
