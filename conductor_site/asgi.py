@@ -31,6 +31,9 @@ from django.urls import re_path  # noqa: E402
 from django.utils.module_loading import import_string  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
 
+from apps.comparisons.routing import (  # noqa: E402
+    websocket_urlpatterns as comparison_sockets,
+)
 from apps.core.ids import new_id  # noqa: E402
 from apps.core.logs import log_context  # noqa: E402
 from apps.core.request_metrics import (  # noqa: E402
@@ -43,7 +46,7 @@ from apps.gateway.app import create_app, lacks_root  # noqa: E402
 from apps.gateway.batches.driver import BatchDriver  # noqa: E402
 from apps.runs.execution.executor import Executor, close_executor  # noqa: E402
 from apps.runs.models import ProcessKind  # noqa: E402
-from apps.runs.routing import websocket_urlpatterns  # noqa: E402
+from apps.runs.routing import websocket_urlpatterns as run_sockets  # noqa: E402
 from apps.web.websocket_middleware import (  # noqa: E402
     BoundedSockets,
     SecondFactorSockets,
@@ -71,7 +74,7 @@ else:  # straight from the source folders: no collectstatic on a laptop
         for storage in finder.storages.values():
             pages.add_files(storage.location, prefix=settings.STATIC_URL)
 _nowhere: Any = no_such_socket  # Django's `re_path` knows of views alone
-sockets = URLRouter([*websocket_urlpatterns, re_path("", _nowhere)])
+sockets = URLRouter([*run_sockets, *comparison_sockets, re_path("", _nowhere)])
 rest = ProtocolTypeRouter(
     {
         "http": pages,

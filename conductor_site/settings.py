@@ -116,6 +116,7 @@ INSTALLED_APPS = [
     "apps.runs",
     "apps.conversations",
     "apps.governance",
+    "apps.comparisons",
     "apps.batches",
     "apps.evaluation",
     "apps.insights",

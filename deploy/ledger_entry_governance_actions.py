@@ -27,6 +27,7 @@ from deploy.ledger_entry_shapes import (
     words,
 )
 
+PREFERRED = or_null(text("The run of the better answer. null: none is."))
 OUTCOME = count("How right the answer is, of 1,000.")
 
 GOVERNANCE_ACTIONS: Mapping[str, Action] = {
@@ -89,6 +90,45 @@ GOVERNANCE_ACTIONS: Mapping[str, Action] = {
         "run",
         {"previous_rating": or_null(text("up or down; null: none."))},
         optional={"previous_outcome_thousandths": OUTCOME},
+    ),
+    "comparison.created": Action(
+        "Runs were put side by side as a comparison.",
+        "comparison",
+        {
+            "run_ids": words("The runs, from left to right."),
+            "models": words("The candidate of each run."),
+            "is_blind": flag("What made the answers is hidden before the vote."),
+        },
+    ),
+    "comparison.voted": Action(
+        "Somebody said which answer of a comparison is better. The target is its first "
+        "run, whose retention the reason has.",
+        "run",
+        {
+            "comparison_id": {**ID, "description": "The comparison."},
+            "choice": text("better, tie or none."),
+            "preferred_run_id": PREFERRED,
+            "previous_choice": or_null(text("null: it is the first vote.")),
+            "previous_preferred_run_id": PREFERRED,
+        },
+        texts=("reason",),
+    ),
+    "comparison.judge_asked": Action(
+        "A worker was asked which answer of a comparison is better.",
+        "comparison",
+        {
+            "judge": text("The model that was asked."),
+            "run_ids": words("Its runs: from left to right, and from right to left."),
+        },
+    ),
+    "comparison.judged": Action(
+        "What the judge of a comparison said was noted.",
+        "comparison",
+        {
+            "judge": text("The model that was asked."),
+            "outcome": text("better, tie, split or failed."),
+            "preferred_run_id": PREFERRED,
+        },
     ),
     "review.queued": Action(
         "A run was queued for review.",

@@ -127,11 +127,17 @@ ALSO_OPEN = {
     "apps.runs.execution.executor",  # opened and closed by the process
     "apps.runs.forks",  # what changes in a repeated plan
     "apps.runs.admission",  # the way in for runs of every interface
+    "apps.comparisons.hidden_names",  # what is hidden in pages and REST
+    "apps.comparisons.judging",  # what judges said, for pages and REST
+    "apps.comparisons.routing",
+    "apps.runs.live.run_feed",  # what sockets of comparisons share, like the next one
+    "apps.runs.live.watchers",
     "apps.runs.consumers",
     "apps.runs.routing",
     "apps.runs.label_types",  # how much metadata there may be
     "apps.runs.saved_views",  # views of the list, for REST and its page
     "apps.runs.saved_view_models",  # how long their names may be
+    "apps.runs.planning.direct_choices",  # workers to choose from
     "apps.runs.planning.families",  # families of tasks that callers name
     "apps.runs.planning.model_resolver",  # model names
     "apps.runs.planning.restrictions",  # the smaller of two limits

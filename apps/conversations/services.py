@@ -195,8 +195,15 @@ def turn_prepare(
 def turn_start(conversation: Conversation, asked: NextTurn, order: RunOrder) -> Turn:
     """Start the run of a prepared turn; the turn is shown from then on.
 
-    What was stated of the texts before it holds for it too. Blocks; not for the event
-    loop. Raises: as `run_start_blocking`.
+    Blocks; not for the event loop. Raises: as `run_start_blocking`.
+    """
+    return _start(conversation, asked.continues, prepared_order(asked, order))
+
+
+def prepared_order(asked: NextTurn, order: RunOrder) -> RunOrder:
+    """Return an order that asks what was prepared.
+
+    What was stated of the texts before it holds for it too. Raises: InvalidInput.
     """
     own = order.restrictions.data_class
     stated = [asked.data_class] if asked.data_class else []
@@ -205,14 +212,13 @@ def turn_start(conversation: Conversation, asked: NextTurn, order: RunOrder) -> 
     restrictions = order.restrictions
     if stated:
         restrictions = replace(restrictions, data_class=highest(stated))
-    full = replace(
+    return replace(
         order,
         prompt=asked.prompt,
         messages=asked.messages,
         attachments=asked.attachments,
         restrictions=restrictions,
     )
-    return _start(conversation, asked.continues, full)
 
 
 def turn_repeat(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Collection
 from dataclasses import replace
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.audit.selectors import entry_list, entry_recorded_at
+from apps.audit.types import Actor
 from apps.core.errors import NotFound
 from apps.core.scoping import TeamQuerySet
 from apps.core.ttl_cache import TtlCache
@@ -198,6 +200,16 @@ def feedback_list(team_id: uuid.UUID, run_id: uuid.UUID) -> list[Feedback]:
     """Return the ratings of a run with their comments, newest first."""
     rows = list(RunFeedback.objects.for_team(team_id).filter(run_id=run_id))
     return [_with_comment(row) for row in rows[:FEEDBACK_SHOWN]]
+
+
+def ratings_by(
+    team_id: uuid.UUID, run_ids: Collection[uuid.UUID], actor: Actor
+) -> dict[uuid.UUID, str]:
+    """Return how somebody rated some runs; those they did not rate are not in it."""
+    rows = RunFeedback.objects.for_team(team_id).filter(
+        run_id__in=run_ids, actor_type=actor.type, actor_id=actor.id
+    )
+    return {run_id: r for run_id, r in rows.values_list("run_id", "rating") if r}
 
 
 def _with_comment(row: RunFeedback) -> Feedback:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from apps.accounts.selectors import api_key_list, member_list
 from apps.playground.run_lists.filters import FilterChoices
-from apps.pools.models import Pool, PoolWorker, Tier, TierName, WorkerKind
+from apps.pools.models import Pool, Tier, TierName, WorkerKind
 from apps.pools.selectors import pool_list, worker_list
 from apps.runs.planning.model_resolver import direct_model
 from apps.runs.selectors import family_names, run_list
@@ -52,14 +52,6 @@ class WorkerChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class DirectChoice:
-    """A worker by its name, and the model name that asks it directly."""
-
-    name: str
-    model: str
-
-
-@dataclass(frozen=True, slots=True)
 class PoolChoice:
     """A pool with its tiers and workers."""
 
@@ -92,20 +84,6 @@ def pool_choices(team_id: uuid.UUID) -> list[PoolChoice]:
 def direct_models(pools: Sequence[PoolChoice]) -> list[str]:
     """Return the model names that ask one worker of these pools directly."""
     return [worker.model for pool in pools for worker in pool.workers]
-
-
-def direct_choices(team_id: uuid.UUID) -> list[DirectChoice]:
-    """Return the enabled workers of all pools, each once; the default pool is first."""
-    places = PoolWorker.objects.for_team(team_id).filter(
-        worker__is_enabled=True, worker__kind=WorkerKind.CHAT
-    )
-    ordered = places.order_by("-pool__is_default", "pool__name", "position")
-    found: dict[str, DirectChoice] = {}
-    columns = ("worker__name", "pool__name", "pool__is_default")
-    for worker, pool, is_default in ordered.values_list(*columns):
-        model = direct_model(worker, None if is_default else pool)
-        found.setdefault(worker, DirectChoice(worker, model))
-    return list(found.values())
 
 
 def recent_models(team_id: uuid.UUID) -> list[str]:

@@ -17,12 +17,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from apps.accounts.models import Role
 from apps.accounts.rights import RUN
-from apps.attachments.selectors import attachments_own
 from apps.budgets.rate_limits import Admission
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.selectors import (
     ShownTurn,
-    conversation_access,
     conversation_list,
     conversations_of_run,
     folder_list,
@@ -31,15 +29,11 @@ from apps.conversations.selectors import (
     turn_texts,
 )
 from apps.conversations.services import (
-    NextTurn,
-    Prompt,
     conversation_change,
     conversation_create,
     conversation_delete,
     conversation_of_run,
     conversation_show,
-    prompt_prepare,
-    run_continue,
     run_of,
     turn_of,
     turn_prepare,
@@ -50,11 +44,15 @@ from apps.core.data_classes import DATA_CLASSES
 from apps.core.errors import Conflict, InvalidFields, InvalidInput
 from apps.governance.selectors import policies_in_force
 from apps.playground.choices import (
-    DirectChoice,
     PoolChoice,
-    direct_choices,
     direct_models,
     pool_choices,
+)
+from apps.playground.composing.asked import (
+    conversation_own,
+    id_in,
+    prompt_asked,
+    prompt_of_form,
 )
 from apps.playground.composing.estimate_text import estimate_text
 from apps.playground.composing.settings import settings_in
@@ -110,7 +108,7 @@ def conversation_page(
     request: TeamRequest, conversation_id: uuid.UUID
 ) -> HttpResponseBase:
     """Show the turns of a conversation, the last one as it happens."""
-    conversation = _own(request, conversation_id)
+    conversation = conversation_own(request, conversation_id)
     turns = shown_turns(conversation)
     replaced = _edited(request, turns)
     edited = turn_texts(replaced) if replaced else None
@@ -172,7 +170,7 @@ def conversation_edit(
 ) -> HttpResponseBase:
     """Change the name, the folder and whether it is pinned."""
     request.principal.require(RUN)
-    conversation = _own(request, conversation_id)
+    conversation = conversation_own(request, conversation_id)
     values = {
         "name": request.POST.get("name", ""),
         "folder": request.POST.get("folder", ""),
@@ -192,7 +190,7 @@ def conversation_remove(
 ) -> HttpResponseBase:
     """Delete a conversation; its runs stay."""
     request.principal.require(RUN)
-    conversation_delete(_own(request, conversation_id))
+    conversation_delete(conversation_own(request, conversation_id))
     messages.success(request, "Conversation deleted. Its runs stay on record.")
     return redirect("playground:index")
 
@@ -202,8 +200,8 @@ def conversation_remove(
 def variant_show(request: TeamRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
     """Show another variant of a turn, and what followed it."""
     request.principal.require(RUN)
-    conversation = _own(request, conversation_id)
-    turn_id = _id_in(request.POST.get("turn", ""))
+    conversation = conversation_own(request, conversation_id)
+    turn_id = id_in(request.POST.get("turn", ""))
     if turn_id is None:
         raise InvalidInput("expected the id of a turn", param="turn")
     conversation_show(conversation, turn_id)
@@ -217,7 +215,7 @@ def turn_again(
 ) -> HttpResponseBase:
     """Ask the same again, as another variant of a turn."""
     request.principal.require(RUN)
-    conversation = _own(request, conversation_id)
+    conversation = conversation_own(request, conversation_id)
     turn = turn_of(conversation, turn_id)
     run = run_of(conversation, turn)
     prompt = run_record(request.team.id, run.id).prompt
@@ -260,7 +258,6 @@ def _page(
         "body": body,
         "entries": None,
         "failed_worker": failed_worker(request.team.id, body),
-        "workers": _workers(request, body),
         "conversation": conversation,
         "title": titles[conversation.id] if conversation else "",
         "listed": [(each, titles[each.id]) for each in listed],
@@ -281,9 +278,9 @@ def _checked(request: TeamRequest) -> RunForm:
 
 def _continued(request: TeamRequest) -> tuple[Conversation, bool]:
     """Return the conversation that a prompt belongs to, and whether it is new."""
-    if conversation_id := _id_in(request.POST.get("conversation", "")):
-        return _own(request, conversation_id), False
-    if run_id := _id_in(request.POST.get("run", "")):
+    if conversation_id := id_in(request.POST.get("conversation", "")):
+        return conversation_own(request, conversation_id), False
+    if run_id := id_in(request.POST.get("run", "")):
         run = access_run(team_id=request.team.id, run_id=run_id)
         return conversation_of_run(run, request.actor), True
     return conversation_create(team_id=request.team.id, owner=request.actor), True
@@ -292,7 +289,7 @@ def _continued(request: TeamRequest) -> tuple[Conversation, bool]:
 def _estimate_text(request: TeamRequest, form: RunForm) -> str:
     """Return the estimate in words; empty where nothing can be asked yet."""
     try:
-        asked = _asked(request, form)
+        asked = prompt_asked(request, form)
     except Conflict:  # the turn before it is in progress
         return ""
     found = run_estimate(
@@ -305,33 +302,11 @@ def _estimate_text(request: TeamRequest, form: RunForm) -> str:
     return estimate_text(found)
 
 
-def _asked(request: TeamRequest, form: RunForm) -> NextTurn:
-    """Return what the run would be asked that a form describes. Raises: Conflict."""
-    prompt = _prompt(request, form)
-    if conversation_id := _id_in(request.POST.get("conversation", "")):
-        conversation = _own(request, conversation_id)
-        replaces = form.cleaned_data["replaces"]
-        return turn_prepare(conversation, prompt, replaces=replaces)
-    if run_id := _id_in(request.POST.get("run", "")):
-        run = access_run(team_id=request.team.id, run_id=run_id)
-        return run_continue(run, prompt)
-    return prompt_prepare(prompt)
-
-
-def _prompt(request: TeamRequest, form: RunForm) -> Prompt:
-    """Return what a form says next. Raises: InvalidInput for a foreign attachment."""
-    data = form.cleaned_data
-    attached = attachments_own(
-        request.team.id, request.actor, data["attachments"], param="attachment"
-    )
-    return Prompt(data["prompt"], data["system"], tuple(attached))
-
-
 def _turn_start(
     request: TeamRequest, conversation: Conversation, form: RunForm
 ) -> Turn:
     replaces = form.cleaned_data["replaces"]
-    asked = turn_prepare(conversation, _prompt(request, form), replaces=replaces)
+    asked = turn_prepare(conversation, prompt_of_form(request, form), replaces=replaces)
     admission = _admit(request, form.model, asked.prompt)
     order = RunOrder(
         **ordered_by(request.principal, admission),
@@ -349,17 +324,9 @@ def _address(conversation: Conversation) -> str:
     return f"{reverse('playground:conversation', args=[conversation.id])}#now"
 
 
-def _own(request: TeamRequest, conversation_id: uuid.UUID) -> Conversation:
-    return conversation_access(
-        team_id=request.team.id,
-        owner=request.actor,
-        conversation_id=conversation_id,
-    )
-
-
 def _edited(request: TeamRequest, turns: Sequence[ShownTurn]) -> ShownTurn | None:
     """Return the turn whose prompt is being changed, if the address names one."""
-    wanted = _id_in(request.GET.get("edit", ""))
+    wanted = id_in(request.GET.get("edit", ""))
     return next((each for each in turns if each.turn.id == wanted), None)
 
 
@@ -370,15 +337,8 @@ def _admit(request: TeamRequest, model: str, prompt: str) -> Admission:
     return admission
 
 
-def _id_in(text: str) -> uuid.UUID | None:
-    try:
-        return uuid.UUID(text)
-    except ValueError:
-        return None
-
-
 def _run_in_query(request: TeamRequest, name: str) -> uuid.UUID | None:
-    return _id_in(request.GET.get(name, ""))
+    return id_in(request.GET.get(name, ""))
 
 
 def _sample(request: TeamRequest, samples: Sequence[Sample]) -> str:
@@ -393,13 +353,6 @@ def _body(request: TeamRequest, run_id: uuid.UUID | None) -> RunBody | None:
         return None
     run = access_run(team_id=request.team.id, run_id=run_id)
     return compose(run.id, run_events(run), timezone.now())
-
-
-def _workers(request: TeamRequest, body: RunBody | None) -> list[DirectChoice]:
-    """Return the workers to compare the run with; none until it has ended."""
-    if body is None or not (body.story.is_over and request.can_run):
-        return []
-    return direct_choices(request.team.id)
 
 
 def _data_classes(request: TeamRequest) -> tuple[str, ...]:

@@ -23,11 +23,16 @@ def run_feedback(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     """Rate the answer of a run; with `withdraw` in the body take the rating back."""
     request.principal.require(RATE)
     run = access_run(team_id=request.team.id, run_id=run_id)
+    feedback_change(request, run)
+    return redirect("playground:run_detail", run.id)
+
+
+def feedback_change(request: TeamRequest, run: Run) -> None:
+    """Rate the answer of a run as a form says; a message says what was done."""
     try:
         messages.success(request, _change(request, run))
     except (InvalidInput, Conflict, NotFound) as error:
         messages.error(request, error.message[:1].upper() + error.message[1:])
-    return redirect("playground:run_detail", run.id)
 
 
 def _change(request: TeamRequest, run: Run) -> str:

@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.rights import RUN
+from apps.comparisons.services import comparison_create
 from apps.core.errors import InvalidInput, NotFound
 from apps.pools.selectors import pool_snapshot
 from apps.runs.admission import run_admit
@@ -139,7 +140,11 @@ def _started(
     admission = run_admit(request.principal, run.model, view.prompt)
     admission.require()
     new_id = run_fork(run, request.principal, admission, edit=edit)
-    return redirect("playground:compare", run.id, new_id)
+    forked = access_run(team_id=run.team_id, run_id=new_id)
+    comparison = comparison_create(
+        team_id=run.team_id, actor=request.actor, kept=(run, forked)
+    )
+    return redirect("playground:comparison", comparison.id)
 
 
 def _workers(run: Run, step: StepView) -> list[str]:

@@ -1,4 +1,4 @@
-"""Shape of what people send: a prompt with its settings, a comparison."""
+"""Shape of what people send: a prompt with its settings."""
 
 from __future__ import annotations
 
@@ -60,22 +60,7 @@ class RunForm(SettingsForm):
     @property
     def fault(self) -> tuple[str, str]:
         """Return the first field at fault and why."""
-        return _first_fault(self)
-
-
-class CompareForm(forms.Form):
-    """Which worker shall be asked the same as a run was."""
-
-    worker = forms.ChoiceField()
-
-    def __init__(self, data: Any, pools: Sequence[PoolChoice]) -> None:
-        super().__init__(data)
-        self.fields["worker"] = _worker_field(pools, required=True)
-
-    @property
-    def fault(self) -> tuple[str, str]:
-        """Return the field at fault and why."""
-        return _first_fault(self)
+        return first_fault(self)
 
 
 def _worker_field(pools: Sequence[PoolChoice], *, required: bool) -> forms.ChoiceField:
@@ -90,6 +75,7 @@ def _worker_field(pools: Sequence[PoolChoice], *, required: bool) -> forms.Choic
     )
 
 
-def _first_fault(form: forms.Form) -> tuple[str, str]:
+def first_fault(form: forms.Form) -> tuple[str, str]:
+    """Return the first field at fault and why."""
     name, errors = next(iter(form.errors.items()))
     return name, str(errors[0])

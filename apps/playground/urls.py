@@ -1,4 +1,5 @@
-"""Addresses of the user's pages. Those of reviews are imported when asked for."""
+"""Addresses of the user's pages. Those of reviews and comparisons are imported
+when asked for."""
 
 from django.urls import path
 
@@ -17,6 +18,10 @@ from apps.web.deferred_views import Page, deferred_page
 
 def _review(name: str) -> Page:
     return deferred_page(f"apps.playground.review_views.{name}")
+
+
+def _comparing(name: str) -> Page:
+    return deferred_page(f"apps.playground.comparing.views.{name}")
 
 
 app_name = "playground"
@@ -137,16 +142,48 @@ urlpatterns = [
         fork_views.step_fork,
         name="step_fork",
     ),
-    path("runs/<uuid:run_id>/compare/", views.run_compare, name="run_compare"),
     path("runs/<uuid:run_id>/verify/", views.run_verify, name="run_verify"),
     path("runs/<uuid:run_id>/report/", views.run_report, name="run_report"),
     path("runs/<uuid:run_id>/bundle/", views.run_bundle, name="run_bundle"),
     path("runs/<uuid:run_id>/export.jsonl", views.run_export, name="run_export"),
-    path("compare/<uuid:left>/<uuid:right>/", views.compare_page, name="compare"),
+    path("compare/<uuid:left>/<uuid:right>/", _comparing("pair_page"), name="compare"),
     path(
-        "compare/<uuid:left>/<uuid:right>/body/",
-        views.compare_body,
-        name="compare_body",
+        "compare/<uuid:left>/<uuid:right>/keep/",
+        _comparing("pair_keep"),
+        name="compare_keep",
+    ),
+    path("comparisons/", _comparing("comparison_index"), name="comparison_list"),
+    path("comparisons/new/", _comparing("comparison_new"), name="comparison_new"),
+    path("comparisons/start/", _comparing("comparison_start"), name="comparison_start"),
+    path(
+        "comparisons/<uuid:comparison_id>/",
+        _comparing("comparison_page"),
+        name="comparison",
+    ),
+    path(
+        "comparisons/<uuid:comparison_id>/body/",
+        _comparing("comparison_body"),
+        name="comparison_body",
+    ),
+    path(
+        "comparisons/<uuid:comparison_id>/vote/",
+        _comparing("comparison_vote"),
+        name="comparison_vote",
+    ),
+    path(
+        "comparisons/<uuid:comparison_id>/judge/",
+        _comparing("comparison_judge"),
+        name="comparison_judge",
+    ),
+    path(
+        "comparisons/<uuid:comparison_id>/stop/",
+        _comparing("comparison_stop"),
+        name="comparison_stop",
+    ),
+    path(
+        "comparisons/<uuid:comparison_id>/answers/<slug:letter>/feedback/",
+        _comparing("answer_feedback"),
+        name="answer_feedback",
     ),
     path("runs/<uuid:run_id>/texts/<slug:part>/", part_views.run_text, name="run_text"),
     path(

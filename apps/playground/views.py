@@ -31,22 +31,16 @@ from apps.audit.exports.jobs import export_request
 from apps.audit.models import ExportFormat
 from apps.audit.rows import verify_rows
 from apps.budgets.rate_limits import Admission
+from apps.comparisons.selectors import comparisons_of_run
 from apps.core.errors import InvalidInput, NotFound
 from apps.governance.reviews.reads import review_of_run
 from apps.governance.selectors import (
     feedback_list,
     holds_of_run,
 )
-from apps.playground.choices import (
-    DirectChoice,
-    direct_choices,
-    pool_choices,
-)
-from apps.playground.comparison import Comparison, compare
 from apps.playground.entries import entry_lines, entry_rows
-from apps.playground.forms import CompareForm
 from apps.playground.part_views import part_or_page
-from apps.playground.run_page import RunBody, compose, failed_worker, pace_of
+from apps.playground.run_page import compose, failed_worker, pace_of
 from apps.playground.verification_text import verification_text
 from apps.pools.models import TierName
 from apps.runs.admission import run_admit
@@ -108,11 +102,11 @@ def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
         "failed_worker": failed_worker(request.team.id, body),
         "is_detail": True,
         "entries": entry_rows(request.team.id, entries),
-        "workers": _workers(request, body),
         "holds": holds_of_run(request.team.id, run.id),
         "labels": labels_of(request.team.id, [run.id])[run.id],
         "may_hold": role_allows(request.membership.role, Permission.MANAGE_HOLDS),
         "review": review_of_run(request.team.id, run.id),
+        "comparisons": comparisons_of_run(request.team.id, run.id),
         "may_export": role_allows(request.membership.role, Permission.EXPORT_RUNS),
     }
     return page(request, "playground/run_detail.html", context)
@@ -129,7 +123,7 @@ def run_body(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     is_detail = request.GET.get("view") == "detail"
     entries = run_entries(run)
     body = compose(run.id, events_in(entries), timezone.now())
-    is_known = body.story.last_seq in _known(request)
+    is_known = body.story.last_seq in known_places(request)
     with_entries = is_detail and not is_known
     context = {
         "body": body,
@@ -138,7 +132,6 @@ def run_body(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
         "failed_worker": failed_worker(request.team.id, body),
         "is_detail": is_detail,
         "entries": entry_rows(request.team.id, entries) if with_entries else None,
-        "workers": _workers(request, body),
     }
     response = page(request, "playground/_run_body.html", context)
     response["Cache-Control"] = "no-store"
@@ -172,49 +165,6 @@ def run_rerun_view(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
     admission = _admit(request, run.model, prompt)
     new_id = run_rerun(run, request.principal, admission)
     return redirect("playground:run_detail", new_id)
-
-
-@require_POST
-@team_view
-def run_compare(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
-    """Ask one worker the same, and show both runs side by side."""
-    request.principal.require(RUN)
-    run = access_run(team_id=request.team.id, run_id=run_id)
-    form = CompareForm(request.POST, pool_choices(request.team.id))
-    if not form.is_valid():
-        field, reason = form.fault
-        raise InvalidInput(reason, param=field)
-    model = form.cleaned_data["worker"]
-    prompt = run_record(request.team.id, run.id).prompt
-    admission = _admit(request, model, prompt)
-    new_id = run_rerun(run, request.principal, admission, model=model)
-    return redirect("playground:compare", run.id, new_id)
-
-
-@require_GET
-@team_view
-def compare_page(
-    request: TeamRequest, left: uuid.UUID, right: uuid.UUID
-) -> HttpResponseBase:
-    """Show two runs side by side."""
-    pair = _pair(request, left, right)
-    context = {"section": "runs", "pair": pair, "known": frozenset[int]()}
-    return page(request, "playground/compare.html", context)
-
-
-@require_GET
-@team_view
-def compare_body(
-    request: TeamRequest, left: uuid.UUID, right: uuid.UUID
-) -> HttpResponseBase:
-    """Return the changing part of a comparison, as of now.
-
-    Of a run whose newest entry the page knows, only what moves with the time.
-    """
-    context = {"pair": _pair(request, left, right), "known": _known(request)}
-    response = page(request, "playground/_comparison.html", context)
-    response["Cache-Control"] = "no-store"
-    return response
 
 
 @require_POST
@@ -295,20 +245,7 @@ def _admit(request: TeamRequest, model: str, prompt: str) -> Admission:
     return admission
 
 
-def _known(request: TeamRequest) -> frozenset[int]:
+def known_places(request: TeamRequest) -> frozenset[int]:
     """Return the places in the chain of the newest entries that a page shows."""
     places = request.GET.getlist("seq")
     return frozenset(int(seq) for seq in places if _PLACE.fullmatch(seq))
-
-
-def _pair(request: TeamRequest, left: uuid.UUID, right: uuid.UUID) -> Comparison:
-    left_run = access_run(team_id=request.team.id, run_id=left)
-    right_run = access_run(team_id=request.team.id, run_id=right)
-    return compare(left_run, right_run, timezone.now())
-
-
-def _workers(request: TeamRequest, body: RunBody | None) -> list[DirectChoice]:
-    """Return the workers to compare the run with; none until it has ended."""
-    if body is None or not (body.story.is_over and request.can_run):
-        return []
-    return direct_choices(request.team.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
+from apps.rest import comparison_urls
 from apps.rest.documentation import ApiDocs, ApiSchema
 from apps.rest.resources import (
     attachments,
@@ -458,6 +459,7 @@ urlpatterns: list[URLPattern] = [
         conversations.TurnRepeat.as_view(),
         name="turn_repeat",
     ),
+    *comparison_urls.urlpatterns,
     path("runs/", runs.Runs.as_view(), name="runs"),
     path("runs/estimate/", runs.RunEstimate.as_view(), name="run_estimate"),
     path("runs/<uuid:run_id>/", runs.OneRun.as_view(), name="run"),

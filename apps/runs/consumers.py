@@ -11,7 +11,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
@@ -30,6 +30,7 @@ from apps.runs.selectors import access_run
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
+FoundT = TypeVar("FoundT")
 NOT_SIGNED_IN = 4401
 MAX_SEQ = 2**63 - 1
 """The largest number the database knows; nothing comes after it."""
@@ -52,7 +53,7 @@ async def watch_run(scope: Any, receive: Receive, send: Send) -> None:
     owner = SocketOwner(user.pk, scope["session"].session_key or "", principal.team_id)
     subscriber = broadcaster.enter(run, owner, _after(scope["query_string"]))
     try:
-        close_code = await _while_connected(_tell(subscriber, send), receive)
+        close_code = await while_connected(_tell(subscriber, send), receive)
     finally:
         broadcaster.leave(subscriber)
     if close_code is not None:
@@ -71,8 +72,8 @@ async def _tell(subscriber: Subscriber, send: Send) -> int:
         await feed.news(version)
 
 
-async def _while_connected(telling: Awaitable[int], receive: Receive) -> int | None:
-    """Return what `telling` does; None if the client has gone before."""
+async def while_connected(telling: Awaitable[int], receive: Receive) -> int | None:
+    """Return what `telling` returns; None if the client has gone before."""
     work = asyncio.ensure_future(telling)
     leaving = asyncio.create_task(_disconnected(receive))
     try:
@@ -106,20 +107,32 @@ def _after(query: bytes) -> int:
     return 0
 
 
+def found_for_member(
+    scope: Any, find: Callable[[uuid.UUID], FoundT]
+) -> tuple[FoundT, Principal]:
+    """Return what `find` finds in any team of the scope's user, and the member.
+
+    `find` takes the id of a team. For threads. Raises: NotFound, NotAllowed.
+    """
+    user = scope["user"]
+    for membership in membership_list(user):
+        set_team(scope, membership.team_id)  # even if there is no such thing
+        with suppress(NotFound):
+            found = find(membership.team_id)
+            principal = member_principal(
+                user, membership.team, membership.role, _context(scope)
+            )
+            principal.require(READ_RUNS)
+            return found, principal
+    raise NotFound("there is no such thing in your teams")
+
+
 @database_sync_to_async  # type: ignore[untyped-decorator]
 def _access(scope: Any, run_id: uuid.UUID) -> tuple[Run, Principal]:
     """Return a run of any team of the scope's user, and the user as its member.
 
     Raises: NotFound, NotAllowed.
     """
-    user = scope["user"]
-    for membership in membership_list(user):
-        set_team(scope, membership.team_id)  # even if there is no such run
-        with suppress(NotFound):
-            run = access_run(team_id=membership.team_id, run_id=run_id)
-            principal = member_principal(
-                user, membership.team, membership.role, _context(scope)
-            )
-            principal.require(READ_RUNS)
-            return run, principal
-    raise NotFound(f"there is no run {str(run_id)!r} in your teams")
+    return found_for_member(
+        scope, lambda team_id: access_run(team_id=team_id, run_id=run_id)
+    )

@@ -64,6 +64,24 @@ def order_again(
     )
 
 
+def with_model(order: RunOrder, model: str) -> RunOrder:
+    """Return the same order for another model.
+
+    Everything that planned in the place of the first model's planner is left out, and
+    so is the list of workers that the request was confined to.
+    """
+    return replace(
+        order,
+        model=model,
+        restrictions=replace(order.restrictions, workers=()),
+        planner=None,
+        conductor="",
+        max_rounds=None,
+        reused=(),
+        derived_from=None,
+    )
+
+
 def forked(order: RunOrder, run: Run, edit: StepEdit | None) -> RunOrder:
     """Return the order that repeats a run's plan, with one step changed.
 

@@ -12,7 +12,6 @@ import logging
 import uuid
 from collections.abc import Collection, Coroutine, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -31,7 +30,7 @@ from apps.runs.coordination.cancel_requests import cancel_await, cancel_request
 from apps.runs.coordination.suspensions import runs_allow, runs_suspend
 from apps.runs.execution.executor import Executor, find_run, get_executor, stop_run
 from apps.runs.execution.idempotency_keys import idempotency_claim, idempotency_release
-from apps.runs.forks import StepEdit, forked, order_again
+from apps.runs.forks import StepEdit, forked, order_again, with_model
 from apps.runs.labels import MOST_TAGS, TAG_LENGTH, labels_erase, run_tags_set
 from apps.runs.list_export import MOST_EXPORTED, RunListFormat, run_list_export
 from apps.runs.models import Run, Source
@@ -160,10 +159,7 @@ def run_rerun(
     """
     order = order_again(run, principal, admission, source)
     if model:
-        restrictions = replace(order.restrictions, workers=())
-        order = replace(order, model=model, restrictions=restrictions)
-        order = replace(order, planner=None, conductor="", max_rounds=None)
-        order = replace(order, reused=(), derived_from=None)
+        order = with_model(order, model)
     return run_start_blocking(order)
 
 

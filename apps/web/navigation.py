@@ -67,6 +67,16 @@ _GROUPS = (
                 permission=P.READ_RUNS,
             ),
             NavPage(
+                *(
+                    "comparisons",
+                    "Comparisons",
+                    "playground:comparison_list",
+                    "columns",
+                ),
+                also="compare side by side vote blind judge",
+                permission=P.READ_RUNS,
+            ),
+            NavPage(
                 *("review", "Review", "playground:review_list", "inbox"),
                 also="queue verdict",
                 permission=P.REVIEW_RUNS,

@@ -1,4 +1,4 @@
-/** Two runs side by side: each side follows its own run, the server draws both again. */
+/** Answers side by side: one socket follows them all, the server draws them again. */
 
 import { addCodeButtons } from "./copy.js";
 import { tick } from "./first-minute.js";
@@ -11,57 +11,65 @@ import { RunSocket } from "./socket.js";
 import { localiseTimes } from "./times.js";
 
 const root = document.querySelector("#comparison");
+const link = document.querySelector("#comparison-link");
+const refresher = new Refresher(refresh);
+const columns = [...root.querySelectorAll("[data-column]")];
+const texts = columns.map((column) => new LiveText(column));
+const isOver = () => columns.every((column) => "over" in column.dataset);
+const isSettled = () => isOver() && !("judging" in root.dataset);
+
 tick("compare");
 setUpFormatting();
-const refresher = new Refresher(refresh);
-/** @type {Map<string, LiveText>} */
-const texts = new Map();
+if (!isOver()) follow();
+// Figures move while answers are written, but before the vote there are none to show.
+if (!isSettled() && ("revealed" in root.dataset || isOver())) startBeat(refresher, isSettled);
 
-const sides = [...root.querySelectorAll(".side")];
-const isOver = (side) => "over" in side.dataset;
-
-for (const side of sides) if (!isOver(side)) follow(side);
-if (!sides.every(isOver)) startBeat(refresher, () => sides.every(isOver));
-
-/** @param {HTMLElement} side */
-function follow(side) {
-  const text = new LiveText(side);
-  texts.set(side.id, text);
-  new RunSocket(side.dataset.runId, Number(side.dataset.seq), {
+function follow() {
+  new RunSocket(`comparisons/${root.dataset.comparisonId}`, 0, {
     onEvent: () => refresher.soon(),
-    onPiece: (piece) => text.add(piece),
+    onPiece: (piece) => texts[piece.column].add(piece),
     onEnd: () => refresher.soon(),
-    onLink: (state) => showLink(side.querySelector("[data-link]"), state),
+    onLink: (state) => showLink(link, state),
   });
 }
 
 async function refresh() {
-  const seqs = sides.map((side) => side.dataset.seq);
+  const seqs = columns.map((column) => column.dataset.seq);
   const fresh = await fetchPart(withSeqs(root.dataset.bodyUrl, ...seqs), "#comparison");
-  for (const side of sides) swap(side, fresh.querySelector(`#${side.id}`));
+  const wasOver = isOver();
+  columns.forEach((column, i) => swap(column, fresh.querySelector(`#${column.id}`), texts[i]));
   const words = root.querySelector("#comparison-words");
   const newWords = fresh.querySelector("#comparison-words");
   // The same words again would be read out again.
   if (words.textContent !== newWords.textContent) words.replaceChildren(...newWords.children);
   root.querySelector("#step-pairs").replaceWith(fresh.querySelector("#step-pairs"));
+  // What is being written in the forms stays, unless there were none or a judge is done.
+  const wasJudging = "judging" in root.dataset;
+  if (wasOver === isOver() && wasJudging === ("judging" in fresh.dataset)) return;
+  root.toggleAttribute("data-judging", "judging" in fresh.dataset);
+  for (const id of ["comparison-tools", "comparison-decide"]) {
+    root.querySelector(`#${id}`).replaceWith(fresh.querySelector(`#${id}`));
+  }
+  localiseTimes(root);
 }
 
-/** @param {HTMLElement} side @param {HTMLElement} fresh */
-function swap(side, fresh) {
-  const news = Number(fresh.dataset.seq) - Number(side.dataset.seq);
-  if (news < 0 || (news === 0 && isOver(side))) return;
+/** @param {HTMLElement} column @param {HTMLElement} fresh @param {LiveText} text */
+function swap(column, fresh, text) {
+  const news = Number(fresh.dataset.seq) - Number(column.dataset.seq);
+  if (news < 0 || (news === 0 && "over" in column.dataset)) return;
   if (news === 0) {
     // Only times have moved; text that is being read stays as it is.
-    side.querySelector("[data-moves]").replaceWith(fresh.querySelector("[data-moves]"));
-    texts.get(side.id)?.repaint();
+    const moving = fresh.querySelector("[data-moves]");
+    if (moving) column.querySelector("[data-moves]")?.replaceWith(moving);
+    text.repaint();
     return;
   }
-  const memory = remember(side);
-  side.querySelector("[data-part]").replaceWith(fresh.querySelector("[data-part]"));
-  side.dataset.seq = fresh.dataset.seq;
-  if (isOver(fresh)) side.dataset.over = "";
-  restore(side, memory);
-  localiseTimes(side);
-  addCodeButtons(side);
-  texts.get(side.id)?.repaint();
+  const memory = remember(column);
+  column.querySelector("[data-part]").replaceWith(fresh.querySelector("[data-part]"));
+  column.dataset.seq = fresh.dataset.seq;
+  if ("over" in fresh.dataset) column.dataset.over = "";
+  restore(column, memory);
+  localiseTimes(column);
+  addCodeButtons(column);
+  text.repaint();
 }

@@ -196,6 +196,7 @@ async function stopRun() {
 }
 
 form.addEventListener("submit", (event) => {
+  if (event.submitter?.id === "compare") return;
   event.preventDefault();
   run();
 });

@@ -51,7 +51,7 @@ export class RunView {
   follow() {
     this.announce();
     if (!this.body || this.isOver) return;
-    this.socket = new RunSocket(this.body.dataset.runId, Number(this.body.dataset.seq), {
+    this.socket = new RunSocket(`runs/${this.body.dataset.runId}`, Number(this.body.dataset.seq), {
       onEvent: () => this.refresher.soon(),
       onPiece: (piece) => this.live.add(piece),
       onEnd: () => this.refresher.soon(),

@@ -1,6 +1,6 @@
 /**
- * The websocket of one run. Reconnects from the last entry it has seen, with backoff,
- * until the run has ended. Knows frames, not the page.
+ * The websocket of one run, or of a comparison. Reconnects from the last entry it has
+ * seen, with backoff, until all has ended. Knows frames, not the page.
  *
  * @typedef {{type: "event", seq: number, action: string}} EventFrame
  * @typedef {{round: number, step: number | null, attempt: number,
@@ -14,9 +14,9 @@ const LONGEST_DELAY_MS = 10_000;
 const REFUSED = new Set([4401, 4404, 4429]);
 
 export class RunSocket {
-  /** @param {string} runId @param {number} seq last entry the page shows @param {Listener} listener */
-  constructor(runId, seq, listener) {
-    this.runId = runId;
+  /** @param {string} path of the socket @param {number} seq last entry the page shows @param {Listener} listener */
+  constructor(path, seq, listener) {
+    this.path = path;
     this.seq = seq;
     this.listener = listener;
     this.delay = FIRST_DELAY_MS;
@@ -40,7 +40,7 @@ export class RunSocket {
 
   connect() {
     const scheme = location.protocol === "https:" ? "wss" : "ws";
-    const address = `${scheme}://${location.host}/ws/runs/${this.runId}/?after=${this.seq}`;
+    const address = `${scheme}://${location.host}/ws/${this.path}/?after=${this.seq}`;
     const socket = new WebSocket(address);
     this.socket = socket;
     socket.addEventListener("message", (message) => this.take(JSON.parse(message.data)));
@@ -53,6 +53,8 @@ export class RunSocket {
     if (frame.type === "event") {
       if (frame.seq <= this.seq) return;
       this.seq = frame.seq;
+      this.listener.onEvent(frame);
+    } else if (frame.type === "news") {
       this.listener.onEvent(frame);
     } else if (frame.type === "pieces") {
       frame.pieces.forEach(this.listener.onPiece);

@@ -74,9 +74,10 @@ async def test_find_verify_and_compare_a_run(visit, site):
     await page.wait_for_url("**/runs/*-*/")
     await follow(page, "Verify")  # 6: verify its record
     await expect(page.locator(".verification")).to_be_visible()
-    await follow(page, "Compare with…")  # 7: compare with one model
-    await follow(page, "sim-delta")
-    await page.wait_for_url("**/compare/**")
+    await follow(page, "Compare with…")  # 7: compare with another candidate
+    await page.wait_for_url("**/comparisons/new/**")
+    await follow(page, "Start comparison")
+    await page.wait_for_url("**/comparisons/*-*/")
 
 
 async def test_go_anywhere_make_a_key_and_change_the_theme(visit, site):

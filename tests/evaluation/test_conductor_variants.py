@@ -131,10 +131,12 @@ def test_a_worker_that_is_asked_the_same_has_nothing_of_the_system(
     (row,) = Conductor.objects.for_team(site.cast.team.id).filter(name=other)
     conductor_delete(conductor=row, actor=ACTOR)
     answer = signed_in(site.cast.alice).post(
-        f"/runs/{run.id}/compare/", {"worker": "worker/sim-birch"}
+        "/comparisons/start/",
+        {"of": str(run.id), "keep": "on", "candidate": ["worker/sim-birch"]},
     )
     assert answer.status_code == 302, answer.content.decode()
-    again = order_on_record(site, answer["Location"].rstrip("/").rpartition("/")[2])
+    newest = Run.objects.for_team(site.cast.team.id).latest("id")
+    again = order_on_record(site, str(newest.id))
     assert (again.model, again.conductor) == ("worker/sim-birch", "")
     assert again.max_rounds is None
 

@@ -131,6 +131,7 @@ BODIES = {
     ("PATCH", "worker"): {"name": "mine"},
     ("PATCH", "conductor"): {"name": "mine"},
     ("PATCH", "pool"): {"name": "mine"},
+    ("POST", "comparison_vote"): {"choice": "tie"},
     ("PATCH", "budget"): {"limit_usd": "1.00"},
     ("PUT", "run_tags"): {"tags": ["checked"]},
     ("PUT", "planner_use"): {"version": 1, "tiers": ["ultra"]},

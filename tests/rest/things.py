@@ -12,6 +12,7 @@ from apps.accounts.principal import member_principal, user_actor
 from apps.accounts.services import invitation_create
 from apps.attachments.services import attachment_store, uses_add
 from apps.budgets.services import budget_create
+from apps.comparisons.services import comparison_create
 from apps.conversations.services import conversation_of_run
 from apps.core.ids import new_id
 from apps.governance.services import hold_place, policy_replace, review_request
@@ -72,6 +73,7 @@ def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
         "budget_id": budget.id,
         **make_run_with_file(cast),
         **make_conversation(cast),
+        "comparison_id": make_comparison(cast),
         "view_id": make_view(cast),
         "review_id": make_review(cast),
         "export_id": make_export(cast.team.id),
@@ -151,6 +153,16 @@ def make_conversation(cast: Cast) -> dict[str, uuid.UUID]:
     made = conversation_of_run(run, user_actor(cast.alice, {}))
     assert made.shown_id is not None
     return {"conversation_id": made.id, "turn_id": made.shown_id}
+
+
+def make_comparison(cast: Cast) -> uuid.UUID:
+    """Make a comparison of two runs of Alice's."""
+    runs = Run.objects.for_team(cast.team.id)
+    return comparison_create(
+        team_id=cast.team.id,
+        actor=user_actor(cast.alice, {}),
+        kept=[runs.get(id=make_run(cast)) for _ in range(2)],
+    ).id
 
 
 def make_view(cast: Cast) -> uuid.UUID:

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from apps.comparisons.routing import (
+    websocket_urlpatterns as comparison_sockets,
+)
 from apps.gateway.app import create_app
-from apps.runs.routing import websocket_urlpatterns
+from apps.runs.routing import websocket_urlpatterns as run_sockets
 
 PERSONAL_PREFIXES = ("accounts/", "admin/", "api/v1/site/")
 """About the visitor alone, or for the site's operator; no team is behind them."""
@@ -53,7 +56,7 @@ def _walk(
 
 def socket_routes() -> list[str]:
     """Return the patterns of the websockets."""
-    return [str(route.pattern) for route in websocket_urlpatterns]
+    return [str(route.pattern) for route in (*run_sockets, *comparison_sockets)]
 
 
 def gateway_routes() -> list[str]:

@@ -57,7 +57,10 @@ def test_g15_every_address_is_in_the_matrix() -> None:
 
 def test_g15_every_socket_and_gateway_address_is_known() -> None:
     # Their own tests: tests/runs/test_watch.py, tests/gateway.
-    assert socket_routes() == ["ws/runs/<uuid:run_id>/"]
+    assert socket_routes() == [
+        "ws/runs/<uuid:run_id>/",
+        "ws/comparisons/<uuid:comparison_id>/",
+    ]
     assert sorted(gateway_routes()) == [
         "/v1/batches",
         "/v1/batches/{batch_id}",

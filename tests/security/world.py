@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -25,6 +26,7 @@ from apps.attachments.services import attachment_store, uses_add
 from apps.audit.services import entries_append
 from apps.audit.types import Batch, EntryDraft
 from apps.budgets.services import budget_create
+from apps.comparisons.models import Comparison
 from apps.conversations.services import conversation_of_run
 from apps.core.ids import new_id
 from apps.engine.codec import encode
@@ -308,6 +310,7 @@ def _run(team: Team, owner: User) -> dict[str, Any]:
     conversation = conversation_of_run(run, user_actor(owner, {}), {"name": MARK})
     turn = conversation.turns.get()
     same |= {"conversation_id": conversation.id, "turn_id": turn.id}
+    same["comparison_id"] = _comparison(team, owner, run)
     same["view_id"] = SavedView.objects.create(
         team=team, user=owner, name=f"view {MARK}", query="state=failed", is_shared=True
     ).id
@@ -326,4 +329,17 @@ def _run(team: Team, owner: User) -> dict[str, Any]:
         state=ReviewState.WAITING,
         queued_at=stories.START,
     ).id
-    return {**same, "round": 0, "step": 0, "part": "answer"}
+    return {**same, "round": 0, "step": 0, "part": "answer", "letter": "A"}
+
+
+def _comparison(team: Team, owner: User, run: Run) -> uuid.UUID:
+    """Make a comparison with one answer, which is enough to be found."""
+    made = Comparison.objects.create(
+        team=team,
+        actor_type="user",
+        actor_id=str(owner.id),
+        actor_name=MARK,
+        is_blind=False,
+    )
+    made.answers.create(position=0, run_id=run.id, model=run.model)
+    return made.id

@@ -1,0 +1,1 @@
+"""Comparisons: answers of several candidates to one prompt, votes and judgements."""

@@ -1,0 +1,140 @@
+"""Reads of comparisons for a given team, and what of them a principal may see."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from django.db.models import QuerySet
+
+from apps.audit.selectors import entry_list
+from apps.audit.types import Actor
+from apps.comparisons.models import (
+    ComparedAnswer,
+    Comparison,
+    ComparisonJudgement,
+    ComparisonVote,
+)
+from apps.comparisons.types import AnswerRun, CandidateVotes, ComparisonView
+from apps.core.errors import NotFound
+from apps.runs.models import Run
+from apps.runs.planning.direct_choices import DirectChoice, direct_choices
+
+COUNTED_COMPARISONS = 5_000
+"""The newest ones, whose votes are counted."""
+
+
+def comparison_list(team_id: uuid.UUID) -> QuerySet[Comparison]:
+    """Return the comparisons of a team, the newest first."""
+    rows = Comparison.objects.for_team(team_id)
+    return rows.prefetch_related("answers", "votes", "judgements")
+
+
+def access_comparison(*, team_id: uuid.UUID, comparison_id: uuid.UUID) -> Comparison:
+    """Return a comparison of the team. Raises: NotFound for any other one."""
+    found = comparison_list(team_id).filter(id=comparison_id).first()
+    if found is None:
+        raise NotFound(f"there is no comparison {str(comparison_id)!r} in this team")
+    return found
+
+
+def comparison_views(
+    comparisons: Sequence[Comparison], actor: Actor
+) -> list[ComparisonView]:
+    """Return comparisons of one team as somebody may see them."""
+    if not comparisons:
+        return []
+    run_ids = {a.run_id for each in comparisons for a in each.answers.all()}
+    runs = Run.objects.for_team(comparisons[0].team_id).in_bulk(run_ids)
+    return [_view(each, actor, runs) for each in comparisons]
+
+
+def comparison_view(comparison: Comparison, actor: Actor) -> ComparisonView:
+    """Return a comparison as somebody may see it, read anew."""
+    fresh = access_comparison(team_id=comparison.team_id, comparison_id=comparison.id)
+    (view,) = comparison_views([fresh], actor)
+    return view
+
+
+def comparisons_of_run(team_id: uuid.UUID, run_id: uuid.UUID) -> list[Comparison]:
+    """Return the comparisons that a run is an answer of, the newest first."""
+    holding = ComparedAnswer.objects.filter(run_id=run_id)
+    rows = Comparison.objects.for_team(team_id)
+    return list(rows.filter(id__in=holding.values("comparison_id")))
+
+
+def comparison_of_runs(
+    team_id: uuid.UUID, first: uuid.UUID, second: uuid.UUID
+) -> Comparison | None:
+    """Return the newest comparison of two runs and no other, if there is one."""
+    for comparison in comparisons_of_run(team_id, first):
+        runs = {each.run_id for each in comparison.answers.all()}
+        if runs == {first, second}:
+            return comparison
+    return None
+
+
+def judge_list(comparison: Comparison) -> list[DirectChoice]:
+    """Return the workers that can judge: all but those that were asked directly."""
+    asked = {each.model for each in comparison.answers.all()}
+    found = direct_choices(comparison.team_id)
+    return [each for each in found if each.model not in asked]
+
+
+def vote_reason(team_id: uuid.UUID, vote: ComparisonVote) -> str | None:
+    """Return the reason of a vote; empty: it has none. None: it has been erased."""
+    entries = entry_list(team_id, after_seq=vote.entry_seq - 1, limit=1)
+    return entries[0].bodies.get("reason", "") if entries else ""
+
+
+def candidate_votes(team_id: uuid.UUID) -> list[CandidateVotes]:
+    """Return how each candidate fared in votes, the one with the most votes first.
+
+    A tie, or a vote that none is good, prefers nobody. Candidates that stand more than
+    once in a comparison are left out there: a vote between them says nothing of them.
+    """
+    votes: Counter[str] = Counter()
+    preferred: Counter[str] = Counter()
+    blind: Counter[str] = Counter()
+    for comparison in comparison_list(team_id)[:COUNTED_COMPARISONS]:
+        cast = list(comparison.votes.all())
+        answers = list(comparison.answers.all())
+        for answer in _single(answers):
+            votes[answer.model] += len(cast)
+            blind[answer.model] += len(cast) * comparison.is_blind
+            named = [vote for vote in cast if vote.position == answer.position]
+            preferred[answer.model] += len(named)
+    return [
+        CandidateVotes(model, count, preferred[model], blind[model])
+        for model, count in sorted(votes.items(), key=lambda each: (-each[1], each[0]))
+        if count
+    ]
+
+
+def _single(answers: Iterable[ComparedAnswer]) -> list[ComparedAnswer]:
+    rows = list(answers)
+    counts = Counter(each.model for each in rows)
+    return [each for each in rows if counts[each.model] == 1]
+
+
+def _view(
+    comparison: Comparison, actor: Actor, runs: dict[uuid.UUID, Run]
+) -> ComparisonView:
+    votes = list(comparison.votes.all())
+    whose = (actor.type, actor.id)
+    own = next((v for v in votes if (v.actor_type, v.actor_id) == whose), None)
+    is_revealed = own is not None or not comparison.is_blind
+    judgements: list[ComparisonJudgement] = list(comparison.judgements.all())
+    return ComparisonView(
+        comparison,
+        tuple(
+            AnswerRun(each, runs[each.run_id])
+            for each in comparison.answers.all()
+            if each.run_id in runs
+        ),
+        is_revealed,
+        own,
+        tuple(votes) if is_revealed else (),
+        judgements[-1] if judgements and is_revealed else None,
+    )

@@ -1,0 +1,1 @@
+"""Comparisons on pages: candidates, columns, differences, votes."""

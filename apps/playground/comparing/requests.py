@@ -1,0 +1,153 @@
+"""What a form asks several candidates: a new prompt, or that of a recorded run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django import forms
+from django.http import QueryDict
+
+from apps.comparisons.models import FEWEST_ANSWERS, MOST_ANSWERS
+from apps.conversations.services import prepared_order
+from apps.core.errors import InvalidInput
+from apps.playground.choices import PoolChoice
+from apps.playground.comparing.candidates import Estimating, candidate_models
+from apps.playground.composing.asked import id_in, prompt_asked
+from apps.playground.forms import RunForm, first_fault
+from apps.runs.admission import ordered_by, run_admit
+from apps.runs.forks import order_again, with_model
+from apps.runs.models import Run, Source
+from apps.runs.selectors import access_run, run_estimate, run_record
+from apps.runs.types import RunOrder
+from apps.web.team_access import TeamRequest
+
+CARRIED = (
+    *("conversation", "run", "replaces", "system", "temperature", "max_steps"),
+    *("max_cost", "max_time_s", "data_class"),
+)
+"""Fields of the composer that a comparison takes over."""
+
+
+class CandidatesForm(forms.Form):
+    """Who answers, and how the answers are shown."""
+
+    candidate = forms.MultipleChoiceField(required=False)
+    is_blind = forms.BooleanField(required=False)
+    keep = forms.BooleanField(required=False)
+
+    def __init__(self, data: Any, pools: Sequence[PoolChoice]) -> None:
+        super().__init__(data)
+        self.fields["candidate"] = forms.MultipleChoiceField(
+            choices=[(model, model) for model in candidate_models(pools)],
+            required=False,
+            error_messages={"invalid_choice": "No pool has the candidate “%(value)s”."},
+        )
+
+    def clean(self) -> dict[str, Any]:
+        """Require as many answers as a comparison has. Raises: ValidationError."""
+        given = self.cleaned_data
+        count = len(given.get("candidate", ())) + bool(given.get("keep"))
+        if "candidate" not in self.errors:
+            if not FEWEST_ANSWERS <= count <= MOST_ANSWERS:
+                raise forms.ValidationError(
+                    f"Choose {FEWEST_ANSWERS} to {MOST_ANSWERS} answers to compare; "
+                    f"{count} {'is' if count == 1 else 'are'} chosen."
+                )
+            if given.get("keep") and given.get("is_blind"):
+                raise forms.ValidationError(
+                    "You have seen the answer of this run, so a blind comparison "
+                    "can’t hold it. Ask all candidates anew, or compare openly."
+                )
+        return given
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRequest:
+    """What all candidates are asked."""
+
+    run: Run | None
+    """The recorded run whose request it is. None: a new prompt."""
+    carried: tuple[tuple[str, str], ...]
+    """Names and values of what came with a new prompt, for the next form."""
+    prompt: str
+
+
+def compared_request(request: TeamRequest) -> ComparedRequest:
+    """Return what a request wants to compare. Raises: NotFound, InvalidInput."""
+    sent = request.POST if request.method == "POST" else request.GET
+    if run_id := id_in(sent.get("of", "")):
+        run = access_run(team_id=request.team.id, run_id=run_id)
+        prompt = run_record(request.team.id, run.id).prompt
+        if not prompt:
+            raise InvalidInput("the prompt of this run has been erased", param="prompt")
+        return ComparedRequest(run, (), prompt)
+    values = cast(QueryDict, sent)
+    carried = [(name, str(values[name])) for name in CARRIED if values.get(name)]
+    carried += [("attachment", str(each)) for each in values.getlist("attachment")]
+    return ComparedRequest(None, tuple(carried), values.get("prompt", ""))
+
+
+def orders_of(
+    request: TeamRequest,
+    asked: ComparedRequest,
+    models: Sequence[str],
+    pools: Sequence[PoolChoice],
+) -> list[RunOrder]:
+    """Return the order of each candidate, each of them admitted.
+
+    Raises: InvalidInput, Conflict, NotAllowed, RateLimited.
+    """
+    if asked.run is not None:
+        return [_again(request, asked.run, asked.prompt, each) for each in models]
+    form = _prompt_form(request, pools)
+    following = prompt_asked(request, form)
+    orders = []
+    for model in models:
+        admission = run_admit(request.principal, model, following.prompt)
+        admission.require()
+        order = RunOrder(
+            **ordered_by(request.principal, admission),
+            prompt=following.prompt,
+            model=model,
+            source=Source.PLAYGROUND.value,
+            params=form.params,
+            restrictions=form.restrictions,
+        )
+        orders.append(prepared_order(following, order))
+    return orders
+
+
+def estimating(
+    request: TeamRequest, asked: ComparedRequest, pools: Sequence[PoolChoice]
+) -> Estimating:
+    """Return what estimates a run of a candidate. Raises: InvalidInput, Conflict."""
+    team_id = request.team.id
+    if asked.run is not None:
+        prompt, messages = asked.prompt, run_record(team_id, asked.run.id).messages
+        return lambda model: run_estimate(team_id, model, prompt, messages=messages)
+    form = _prompt_form(request, pools)
+    following = prompt_asked(request, form)
+    return lambda model: run_estimate(
+        team_id,
+        model,
+        following.prompt,
+        messages=following.messages,
+        restrictions=form.restrictions,
+    )
+
+
+def _again(request: TeamRequest, run: Run, prompt: str, model: str) -> RunOrder:
+    admission = run_admit(request.principal, model, prompt)
+    admission.require()
+    order = order_again(run, request.principal, admission, Source.PLAYGROUND.value)
+    return with_model(order, model)
+
+
+def _prompt_form(request: TeamRequest, pools: Sequence[PoolChoice]) -> RunForm:
+    form = RunForm(request.POST, pools)
+    if not form.is_valid():
+        field, reason = first_fault(form)
+        raise InvalidInput(reason, param=field)
+    return form

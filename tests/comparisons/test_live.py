@@ -1,0 +1,214 @@
+"""Comparisons whose candidates answer on a running site."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+
+import pytest
+
+from apps.budgets.services import budget_create
+from apps.comparisons.models import Comparison, JudgementState
+from apps.runs.models import Run
+from tests.comparisons.conftest import signed_in, start
+from tests.conftest import Site
+from tests.factories import ACTOR
+
+THREE = ("conductor-ultra", "worker/sim-delta", "worker/sim-birch")
+
+
+def ended(site: Site, comparison_id: uuid.UUID) -> Comparison:
+    """Return a comparison once its runs and its judge are over."""
+    alice = signed_in(site.cast.alice)
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        page = alice.get(f"/comparisons/{comparison_id}/body/").content.decode()
+        is_over = page.count("data-over") == page.count("data-column=")
+        if is_over and "data-judging" not in page:
+            break
+    return Comparison.objects.for_team(site.cast.team.id).get(id=comparison_id)
+
+
+def secrets_of(comparison: Comparison) -> list[str]:
+    """Return what nobody may know of a comparison before the vote."""
+    rows = comparison.answers.all()
+    models = [row.model for row in rows]
+    names = [model.split("/")[-1] for model in models]
+    return [*(str(row.run_id) for row in rows), *models, *names, "$", "metrics"]
+
+
+def test_three_candidates_answer_one_prompt(site):
+    comparison = ended(site, start(site, *THREE))
+    runs = [
+        Run.objects.for_team(site.cast.team.id).get(id=each.run_id)
+        for each in comparison.answers.all()
+    ]
+    assert tuple(run.model for run in runs) == THREE
+    assert {run.state for run in runs} == {"completed"}
+    assert {run.title for run in runs} == {"What is 17 * 23?"}
+    page = signed_in(site.cast.alice).get(f"/comparisons/{comparison.id}/")
+    text = page.content.decode()
+    assert "Not judged yet" in text
+    assert "× the cost" not in text
+
+
+@pytest.mark.parametrize("part", ["", "body/", "?differences=A"])
+def test_nothing_of_a_blind_comparison_leaks_before_the_vote(site, part):
+    comparison = ended(site, start(site, *THREE, is_blind="on"))
+    page = signed_in(site.cast.alice).get(f"/comparisons/{comparison.id}/{part}")
+    main = _main(page.content.decode())
+    assert "391" in main
+    assert [each for each in secrets_of(comparison) if each in main] == []
+
+
+def test_list_of_a_blind_comparison_names_nobody(site):
+    comparison = ended(site, start(site, *THREE, is_blind="on"))
+    page = signed_in(site.cast.bob).get("/comparisons/").content.decode()
+    main = _main(page)
+    assert "3 answers, blind" in main
+    assert [each for each in secrets_of(comparison) if each in main] == []
+
+
+def test_vote_reveals_to_the_voter_alone(site):
+    comparison = ended(site, start(site, *THREE, is_blind="on"))
+    place = f"/comparisons/{comparison.id}/"
+    alice = signed_in(site.cast.alice)
+    alice.post(f"{place}vote/", {"choice": "better-B"})
+    page = _main(alice.get(place).content.decode())
+    for name in ("conductor-ultra", "sim-delta", "sim-birch"):
+        assert name in page
+    assert re.search(r"B \([a-z-]+\) is better, by 1 of 1 vote\.", page)
+    assert "× the time" in page
+    other = _main(signed_in(site.cast.bob).get(place).content.decode())
+    assert [each for each in secrets_of(comparison) if each in other] == []
+    assert "is better, by" not in other
+
+
+def test_candidate_that_fails_is_a_column_without_an_answer(site):
+    site.add_worker("fault-500")
+    models = ("worker/sim-delta", "worker/fault-500")
+    comparison = ended(site, start(site, *models, is_blind="on"))
+    place = f"/comparisons/{comparison.id}/"
+    alice = signed_in(site.cast.alice)
+    hidden = _main(alice.get(place).content.decode())
+    assert "This candidate gave no answer." in hidden
+    assert "fault-500" not in hidden
+    alice.post(f"{place}vote/", {"choice": "none"})
+    shown = _main(alice.get(place).content.decode())
+    assert "None of the answers is good, by the votes." in shown
+    assert "fault-500" in shown
+
+
+def test_g18_budget_that_is_spent_starts_no_comparison(site):
+    values = {"kind": "team", "period": "day", "limit_usd": "0.000001"}
+    budget_create(team=site.cast.team, values=values, actor=ACTOR)
+    answer = signed_in(site.cast.alice).post(
+        "/comparisons/start/", {"prompt": "Hello", "candidate": list(THREE)}
+    )
+    assert answer.status_code == 429
+    assert "budget" in answer.content.decode()
+    assert not Comparison.objects.for_team(site.cast.team.id).exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"candidate": ["worker/sim-delta"]}, "1 is chosen"),
+        ({"candidate": ["worker/nobody", "worker/sim-delta"]}, "worker/nobody"),
+        ({"candidate": list(THREE), "prompt": " "}, "Write a prompt."),
+    ],
+)
+def test_bad_choice_is_explained_and_nothing_is_lost(site, fields, words):
+    sent = {"prompt": "What is 2 + 2?", **fields}
+    answer = signed_in(site.cast.alice).post("/comparisons/start/", sent)
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert words in page
+    assert sent["prompt"].strip() in page
+    assert not Run.objects.for_team(site.cast.team.id).exists()
+
+
+def test_viewer_starts_none(site):
+    fields = {"prompt": "Hello", "candidate": list(THREE)}
+    answer = signed_in(site.cast.vera).post("/comparisons/start/", fields)
+    assert answer.status_code == 403
+
+
+def test_recorded_answer_is_compared_with_a_new_one(site):
+    first = ended(site, start(site, "worker/sim-delta", "worker/sim-birch"))
+    run_id = first.answers.all()[0].run_id
+    alice = signed_in(site.cast.alice)
+    page = alice.get(f"/comparisons/new/?of={run_id}").content.decode()
+    assert "The answer that is there" in page
+    fields = {"of": str(run_id), "keep": "on", "candidate": ["conductor-mini"]}
+    answer = alice.post("/comparisons/start/", fields)
+    made = ended(site, uuid.UUID(answer["Location"].split("/")[-2]))
+    assert made.answers.all()[0].run_id == run_id
+    assert [each.model for each in made.answers.all()] == [
+        "worker/sim-delta",
+        "conductor-mini",
+    ]
+    blind = alice.post("/comparisons/start/", {**fields, "is_blind": "on"})
+    assert "You have seen the answer" in blind.content.decode()
+
+
+def test_thumbs_rate_a_column_that_is_hidden(site):
+    comparison = ended(site, start(site, *THREE, is_blind="on"))
+    place = f"/comparisons/{comparison.id}/answers/B/feedback/"
+    signed_in(site.cast.bob).post(place, {"rating": "up"})
+    rated = comparison.answers.all()[1].run_id
+    page = signed_in(site.cast.alice).get(f"/runs/{rated}/").content.decode()
+    assert "1 rating" in page
+
+
+JUDGED = '[[say {"reason": "It is right.", "better": "%s"}]]'
+
+
+@pytest.mark.parametrize(
+    ("better", "state"),
+    [("same", JudgementState.TIE), ("first", JudgementState.SPLIT)],
+)
+def test_judge_reads_the_answers_in_both_orders(site, better, state):
+    site.add_worker("scripted")
+    prompt = JUDGED % better
+    models = ("worker/sim-delta", "worker/sim-birch")
+    comparison = ended(site, start(site, *models, prompt=prompt))
+    alice = signed_in(site.cast.alice)
+    place = f"/comparisons/{comparison.id}/"
+    alice.post(f"{place}judge/", {"judge": "worker/scripted"})
+    comparison = ended(site, comparison.id)
+    judgement = comparison.judgements.get()
+    assert judgement.state == state
+    page = _main(alice.get(place).content.decode())
+    assert page.count("It is right.") >= 2
+    assert "Both calls cost $" in page
+    for run_id in (judgement.run_id, judgement.reversed_run_id):
+        assert Run.objects.for_team(site.cast.team.id).filter(id=run_id).exists()
+
+
+def test_judge_waits_for_a_blind_vote(site):
+    site.add_worker("scripted")
+    models = ("worker/sim-delta", "worker/sim-birch")
+    comparison = ended(site, start(site, *models, is_blind="on"))
+    place = f"/comparisons/{comparison.id}/"
+    alice = signed_in(site.cast.alice)
+    page = alice.post(f"{place}judge/", {"judge": "worker/scripted"}, follow=True)
+    assert "Vote first" in page.content.decode()
+    assert not comparison.judgements.exists()
+
+
+def test_without_another_worker_nobody_can_judge(site):
+    models = ("worker/sim-delta", "worker/sim-birch")
+    comparison = ended(site, start(site, *models))
+    place = f"/comparisons/{comparison.id}/"
+    alice = signed_in(site.cast.alice)
+    assert "No worker can judge here" in alice.get(place).content.decode()
+    page = alice.post(f"{place}judge/", {}, follow=True)
+    assert "no worker that could judge" in page.content.decode()
+
+
+def _main(page: str) -> str:
+    """Return the part of a page that is about the comparison."""
+    start = page.index("<main") if "<main" in page else 0
+    return re.sub(r'name="csrfmiddlewaretoken" value="[^"]*"', "", page[start:])

@@ -1,0 +1,58 @@
+"""Comparisons over REST: started, blind until the vote, counted."""
+
+from __future__ import annotations
+
+import json
+
+from apps.accounts.models import Scope
+from tests.comparisons.test_live import ended
+from tests.conftest import Site
+from tests.factories import issue_key
+from tests.rest.conftest import member, program
+
+SENT = {
+    "models": ["conductor-ultra", "worker/sim-delta"],
+    "prompt": "What is 17 * 23?",
+    "is_blind": True,
+}
+
+
+def test_blind_comparison_is_hidden_until_the_vote(site: Site) -> None:
+    alice = member(site.cast.alice)
+    made = alice.post("comparisons/", SENT)
+    assert made.status_code == 201, made.content
+    path = f"comparisons/{made.json()['id']}/"
+    comparison = ended(site, made.json()["id"])
+    hidden = alice.get(path).json()
+    assert (hidden["is_over"], hidden["is_revealed"]) == (True, False)
+    text = json.dumps(hidden)
+    for each in comparison.answers.all():
+        assert str(each.run_id) not in text
+        assert each.model not in text
+    assert "sim-delta" not in text
+    assert "391" in hidden["answers"][0]["answer"]
+    vote = {"choice": "better", "letter": "A", "reason": "Short."}
+    shown = alice.post(f"{path}vote/", vote).json()
+    assert shown["preferred"] == "A"
+    assert shown["own_vote"]["reason"] == "Short."
+    assert sorted(each["model"] for each in shown["answers"]) == SENT["models"]
+    rows = alice.get("comparisons/candidates/").json()["data"]
+    assert sorted((row["votes"], row["preferred"]) for row in rows) == [(1, 0), (1, 1)]
+
+
+def test_bad_input_is_named(site: Site) -> None:
+    alice = member(site.cast.alice)
+    for body, field in (
+        ({"models": ["conductor-ultra"], "prompt": "Hi"}, "models"),
+        ({"models": SENT["models"]}, "prompt"),
+        ({**SENT, "models": ["conductor-ultra", "conductor-ultra"]}, "models"),
+    ):
+        answer = alice.post("comparisons/", body)
+        assert answer.status_code in {400, 422}, body
+        assert field in answer.content.decode()
+
+
+def test_key_without_the_scope_for_workers_is_refused(site: Site) -> None:
+    key = issue_key(site.cast.team, scopes=(Scope.RUN, Scope.READ))
+    answer = program(key.secret).post("comparisons/", SENT)
+    assert answer.status_code == 403
