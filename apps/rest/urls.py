@@ -6,6 +6,7 @@ from django.urls import URLPattern, path, re_path
 
 from apps.rest.documentation import ApiDocs, ApiSchema
 from apps.rest.resources import (
+    alerts,
     attachments,
     budgets,
     conductors,
@@ -410,6 +411,20 @@ urlpatterns: list[URLPattern] = [
         "webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/resend/",
         webhooks.WebhookResend.as_view(),
         name="webhook_resend",
+    ),
+    path("alerts/", alerts.Alerts.as_view(), name="alerts"),
+    path("alerts/<uuid:alert_id>/", alerts.OneAlert.as_view(), name="alert"),
+    path(
+        "alerts/<uuid:alert_id>/acknowledge/",
+        alerts.AlertAcknowledge.as_view(),
+        name="alert_acknowledge",
+    ),
+    path("alerts/<uuid:alert_id>/mute/", alerts.AlertMute.as_view(), name="alert_mute"),
+    path("alert-rules/", alerts.AlertRules.as_view(), name="alert_rules"),
+    path(
+        "alert-rules/<slug:alert_kind>/",
+        alerts.OneAlertRule.as_view(),
+        name="alert_rule",
     ),
     path("retention/", retention.RetentionView.as_view(), name="retention"),
     path("holds/", retention.Holds.as_view(), name="holds"),
