@@ -28,8 +28,8 @@ from apps.runs.models import PlanApproval, Run
 
 logger = logging.getLogger(__name__)
 ACTIVE = timedelta(days=2)
-"""A team of which nothing was recorded for so long is left out, unless an alert is
-open, a plan waits or the last verification found faults: nothing else can have changed."""
+"""A team without an entry for so long is left out, unless an alert is open, a plan
+waits or a verification found faults: nothing else can have changed."""
 KEPT = timedelta(days=365)
 """Closed alerts are forgotten after it; their entries stay."""
 MAILS_KEPT = timedelta(days=30)

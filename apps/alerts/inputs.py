@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 from apps.alerts.types import (
     LONGEST_WINDOW,
     MOST_LEAST,
+    MUTE_MINUTES,
     AlertAudience,
     AlertChannel,
     AlertKind,
@@ -17,8 +18,6 @@ from apps.alerts.types import (
 from apps.core.input_parts import InputPart
 
 MOST_MEMBERS = 100
-MUTE_MINUTES = 7 * 24 * 60
-"""The longest mute: nothing is silenced for good without changing its rule."""
 
 
 def _in_order(value: list[AlertChannel]) -> list[AlertChannel]:

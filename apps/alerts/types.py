@@ -73,6 +73,8 @@ MINUTES = frozenset({AlertKind.APPROVAL, AlertKind.CHECKPOINT})
 DAY_MINUTES = 24 * 60
 LONGEST_WINDOW = DAY_MINUTES
 MOST_LEAST = 10_000
+MUTE_MINUTES = 7 * DAY_MINUTES
+"""The longest mute: nothing is silenced for good without changing its rule."""
 DEFAULTS: Mapping[AlertKind, RuleDefaults] = {
     AlertKind.BUDGET: RuleDefaults(80),
     AlertKind.WORKER: RuleDefaults(50, window_minutes=15, least=5),

@@ -10,7 +10,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.rights import MANAGE_ALERTS, READ_ALERTS
-from apps.alerts.inputs import MUTE_MINUTES
 from apps.alerts.models import Alert, AlertRule
 from apps.alerts.selectors import (
     access_alert,
@@ -25,6 +24,7 @@ from apps.alerts.services import alert_acknowledge, alert_mute, alert_rule_updat
 from apps.alerts.types import (
     LONGEST_WINDOW,
     MOST_LEAST,
+    MUTE_MINUTES,
     AlertAudience,
     AlertChannel,
     AlertKind,

@@ -24,7 +24,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Run a team": (
         *("teams", "governance", "ledger", "insights", "evaluation", "training"),
-        "webhooks",
+        *("alerts", "webhooks"),
     ),
     "Run the site": ("configuration", "operations", "faults", "protocols"),
     "Reference": (

@@ -26,7 +26,7 @@ from apps.alerts.selectors import (
 )
 from apps.alerts.services import alert_rule_update, alert_test, mail_choice_set
 from apps.alerts.types import AlertChannel, AlertKind
-from apps.console.forms.alerts import AlertRuleForm, MailChoiceForm
+from apps.console.alerts.forms import AlertRuleForm, MailChoiceForm
 from apps.console.layout import console_page, posted, require, try_change
 from apps.core.errors import Conflict, InvalidInput
 from apps.web.team_access import TeamRequest, team_view
