@@ -20,7 +20,7 @@ def alert_title(alert: Alert) -> str:
     if alert.kind == Alert.TEST:
         return "Test alert"
     titles = {
-        AlertKind.BUDGET: f"{alert.name}: {alert.figures.get('percent', 0)} % spent",
+        AlertKind.BUDGET: f"{alert.name} is {_spent(alert.figures)}",
         AlertKind.WORKER: f"Worker {alert.name} fails",
         AlertKind.RUNS: "Runs fail",
         AlertKind.PLANS: "Runs are answered without a plan",
@@ -95,6 +95,10 @@ def rule_words(rule: AlertRule) -> str:
 def kind_label(kind: str) -> str:
     """Return a kind for people."""
     return "Test" if kind == Alert.TEST else str(AlertKind(kind).label)
+
+
+def _spent(figures: Figures) -> str:
+    return "spent" if figures["percent"] >= 100 else "nearly spent"
 
 
 def _days(first: datetime, last: datetime | None) -> str:

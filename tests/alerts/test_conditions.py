@@ -42,13 +42,17 @@ def only(cast: Cast) -> Alert:
 # --- budgets -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("micros", "severity"), [(80, "warning"), (130, "critical")])
-def test_a_budget_that_is_nearly_spent_opens_an_alert(cast, micros, severity):
+@pytest.mark.parametrize(
+    ("micros", "severity", "words"),
+    [(80, "warning", "nearly spent"), (130, "critical", "spent")],
+)
+def test_a_budget_that_is_nearly_spent_opens_an_alert(cast, micros, severity, words):
     spend(budget_of(cast.team, "month"), micros, timezone.now())
     look(cast)
     alert = only(cast)
     assert (alert.kind, alert.severity) == ("budget", severity)
-    assert alert_title(alert) == f"Monthly budget of the team: {micros} % spent"
+    assert alert_title(alert) == f"Monthly budget of the team is {words}"
+    assert alert_detail(alert) == f"{micros} % of its limit is spent"
 
 
 @pytest.mark.parametrize(("micros", "is_open"), [(76, True), (74, False)])
