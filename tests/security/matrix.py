@@ -20,6 +20,8 @@ class Access:
     """True: it answers everybody, about nobody's team."""
     is_own: bool = False
     """True: only the member whose thing it is finds it."""
+    is_common: bool = False
+    """True: its arguments name what every team has, such as a kind of rule."""
 
 
 OPEN = Access(is_open=True)
@@ -212,7 +214,7 @@ MATRIX = {
     "console:alert_bell": RUNS,
     "console:alert_mails": managed(P.READ_TEAM),
     "console:alert_rules": TEAM,
-    "console:alert_rule": managed(P.MANAGE_ALERTS),
+    "console:alert_rule": Access(P.MANAGE_ALERTS, P.MANAGE_ALERTS, is_common=True),
     "console:alert_test": Access(write=P.MANAGE_ALERTS),
     "console:alert_acknowledge": Access(write=P.MANAGE_ALERTS),
     "console:alert_mute": Access(write=P.MANAGE_ALERTS),
@@ -344,7 +346,7 @@ MATRIX = {
     "rest:alert_acknowledge": Access(write=P.MANAGE_ALERTS),
     "rest:alert_mute": Access(write=P.MANAGE_ALERTS),
     "rest:alert_rules": TEAM,
-    "rest:alert_rule": managed(P.MANAGE_ALERTS, P.READ_TEAM),
+    "rest:alert_rule": Access(P.READ_TEAM, P.MANAGE_ALERTS, is_common=True),
     "rest:retention": managed(P.MANAGE_TEAM, P.READ_TEAM),
     "rest:holds": managed(P.MANAGE_HOLDS, P.READ_TEAM),
     "rest:hold": TEAM,
