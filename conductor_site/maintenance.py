@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
 
+from apps.alerts.evaluation import alerts_evaluate, alerts_forget
+from apps.alerts.mails import alert_mails_send
 from apps.audit.exports.jobs import exports_expire
 from apps.batches.services import files_expire
 from apps.budgets.crossings import budget_crossings_record
@@ -32,6 +34,7 @@ BEGIN_S = 60.0
 EVERY_S = 3600.0
 QUEUE_EVERY_S = 5.0
 """So soon after its end a run is in the review queue."""
+ALERT_EVERY_S = 15.0
 SUM_EVERY_S = 60.0
 PAUSE_S = 0.05
 """Between two steps, for other writers: SQLite lets in the next to ask, which would be
@@ -52,6 +55,7 @@ JOBS: Jobs = (
     ("expired exports are not deleted", exports_expire),
     ("old deliveries of webhooks are not deleted", deliveries_forget),
     ("folders of conductors' trainings are not deleted", folders_sweep),
+    ("old alerts are not deleted", alerts_forget),
     ("the price list is not refreshed", _refresh_prices),
 )
 """What the log says if one cannot be done, and what does it, step by step."""
@@ -62,6 +66,13 @@ FREQUENT_JOBS: Jobs = (
     ("crossed budgets were not recorded", budget_crossings_record),
 )
 """Those that people wait for."""
+
+
+ALERT_JOBS: Jobs = (
+    ("alerts were not opened or closed", alerts_evaluate),
+    ("mails about alerts were not sent", alert_mails_send),
+)
+"""In a thread of their own: a mail server may take its time."""
 
 
 SUM_JOBS: Jobs = (("insights are not summed", InsightsWatch().keep),)

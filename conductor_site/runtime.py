@@ -21,6 +21,8 @@ from apps.training.conductor.jobs import conductor_gate_take, conductor_training
 from apps.training.trainings.jobs import training_take
 from apps.webhooks.delivery_thread import DeliveryThread
 from conductor_site.maintenance import (
+    ALERT_EVERY_S,
+    ALERT_JOBS,
     FREQUENT_JOBS,
     QUEUE_EVERY_S,
     SEARCH_JOBS,
@@ -47,6 +49,7 @@ async def open_runtime(
         executor = await open_executor(kind)
         checkpoints, maintenance = CheckpointThread(), MaintenanceThread(executor)
         frequent = MaintenanceThread(executor, FREQUENT_JOBS, every_s=QUEUE_EVERY_S)
+        alerts = MaintenanceThread(executor, ALERT_JOBS, every_s=ALERT_EVERY_S)
         sums = MaintenanceThread(executor, SUM_JOBS, every_s=SUM_EVERY_S)
         search = MaintenanceThread(executor, SEARCH_JOBS, every_s=QUEUE_EVERY_S)
         checks = JobThread("full-checks", full_check_take, full_checks_order_due)
@@ -64,6 +67,7 @@ async def open_runtime(
         stack.push_async_callback(asyncio.to_thread, checkpoints.close)
         stack.push_async_callback(asyncio.to_thread, maintenance.close)
         stack.push_async_callback(asyncio.to_thread, frequent.close)
+        stack.push_async_callback(asyncio.to_thread, alerts.close)
         stack.push_async_callback(asyncio.to_thread, sums.close)
         stack.push_async_callback(asyncio.to_thread, search.close)
         stack.push_async_callback(asyncio.to_thread, checks.close)

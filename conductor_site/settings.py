@@ -121,6 +121,7 @@ INSTALLED_APPS = [
     "apps.evaluation",
     "apps.insights",
     "apps.training",
+    "apps.alerts",
     "apps.gateway",
     "apps.web",
     "apps.rest",

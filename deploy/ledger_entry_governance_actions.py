@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 from deploy.ledger_entry_shapes import (
     AFTER,
+    ALERT,
+    ALERT_KIND,
+    ALERT_NAME,
     CHANGE,
     DIGEST,
     ID,
@@ -374,5 +377,30 @@ GOVERNANCE_ACTIONS: Mapping[str, Action] = {
             "last_seq": count("The last entry."),
             "count": count("Events, or entries of a stream."),
         },
+    ),
+    # --- alerts ---
+    "alert.opened": Action("The condition of an alert rule was met.", "alert", ALERT),
+    "alert.closed": Action(
+        "The condition of an alert was over.",
+        "alert",
+        {**ALERT, "open_s": count("Seconds that it was open.")},
+    ),
+    "alert.acknowledged": Action(
+        "A person knows of an alert.", "alert", {"kind": ALERT_KIND, "name": ALERT_NAME}
+    ),
+    "alert.muted": Action(
+        "An alert was muted.",
+        "alert",
+        {
+            "kind": ALERT_KIND,
+            "name": ALERT_NAME,
+            "minutes": count("For how long; 0: not any more."),
+        },
+    ),
+    "alert.tested": Action(
+        "A test alert was sent.", "team", {"channel": text("bell, mail or webhook.")}
+    ),
+    "alert_rule.updated": Action(
+        "A rule of alerts was changed.", "alert_rule", {"kind": ALERT_KIND, **CHANGE}
     ),
 }

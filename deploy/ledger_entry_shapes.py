@@ -65,6 +65,17 @@ BUDGET = {
     "limit_usd": USD,
 }
 WEBHOOK_NAME = text("Name of the webhook.")
+ALERT_KIND = text("Of the rule: budget, worker, runs and so on; or test.")
+ALERT_NAME = text("Of the worker or budget; empty: the whole team, or a run.")
+ALERT = {
+    "kind": ALERT_KIND,
+    "name": ALERT_NAME,
+    "about": text("Id of the worker, budget or run; empty: the whole team."),
+    "severity": text("warning or critical."),
+    "figures": mapping("What was measured, as whole numbers."),
+    "channels": words("How people and programs hear of it: bell, mail, webhook."),
+    "is_muted": flag("Nothing is sent about it."),
+}
 MODEL_TEST = {
     "name": NAME,
     "ok": flag("It answered as expected."),

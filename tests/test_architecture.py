@@ -25,6 +25,8 @@ PURE = {"engine", "llm", "planners", "sandbox", "simulator"}
 OPEN_MODULES = {"services", "selectors", "models", "errors", "types"}
 """What an app that is not pure shows to the others."""
 ALSO_OPEN = {
+    "apps.alerts.evaluation",  # a regular job of the site, like the next one
+    "apps.alerts.mails",
     "apps.attachments.images",  # images by their content, for every interface
     "apps.accounts.keys",  # the shape of a key, for the demo
     "apps.accounts.principal",  # made by every interface

@@ -160,6 +160,7 @@ class Permission(models.TextChoices):
     REVIEW_RUNS = "review_runs", "Review runs"
     STOP_RUNS = "stop_runs", "Stop all runs of the team"
     MANAGE_WEBHOOKS = "manage_webhooks", "Send events and the ledger elsewhere"
+    MANAGE_ALERTS = "manage_alerts", "Change alert rules, acknowledge and mute alerts"
     MANAGE_TEAM = (
         "manage_team",
         "Rename and delete the team, set its retention period",

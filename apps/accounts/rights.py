@@ -53,6 +53,9 @@ STOP_RUNS = Right(Permission.STOP_RUNS)
 MANAGE_TEAM = Right(Permission.MANAGE_TEAM)
 MANAGE_WEBHOOKS = Right(Permission.MANAGE_WEBHOOKS)
 """People alone: a key that leaks must not send the ledger elsewhere."""
+READ_ALERTS = Right(Permission.READ_TEAM, (Scope.READ,))
+MANAGE_ALERTS = Right(Permission.MANAGE_ALERTS)
+"""People alone: a key that leaks must not silence alerts."""
 READ_POLICY = Right(Permission.READ_TEAM, (Scope.AUDIT_READ,))
 MANAGE_POLICY = Right(Permission.MANAGE_POLICY)
 READ_RETENTION = Right(Permission.READ_TEAM, (Scope.AUDIT_READ,))

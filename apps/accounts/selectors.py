@@ -48,6 +48,7 @@ _MANAGING = {
     Permission.REVIEW_RUNS,
     Permission.STOP_RUNS,
     Permission.MANAGE_WEBHOOKS,
+    Permission.MANAGE_ALERTS,
 }
 _PERMISSIONS: Mapping[str, Set[Permission]] = {
     Role.OWNER: set(Permission),

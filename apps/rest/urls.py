@@ -6,6 +6,7 @@ from django.urls import URLPattern, path, re_path
 
 from apps.rest import comparison_urls
 from apps.rest.documentation import ApiDocs, ApiSchema
+from apps.rest.notice_urls import notice_patterns
 from apps.rest.resources import (
     attachments,
     budgets,
@@ -24,7 +25,6 @@ from apps.rest.resources import (
     runs,
     team,
     usage,
-    webhooks,
     workers,
 )
 from apps.rest.resources.governance import (
@@ -390,28 +390,7 @@ urlpatterns: list[URLPattern] = [
         _deferred("evaluation.shadow_tests.ShadowTestPromotion"),
         name="shadow_test_promotion",
     ),
-    path("webhooks/", webhooks.Webhooks.as_view(), name="webhooks"),
-    path("webhooks/<uuid:webhook_id>/", webhooks.OneWebhook.as_view(), name="webhook"),
-    path(
-        "webhooks/<uuid:webhook_id>/secret/",
-        webhooks.WebhookSecret.as_view(),
-        name="webhook_secret",
-    ),
-    path(
-        "webhooks/<uuid:webhook_id>/test/",
-        webhooks.WebhookTest.as_view(),
-        name="webhook_test",
-    ),
-    path(
-        "webhooks/<uuid:webhook_id>/deliveries/",
-        webhooks.WebhookDeliveries.as_view(),
-        name="webhook_deliveries",
-    ),
-    path(
-        "webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/resend/",
-        webhooks.WebhookResend.as_view(),
-        name="webhook_resend",
-    ),
+    *notice_patterns,
     path("retention/", retention.RetentionView.as_view(), name="retention"),
     path("holds/", retention.Holds.as_view(), name="holds"),
     path("holds/<uuid:hold_id>/", retention.OneHold.as_view(), name="hold"),

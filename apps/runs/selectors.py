@@ -43,6 +43,7 @@ from apps.runs.records.history import (
     run_events,
 )
 from apps.runs.records.plan_shapes import shape_of
+from apps.runs.records.recent import call_outcomes, run_outcomes
 from apps.runs.records.run_params import (
     order_of,
     params_of,
@@ -81,6 +82,7 @@ __all__ = [
     "SearchGap",
     "access_run",
     "asking_worker",
+    "call_outcomes",
     "end_facts_recorded",
     "event_of",
     "events_in",
@@ -101,6 +103,7 @@ __all__ = [
     "run_events",
     "run_is_over",
     "run_list",
+    "run_outcomes",
     "run_record",
     "run_search",
     "run_view",

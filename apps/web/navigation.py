@@ -86,6 +86,10 @@ _GROUPS = (
                 also="plans waiting",
                 permission=P.APPROVE_PLANS,
             ),
+            NavPage(
+                *("alerts", "Alerts", "console:alert_list", "bell"),
+                also="warnings notifications bell mail rules",
+            ),
         ),
     ),
     NavGroup(

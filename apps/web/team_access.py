@@ -28,6 +28,7 @@ from apps.accounts.selectors import (
     role_allows,
     team_list,
 )
+from apps.alerts.selectors import bell_of
 from apps.audit.types import Actor
 from apps.core.errors import NotAllowed
 from apps.governance.approvals.pending import approvals_waiting
@@ -137,6 +138,7 @@ def _frame(team: Team, teams: list[Team], membership: Membership) -> dict[str, A
         "may_manage_pools": role_allows(role, Permission.MANAGE_POOLS),
         "may_review": role_allows(role, Permission.REVIEW_RUNS),
         "approvals_waiting": _approvals_waiting(membership),
+        "bell": bell_of(team.id, membership.user_id, role),
     }
 
 

@@ -27,6 +27,10 @@ def _has_faults(facts: Facts) -> bool:
     return facts.get("fault_count") != 0
 
 
+def _is_sent_alert(facts: Facts) -> bool:
+    return "webhook" in facts.get("channels", ()) and not facts.get("is_muted")
+
+
 @dataclass(frozen=True, slots=True)
 class EventType:
     """A kind of event that a webhook can be subscribed to."""
@@ -50,6 +54,7 @@ ENDS = (
     "has_unknown_cost",
     "latency_ms",
 )
+ALERTS = ("kind", "name", "about", "severity", "figures")
 TEST = EventType("webhook.test", "Test", ("webhook.tested",), ())
 """Goes to the webhook that is tested, whatever it is subscribed to."""
 EVENT_TYPES = {
@@ -111,6 +116,20 @@ EVENT_TYPES = {
             ("audit.verified",),
             ("fault_count", "faults", "entries", "run_id"),
             _has_faults,
+        ),
+        EventType(
+            "alert.opened",
+            "An alert opened, of a rule that uses webhooks",
+            ("alert.opened",),
+            ALERTS,
+            _is_sent_alert,
+        ),
+        EventType(
+            "alert.closed",
+            "An alert of such a rule closed",
+            ("alert.closed",),
+            (*ALERTS, "open_s"),
+            _is_sent_alert,
         ),
     )
 }

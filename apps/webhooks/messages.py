@@ -102,6 +102,8 @@ def _event(delivery: WebhookDelivery, entry: Entry) -> bytes:
     if entry.subject_type == "run":
         data["run_id"] = str(entry.subject_id)
         data["url"] = f"{settings.CONDUCTOR_URL}/runs/{entry.subject_id}/"
+    elif entry.subject_type == "alert":
+        data["url"] = f"{settings.CONDUCTOR_URL}/alerts/{entry.subject_id}/"
     event = {
         "specversion": "1.0",
         "id": f"{MESSAGE_ID}{delivery.id.hex}",

@@ -22,6 +22,12 @@ def access_webhook(*, team_id: uuid.UUID, webhook_id: uuid.UUID) -> Webhook:
     return found
 
 
+def webhooks_subscribed(team_id: uuid.UUID, event_type: str) -> list[Webhook]:
+    """Return the enabled webhooks of a team that get events of a type, by name."""
+    rows = webhook_list(team_id=team_id).filter(is_enabled=True)
+    return [row for row in rows if event_type in row.event_types]
+
+
 def delivery_list(webhook: Webhook) -> TeamQuerySet[WebhookDelivery]:
     """Return the deliveries of the last seven days, newest first."""
     return WebhookDelivery.objects.for_team(webhook.team_id).filter(webhook=webhook)

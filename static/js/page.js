@@ -1,5 +1,6 @@
-/** What every page needs: theme switch, local times, copy buttons, menus, notices, palette. */
+/** What every page needs: theme switch, local times, copy buttons, menus, notices, palette, bell. */
 
+import { setUpBell } from "./bell.js";
 import { addCodeButtons, setUpCopyButtons } from "./copy.js";
 import { setUpNotices } from "./notices.js";
 import { setUpPalette } from "./palette.js";
@@ -16,6 +17,7 @@ startClocks();
 setUpShortcuts();
 setUpNotices();
 setUpPalette();
+setUpBell();
 
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {

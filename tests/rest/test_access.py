@@ -134,6 +134,7 @@ BODIES = {
     ("POST", "comparison_vote"): {"choice": "tie"},
     ("PATCH", "budget"): {"limit_usd": "1.00"},
     ("PUT", "run_tags"): {"tags": ["checked"]},
+    ("POST", "alert_mute"): {"minutes": 60},
     ("PUT", "planner_use"): {"version": 1, "tiers": ["ultra"]},
 }
 """A good body, so that what is refused is the id."""

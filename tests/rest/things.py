@@ -19,6 +19,7 @@ from apps.governance.services import hold_place, policy_replace, review_request
 from apps.pools.models import Pool
 from apps.pools.services import credential_create, pool_create
 from apps.runs.models import Run, SavedView
+from tests.alerts.examples import make_alert
 from tests.audit.examples import make_export
 from tests.conftest import Cast, make_pool
 from tests.evaluation.samples import evaluation_ids
@@ -79,6 +80,7 @@ def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
         "export_id": make_export(cast.team.id),
         "trial_id": make_trial(cast.team),
         **make_webhook(cast.team),
+        **make_alert(cast.team),
         **evaluations,
         **make_training(team, pool.id, evaluations["evaluation_id"]),
         **make_conductor_training(team, pool.id, evaluations["evaluation_id"]),

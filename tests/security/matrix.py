@@ -20,6 +20,8 @@ class Access:
     """True: it answers everybody, about nobody's team."""
     is_own: bool = False
     """True: only the member whose thing it is finds it."""
+    is_common: bool = False
+    """True: its arguments name what every team has, such as a kind of rule."""
 
 
 OPEN = Access(is_open=True)
@@ -215,6 +217,15 @@ MATRIX = {
     "console:webhook_test": Access(write=P.MANAGE_WEBHOOKS),
     "console:webhook_delete": managed(P.MANAGE_WEBHOOKS),
     "console:webhook_resend": Access(write=P.MANAGE_WEBHOOKS),
+    "console:alert_list": TEAM,
+    "console:alert": TEAM,
+    "console:alert_bell": RUNS,
+    "console:alert_mails": managed(P.READ_TEAM),
+    "console:alert_rules": TEAM,
+    "console:alert_rule": Access(P.MANAGE_ALERTS, P.MANAGE_ALERTS, is_common=True),
+    "console:alert_test": Access(write=P.MANAGE_ALERTS),
+    "console:alert_acknowledge": Access(write=P.MANAGE_ALERTS),
+    "console:alert_mute": Access(write=P.MANAGE_ALERTS),
     "console:review_settings": managed(P.MANAGE_POLICY, P.READ_TEAM),
     "console:retention": TEAM,
     "console:retention_edit": managed(P.MANAGE_TEAM),
@@ -338,6 +349,12 @@ MATRIX = {
     "rest:webhook_test": Access(write=P.MANAGE_WEBHOOKS),
     "rest:webhook_deliveries": Access(P.MANAGE_WEBHOOKS),
     "rest:webhook_resend": Access(write=P.MANAGE_WEBHOOKS),
+    "rest:alerts": TEAM,
+    "rest:alert": TEAM,
+    "rest:alert_acknowledge": Access(write=P.MANAGE_ALERTS),
+    "rest:alert_mute": Access(write=P.MANAGE_ALERTS),
+    "rest:alert_rules": TEAM,
+    "rest:alert_rule": Access(P.READ_TEAM, P.MANAGE_ALERTS, is_common=True),
     "rest:retention": managed(P.MANAGE_TEAM, P.READ_TEAM),
     "rest:holds": managed(P.MANAGE_HOLDS, P.READ_TEAM),
     "rest:hold": TEAM,

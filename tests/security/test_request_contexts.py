@@ -24,6 +24,7 @@ from django.test import Client
 
 from apps.accounts.models import OFFERED_SCOPES, Team, User
 from apps.accounts.services import invitation_create
+from apps.alerts.models import Alert
 from apps.audit.models import Entry, FullCheck, JobState, LedgerExport
 from apps.governance.approvals.pending import pending_plan
 from apps.pools.selectors import access_pool
@@ -39,6 +40,8 @@ from tests.training.conducted import SMALL, add_planner, trains_here
 
 ROOT = Path(__file__).resolve().parents[2]
 SUBJECTS = {
+    "alert",
+    "alert_rule",
     "api_key",
     "approval",
     "audit",
@@ -69,6 +72,8 @@ SUBJECTS = {
     "worker",
 }
 BY_NO_REQUEST = {
+    "alert.opened": "a job that looks at the rules",
+    "alert.closed": "a job that looks at the rules",
     "approval.requested": "the engine",
     "approval.settled": "the engine",
     "audit.content_erased": "retention erases, as a job",
@@ -462,6 +467,15 @@ def manage_webhooks(walk: Walk, cast: Cast) -> None:
     walk.page(cast.alice, f"{place}delete/")
 
 
+def manage_alerts(walk: Walk, cast: Cast) -> None:
+    """Change a rule, send a test, acknowledge and mute an alert."""
+    walk.page(cast.alice, "/alerts/rules/ledger/", audience="owners")
+    walk.page(cast.alice, "/alerts/test/", channel="bell")
+    alert = Alert.objects.for_team(cast.team.id).get()
+    walk.page(cast.alice, f"/alerts/{alert.id}/acknowledge/")
+    walk.page(cast.alice, f"/alerts/{alert.id}/mute/", minutes="60")
+
+
 def test_every_entry_that_a_request_causes_says_by_which(
     walk: Walk, site: Site, settings: Any, tmp_path: Path
 ) -> None:
@@ -479,6 +493,7 @@ def test_every_entry_that_a_request_causes_says_by_which(
     verify_the_ledger(walk, cast)
     export_the_ledger(walk, cast)
     manage_webhooks(walk, cast)
+    manage_alerts(walk, cast)
     MembershipFactory.create(team=cast.other_team, user=cast.alice, role="owner")
     walk.page(cast.mallory, "/team/delete/", confirmation="others")
     teams = [*Team.objects.all(), cast.team, cast.other_team]

@@ -44,6 +44,7 @@ from apps.pools.services import (
 )
 from apps.runs.models import ApprovalState, PlanApproval, Run, RunState, SavedView
 from apps.training.services import training_settings_replace
+from tests.alerts.examples import make_alert
 from tests.audit.examples import make_export
 from tests.evaluation.samples import evaluation_ids
 from tests.factories import (
@@ -175,6 +176,7 @@ def build_world() -> World:
         "export_id": make_export(team.id),
         "trial_id": make_trial(team, f"rule {MARK}"),
         **make_webhook(team, f"webhook {MARK}"),
+        **make_alert(team, f"worker {MARK}"),
         **evaluation_ids(team, f"suite {MARK}"),
         "hold_id": hold_place(team=team, run_id=None, reason=MARK, actor=ACTOR).id,
     }

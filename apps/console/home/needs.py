@@ -11,6 +11,8 @@ from typing import Any
 from django.db.models import QuerySet
 from django.urls import reverse
 
+from apps.alerts.models import Alert
+from apps.alerts.types import AlertKind
 from apps.console.budget_rows import BudgetRow
 from apps.console.insight_rows import runs_address
 from apps.console.pool_rows import ConductorRow, WorkerRow
@@ -26,6 +28,15 @@ from apps.web.run_addresses import DaySpan
 MOST = 1_000
 """Counted up to here; from there on a number reads "1,000+"."""
 LOOKBACK_DAYS = 7
+FAILING_WORKERS = "Failing workers"
+NEAR_BUDGETS = "Budgets used up, or nearly"
+UNPLANNED_RUNS = f"Runs answered without a plan in the last {LOOKBACK_DAYS} days"
+TOLD_BY_ALERTS = {
+    AlertKind.WORKER: FAILING_WORKERS,
+    AlertKind.BUDGET: NEAR_BUDGETS,
+    AlertKind.PLANS: UNPLANNED_RUNS,
+}
+"""What alerts of a kind say as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +64,31 @@ class TeamState:
     workers: Sequence[WorkerRow]
     conductors: Sequence[ConductorRow]
     budgets: Sequence[BudgetRow]
+    alerts: QuerySet[Alert]
+    """Those that wait for the reader, as in the bell."""
     now: datetime
     """In UTC."""
 
 
 def needs_of(state: TeamState) -> list[TeamNeed]:
-    """Return what needs a person, what does not work first."""
-    needs = [*_broken(state), *_waiting(state)]
-    return [need for need in needs if need.number]
+    """Return what needs a person, what does not work first.
+
+    What an open alert says is not said a second time.
+    """
+    alerted = set(state.alerts.order_by().values_list("kind", flat=True).distinct())
+    needs = [*_alerts(state), *_broken(state), *_waiting(state)]
+    told = {text for kind, text in TOLD_BY_ALERTS.items() if kind in alerted}
+    return [need for need in needs if need.number and need.text not in told]
 
 
 def is_failing(row: ConductorRow) -> bool:
     """Say whether the last test of a conductor failed."""
     return row.test is not None and not row.test.result.ok
+
+
+def _alerts(state: TeamState) -> Iterable[TeamNeed]:
+    url = f"{reverse('console:alert_list')}?state=waiting"
+    yield TeamNeed("Open alerts", _count(state.alerts), url, True)
 
 
 def _broken(state: TeamState) -> Iterable[TeamNeed]:
@@ -79,7 +102,7 @@ def _broken(state: TeamState) -> Iterable[TeamNeed]:
     yield TeamNeed("All runs are stopped", stopped, reverse("console:team"), True)
     yield TeamNeed("Policies that cannot be read", unreadable, policy, True)
     yield TeamNeed(
-        "Failing workers", failing, f"{workers}?health={HealthState.FAILING}", True
+        FAILING_WORKERS, failing, f"{workers}?health={HealthState.FAILING}", True
     )
     yield TeamNeed(
         "Conductors that failed their last test",
@@ -108,11 +131,11 @@ def _waiting(state: TeamState) -> Iterable[TeamNeed]:
         reverse("playground:review_list"),
     )
     yield TeamNeed(
-        f"Runs answered without a plan in the last {LOOKBACK_DAYS} days",
+        UNPLANNED_RUNS,
         _count(run_list(team_id=state.team_id, filters=filters)),
         runs_address(flag=RunFlag.UNPLANNED, period=span.text),
     )
-    yield TeamNeed("Budgets used up, or nearly", near, reverse("console:budget_list"))
+    yield TeamNeed(NEAR_BUDGETS, near, reverse("console:budget_list"))
 
 
 def _count(rows: QuerySet[Any]) -> int:

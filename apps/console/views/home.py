@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC
 
+from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -11,6 +12,8 @@ from django.views.decorators.http import require_GET
 
 from apps.accounts.models import Permission
 from apps.accounts.selectors import role_allows
+from apps.alerts.models import Alert
+from apps.alerts.selectors import bell_alerts
 from apps.budgets.selectors import budget_list
 from apps.console.budget_rows import budget_rows
 from apps.console.home.figures import (
@@ -37,6 +40,7 @@ def home(request: TeamRequest) -> HttpResponseBase:
         workers=worker_rows(team_id),
         conductors=conductor_rows(team_id),
         budgets=budget_rows(budget_list(team_id)),
+        alerts=_alerts(request),
         now=now,
     )
     context = {
@@ -50,3 +54,10 @@ def home(request: TeamRequest) -> HttpResponseBase:
         "failing_conductors": sum(map(is_failing, state.conductors)),
     }
     return console_page(request, "console/home.html", context, tab="home")
+
+
+def _alerts(request: TeamRequest) -> QuerySet[Alert]:
+    """Return what the reader's bell counts."""
+    role = request.membership.role
+    mine = bell_alerts(request.team.id, request.user.id, role)
+    return Alert.objects.for_team(request.team.id).none() if mine is None else mine

@@ -1,0 +1,1 @@
+"""Alerts: conditions of a team that a person should know of, and who hears of them."""

@@ -1,0 +1,1 @@
+"""The pages of alerts and their rules, and the bell of the header."""

@@ -1,0 +1,102 @@
+"""Alerts and their rules over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import Scope
+from apps.alerts.types import AlertKind
+from tests.alerts.looking import fail, later, look
+from tests.rest.conftest import fault, keyed, member
+
+
+@pytest.fixture
+def alert(cast: Any) -> dict[str, Any]:
+    fail(cast)
+    look(cast)
+    (found,) = member(cast.alice).get("alerts/").json()["data"]
+    return dict(found)
+
+
+def test_a_key_that_reads_lists_alerts(cast, alert):
+    found = keyed(cast.team, Scope.READ).get("alerts/?state=open&kind=runs").json()
+    assert found == {"data": [alert], "next_cursor": None}
+    assert alert["title"] == "Runs fail"
+    assert alert["figures"]["percent"] == 100
+    assert alert["closed_at"] is None
+
+
+def test_lists_are_filtered_and_come_in_pages(cast, alert):
+    caller = member(cast.alice)
+    assert caller.get("alerts/?state=closed").json()["data"] == []
+    assert caller.get("alerts/?kind=worker").json()["data"] == []
+    fault(caller.get("alerts/?kind=planet"), 400)
+    look(cast, later(hours=1))
+    fail(cast)
+    look(cast)
+    first = caller.get("alerts/?kind=runs&limit=1").json()
+    rest = caller.get(f"alerts/?kind=runs&limit=1&cursor={first['next_cursor']}").json()
+    assert [each["id"] for each in rest["data"]] == [alert["id"]]
+    assert rest["next_cursor"] is None
+
+
+def test_an_alert_is_acknowledged_and_muted_by_people_alone(cast, alert):
+    place = f"alerts/{alert['id']}/"
+    key = keyed(cast.team, *Scope)
+    fault(key.post(f"{place}acknowledge/"), 403)
+    fault(key.post(f"{place}mute/", {"minutes": 60}), 403)
+    fault(member(cast.bob).post(f"{place}acknowledge/"), 403)
+    alice = member(cast.alice)
+    assert alice.post(f"{place}acknowledge/").json()["acknowledged_by"] == "Alice"
+    assert alice.post(f"{place}mute/", {"minutes": 60}).json()["muted_until"]
+    assert alice.post(f"{place}mute/", {"minutes": 0}).json()["muted_until"] is None
+    fault(alice.post(f"{place}mute/", {"minutes": -1}), 400)
+    fault(alice.post(f"{place}mute/", {"minutes": "60"}), 400)
+    look(cast, later(hours=1))
+    fault(alice.post(f"{place}acknowledge/"), 409)
+
+
+def test_rules_are_listed_with_their_defaults(cast):
+    found = keyed(cast.team, Scope.READ).get("alert-rules/").json()["data"]
+    assert [each["kind"] for each in found] == AlertKind.values
+    assert {tuple(each["channels"]) for each in found} == {("bell",)}
+    assert all(each["is_enabled"] for each in found)
+
+
+def test_a_rule_is_changed_field_by_field(cast):
+    alice = member(cast.alice)
+    values = {"threshold": 40, "channels": ["webhook", "bell"]}
+    changed = alice.patch("alert-rules/runs/", values).json()
+    assert (changed["threshold"], changed["channels"]) == (40, ["bell", "webhook"])
+    assert changed["least"] == 10
+    assert alice.get("alert-rules/runs/").json() == changed
+    assert member(cast.mallory).get("alert-rules/runs/").json()["threshold"] == 20
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "field"),
+    [
+        ("runs", {"threshold": 101}, "threshold"),
+        ("runs", {"threshold": 0}, "threshold"),
+        ("ledger", {"threshold": 5}, "threshold"),
+        ("budget", {"window_minutes": 15}, "window_minutes"),
+        ("runs", {"audience": "chosen"}, "member_ids"),
+        ("runs", {"channels": ["pigeon"]}, "channels"),
+        ("runs", {"colour": "red"}, "colour"),
+    ],
+)
+def test_bad_values_are_refused_by_field(cast, kind, values, field):
+    error = fault(member(cast.alice).patch(f"alert-rules/{kind}/", values), 400)
+    assert field in str(error)
+    assert member(cast.alice).get("alert-rules/runs/").json()["threshold"] == 20
+
+
+def test_a_person_of_another_team_cannot_be_chosen(cast):
+    values = {"audience": "chosen", "member_ids": [str(cast.mallory.id)]}
+    fault(member(cast.alice).patch("alert-rules/runs/", values), 400)
+
+
+def test_a_rule_that_does_not_exist_is_not_found(cast):
+    fault(member(cast.alice).get("alert-rules/planet/"), 404)
