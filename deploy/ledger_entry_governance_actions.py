@@ -139,7 +139,18 @@ GOVERNANCE_ACTIONS: Mapping[str, Action] = {
         {"version": VERSION, **CHANGE},
     ),
     "retention.updated": Action(
-        "The retention period of a team was changed.", "retention", CHANGE
+        "The retention period of a team, or its rule for conversations, was changed.",
+        "retention",
+        CHANGE,
+    ),
+    "conversations.deleted": Action(
+        "Conversations without a turn for so long as the team says were deleted.",
+        "team",
+        {
+            "count": count("Conversations."),
+            "ids": words("Of the conversations."),
+            "reason": REASON,
+        },
     ),
     "legal_hold.placed": Action(
         "Erasure was forbidden, of a run or of the whole team.",

@@ -165,6 +165,7 @@ urlpatterns = [
     path("review/settings/", reviews.review_settings_page, name="review_settings"),
     path("retention/", retention.retention_page, name="retention"),
     path("retention/edit/", retention.retention_edit, name="retention_edit"),
+    path("retention/conversations/", retention.idle_rule_edit, name="idle_rule_edit"),
     path("holds/new/", retention.hold_new, name="hold_new"),
     path(
         "holds/<uuid:hold_id>/release/",

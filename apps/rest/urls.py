@@ -412,6 +412,11 @@ urlpatterns: list[URLPattern] = [
         name="webhook_resend",
     ),
     path("retention/", retention.RetentionView.as_view(), name="retention"),
+    path(
+        "retention/conversations/",
+        retention.IdleConversations.as_view(),
+        name="retention_conversations",
+    ),
     path("holds/", retention.Holds.as_view(), name="holds"),
     path("holds/<uuid:hold_id>/", retention.OneHold.as_view(), name="hold"),
     path(

@@ -210,6 +210,7 @@ MATRIX = {
     "console:review_settings": managed(P.MANAGE_POLICY, P.READ_TEAM),
     "console:retention": TEAM,
     "console:retention_edit": managed(P.MANAGE_TEAM),
+    "console:idle_rule_edit": managed(P.MANAGE_TEAM),
     "console:hold_new": managed(P.MANAGE_HOLDS),
     "console:hold_release": managed(P.MANAGE_HOLDS),
     # --- console: pools ---
@@ -331,6 +332,7 @@ MATRIX = {
     "rest:webhook_deliveries": Access(P.MANAGE_WEBHOOKS),
     "rest:webhook_resend": Access(write=P.MANAGE_WEBHOOKS),
     "rest:retention": managed(P.MANAGE_TEAM, P.READ_TEAM),
+    "rest:retention_conversations": TEAM,
     "rest:holds": managed(P.MANAGE_HOLDS, P.READ_TEAM),
     "rest:hold": TEAM,
     "rest:hold_release": Access(write=P.MANAGE_HOLDS),

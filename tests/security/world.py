@@ -83,6 +83,7 @@ SEQ = 5
 """Of an entry. A stranger's chain has none there."""
 QUERIES = {
     "rest:pool_changes": "?older=1&newer=2",
+    "rest:retention_conversations": "?days=90",
     "rest:evaluation_comparison": "?with={other_evaluation_id}",
 }
 """What some addresses cannot do without; names are those of arguments."""
