@@ -28,6 +28,7 @@ from apps.pools.services import price_list_refresh
 from apps.runs.execution.executor import Executor
 from apps.runs.selectors import is_leader
 from apps.runs.services import runs_index
+from apps.sharing.services import share_links_forget
 from apps.training.conductor.folders import folders_sweep
 from apps.webhooks.sending import deliveries_forget
 
@@ -56,6 +57,7 @@ JOBS: Jobs = (
     ("expired files are not deleted", files_expire),
     ("attachments that no run has are not deleted", attachments_expire),
     ("expired exports are not deleted", exports_expire),
+    ("share links that ended long ago are not deleted", share_links_forget),
     ("old deliveries of webhooks are not deleted", deliveries_forget),
     ("folders of conductors' trainings are not deleted", folders_sweep),
     ("the price list is not refreshed", _refresh_prices),

@@ -162,6 +162,37 @@ GOVERNANCE_ACTIONS: Mapping[str, Action] = {
         "legal_hold",
         {"run_id": or_null(RUN_ID), "reason": REASON},
     ),
+    "sharing.updated": Action(
+        "A team changed whether, for how long or up to which data class it shares.",
+        "team",
+        {
+            **CHANGE,
+            "links_ended": count("Links that ended with it: it was turned off."),
+        },
+    ),
+    "share_link.created": Action(
+        "A member made a link that anyone can read a run or conversation by.",
+        "share_link",
+        {
+            "run_id": or_null(RUN_ID),
+            "conversation_id": or_null({**ID, "description": "The conversation."}),
+            "expires_at": TIME,
+            "has_plan": flag("Plans and steps are shown."),
+            "has_name": flag("The name of the member is shown."),
+            "data_class": text("The highest class of what is shown."),
+        },
+        texts=("note",),
+    ),
+    "share_link.viewed": Action(
+        "A link was opened for the first time.",
+        "share_link",
+        {"views": count("1.")},
+    ),
+    "share_link.revoked": Action(
+        "A link was ended before its time.",
+        "share_link",
+        {"reason": REASON, "views": count("Views that were counted.")},
+    ),
     # --- the ledger itself ---
     "audit.content_erased": Action(
         "Texts of entries were erased.",

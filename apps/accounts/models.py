@@ -160,6 +160,8 @@ class Permission(models.TextChoices):
     REVIEW_RUNS = "review_runs", "Review runs"
     STOP_RUNS = "stop_runs", "Stop all runs of the team"
     MANAGE_WEBHOOKS = "manage_webhooks", "Send events and the ledger elsewhere"
+    SHARE_RUNS = "share_runs", "Share runs and conversations by links"
+    MANAGE_SHARING = "manage_sharing", "Allow share links, and revoke those of others"
     MANAGE_TEAM = (
         "manage_team",
         "Rename and delete the team, set its retention period",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from apps.console.sharing import views as sharing_views
 from apps.console.views import (
     budgets,
     invitations,
@@ -171,6 +172,14 @@ urlpatterns = [
         "holds/<uuid:hold_id>/release/",
         retention.hold_release_page,
         name="hold_release",
+    ),
+    path("share-links/", sharing_views.share_links_page, name="share_links"),
+    path("share-links/settings/", sharing_views.sharing_edit, name="sharing_edit"),
+    path("share-links/revoke/", sharing_views.share_links_end, name="share_links_end"),
+    path(
+        "share-links/<uuid:link_id>/revoke/",
+        sharing_views.share_link_revoke_page,
+        name="share_link_revoke",
     ),
     path("usage/", usage.usage_page, name="usage"),
 ]

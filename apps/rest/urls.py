@@ -38,6 +38,7 @@ from apps.rest.resources.governance import (
     suspension,
 )
 from apps.rest.resources.run_lists import run_files, saved_views
+from apps.rest.sharing_urls import sharing_urlpatterns
 from apps.rest.views import NoSuchAddress
 from apps.web.deferred_views import DeferredOperations
 
@@ -488,5 +489,6 @@ urlpatterns: list[URLPattern] = [
     ),
     path("runs/<uuid:run_id>/rerun/", runs.RunRerun.as_view(), name="run_rerun"),
     path("runs/<uuid:run_id>/fork/", run_forks.RunFork.as_view(), name="run_fork"),
+    *sharing_urlpatterns,
     re_path("", NoSuchAddress.as_view(), name="nothing"),
 ]

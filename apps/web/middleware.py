@@ -192,7 +192,8 @@ def _answer(request: HttpRequest, error: ConductorError) -> HttpResponse:
 
 
 def _answer_outage(request: HttpRequest, fault: Exception) -> HttpResponse:
-    logger.warning("%s: %s", request.path, fault)
+    # With the request the log names the route: a path may hold a secret.
+    logger.warning("%s: %s", request.path, fault, extra={"request": request})
     return _answer_anybody(request, database_away())
 
 

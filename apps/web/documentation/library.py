@@ -24,7 +24,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Run a team": (
         *("teams", "governance", "ledger", "insights", "evaluation", "training"),
-        "webhooks",
+        *("webhooks", "sharing"),
     ),
     "Run the site": ("configuration", "operations", "faults", "protocols"),
     "Reference": (
