@@ -13,6 +13,8 @@ API_DESCRIPTION = {
         "ReviewState": "apps.governance.models.ReviewState",
         "RunState": "apps.runs.models.RunState",
         "RunSource": "apps.runs.models.Source",
+        "ShareLinkState": "apps.rest.resources.governance.share_links.LINK_STATES",
+        "DataClass": "apps.core.data_classes.DATA_CLASSES",
         "WebhookKind": "apps.webhooks.models.WebhookKind",
         "ModelSource": "apps.rest.resources.run_outputs.MODEL_SOURCES",
         "HealthState": "apps.rest.resources.workers.HEALTH_STATES",

@@ -46,6 +46,8 @@ WITHOUT_SECOND_FACTOR = (
     "account_email_verification_sent",
 )
 """Pages, with all below them, that lead to a second factor or out."""
+FOR_ANYONE = "/shared/"
+"""Where share links lead: who opens one is the same to them, signed in or not."""
 
 
 class RequestIdMiddleware:
@@ -149,7 +151,9 @@ def _address(name: str) -> str:
 
 
 def _lacks_second_factor(request: HttpRequest) -> bool:
-    if not settings.REQUIRE_MFA or not request.user.is_authenticated:
+    if not settings.REQUIRE_MFA or request.path.startswith(FOR_ANYONE):
+        return False
+    if not request.user.is_authenticated:
         return False
     if any(request.path.startswith(_address(name)) for name in WITHOUT_SECOND_FACTOR):
         return False

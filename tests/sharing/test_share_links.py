@@ -112,6 +112,18 @@ def test_g19_what_models_wrote_is_inert(bob, sharing):
     assert 'href="javascript:' not in page
 
 
+def test_a_member_without_a_second_factor_reads_it_like_anyone(
+    bob, run_id, settings, cast
+):
+    link = shared(bob, run_id)
+    settings.REQUIRE_MFA = True
+    visitor = Client()
+    visitor.force_login(cast.vera)
+    page = opened(link, visitor)
+    assert page.status_code == 200
+    assert not page.cookies
+
+
 def test_only_reading_is_possible(bob, run_id):
     assert Client().post(path_of(shared(bob, run_id))).status_code == 405
 

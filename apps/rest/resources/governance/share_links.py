@@ -41,6 +41,7 @@ from apps.sharing.services import (
 from apps.sharing.types import LinkFilters, LinkState
 
 TAG = "Share links"
+LINK_STATES = tuple(state.value for state in LinkState)
 SETTINGS_EXAMPLE: dict[str, Any] = {
     "is_on": True,
     "is_allowed": True,
@@ -121,7 +122,7 @@ class ShareLinkOutput(Output):
         allow_null=True,
         help_text="Null: a run is shown.",
     )
-    state = serializers.ChoiceField(choices=list(LinkState))
+    state = serializers.ChoiceField(choices=LINK_STATES)
     note = serializers.CharField(help_text="Empty: there is none, or it was erased.")
     has_plan = serializers.BooleanField()
     has_name = serializers.BooleanField()
@@ -149,7 +150,7 @@ class ShareLinkQuery(PageQuery):
     """Which links are wanted."""
 
     state = serializers.ChoiceField(
-        choices=list(LinkState), required=False, help_text="Any, if it is left out."
+        choices=LINK_STATES, required=False, help_text="Any, if it is left out."
     )
     user_id = Id(required=False, help_text="Of the member who made them.")
     run_id = Id(required=False)
