@@ -19,12 +19,18 @@ from apps.batches.services import files_expire
 from apps.budgets.crossings import budget_crossings_record
 from apps.evaluation.ab.jobs import ab_tests_end
 from apps.evaluation.production.counting import outcomes_count
-from apps.governance.services import attachments_expire, retention_erase, reviews_feed
+from apps.governance.services import (
+    attachments_expire,
+    conversations_expire,
+    retention_erase,
+    reviews_feed,
+)
 from apps.insights.rollup import InsightsWatch
 from apps.pools.services import price_list_refresh
 from apps.runs.execution.executor import Executor
 from apps.runs.selectors import is_leader
 from apps.runs.services import runs_index
+from apps.sharing.services import share_links_forget
 from apps.training.conductor.folders import folders_sweep
 from apps.webhooks.sending import deliveries_forget
 
@@ -50,9 +56,11 @@ def _refresh_prices() -> Iterator[object]:
 Jobs = tuple[tuple[str, Callable[[], Iterator[object]]], ...]
 JOBS: Jobs = (
     ("content past its retention period was not erased", retention_erase),
+    ("conversations that are not used were not deleted", conversations_expire),
     ("expired files are not deleted", files_expire),
     ("attachments that no run has are not deleted", attachments_expire),
     ("expired exports are not deleted", exports_expire),
+    ("share links that ended long ago are not deleted", share_links_forget),
     ("old deliveries of webhooks are not deleted", deliveries_forget),
     ("folders of conductors' trainings are not deleted", folders_sweep),
     ("old alerts are not deleted", alerts_forget),

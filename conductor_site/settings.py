@@ -17,6 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from apps.core.logs import logging_config
 from apps.governance.types import MAX_DAYS, MIN_DAYS
 from conductor_site.admin_look import ADMIN_LOOK
+from conductor_site.api_description import API_DESCRIPTION
 from conductor_site.databases import database_of
 from conductor_site.environment import (
     is_given,
@@ -117,6 +118,7 @@ INSTALLED_APPS = [
     "apps.conversations",
     "apps.governance",
     "apps.comparisons",
+    "apps.sharing",
     "apps.batches",
     "apps.evaluation",
     "apps.insights",
@@ -437,6 +439,13 @@ RETENTION_DAYS = read_days("RETENTION_DAYS", MIN_DAYS, MAX_DAYS)
 """The retention period of teams that chose none, in days. 0: no limit."""
 TEAM_DELETE_CHECK = "apps.governance.services.team_delete_check"
 """What may refuse that a team is deleted."""
+MEMBER_GONE = "apps.sharing.services.member_links_end"
+"""What ends with a membership, beside keys and invitations."""
+SHARE_LINKS = read_bool("SHARE_LINKS", default=True)
+"""Teams may turn on share links. Off: none works, whatever teams chose."""
+SHARE_LINK_LOOKUPS_PER_MINUTE = read_int("SHARE_LINK_LOOKUPS_PER_MINUTE", 60)
+"""Share links that one address may open within a minute; further ones get 429. 0: any
+number."""
 
 # --- REST API ------------------------------------------------------------------------
 
@@ -455,33 +464,7 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "apps.rest.errors.answer_failure",
     "URL_FORMAT_OVERRIDE": None,
 }
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Conductor API",
-    "DESCRIPTION": "Teams, people, keys, pools, budgets and runs. To ask for answers "
-    "as from an OpenAI model, use `/v1` instead.",
-    "VERSION": "1",
-    "OAS_VERSION": "3.1.0",
-    "SCHEMA_PATH_PREFIX": "/api/v1",
-    "COMPONENT_SPLIT_REQUEST": True,
-    "ENUM_SUFFIX": "",
-    "ENUM_NAME_OVERRIDES": {
-        "ReviewState": "apps.governance.models.ReviewState",
-        "RunState": "apps.runs.models.RunState",
-        "RunSource": "apps.runs.models.Source",
-        "WebhookKind": "apps.webhooks.models.WebhookKind",
-        "ModelSource": "apps.rest.resources.run_outputs.MODEL_SOURCES",
-        "HealthState": "apps.rest.resources.workers.HEALTH_STATES",
-    },
-    "SORT_OPERATIONS": False,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SWAGGER_UI_SETTINGS": {
-        "deepLinking": True,
-        "validatorUrl": None,
-        "docExpansion": "none",
-        "defaultModelsExpandDepth": 0,
-    },
-}
+SPECTACULAR_SETTINGS = API_DESCRIPTION
 
 # --- Watching it ---------------------------------------------------------------------
 

@@ -182,7 +182,18 @@ GOVERNANCE_ACTIONS: Mapping[str, Action] = {
         {"version": VERSION, **CHANGE},
     ),
     "retention.updated": Action(
-        "The retention period of a team was changed.", "retention", CHANGE
+        "The retention period of a team, or its rule for conversations, was changed.",
+        "retention",
+        CHANGE,
+    ),
+    "conversations.deleted": Action(
+        "Conversations without a turn for so long as the team says were deleted.",
+        "team",
+        {
+            "count": count("Conversations."),
+            "ids": words("Of the conversations."),
+            "reason": REASON,
+        },
     ),
     "legal_hold.placed": Action(
         "Erasure was forbidden, of a run or of the whole team.",
@@ -193,6 +204,37 @@ GOVERNANCE_ACTIONS: Mapping[str, Action] = {
         "A legal hold was lifted.",
         "legal_hold",
         {"run_id": or_null(RUN_ID), "reason": REASON},
+    ),
+    "sharing.updated": Action(
+        "A team changed whether, for how long or up to which data class it shares.",
+        "team",
+        {
+            **CHANGE,
+            "links_ended": count("Links that ended with it: it was turned off."),
+        },
+    ),
+    "share_link.created": Action(
+        "A member made a link that anyone can read a run or conversation by.",
+        "share_link",
+        {
+            "run_id": or_null(RUN_ID),
+            "conversation_id": or_null({**ID, "description": "The conversation."}),
+            "expires_at": TIME,
+            "has_plan": flag("Plans and steps are shown."),
+            "has_name": flag("The name of the member is shown."),
+            "data_class": text("The highest class of what is shown."),
+        },
+        texts=("note",),
+    ),
+    "share_link.viewed": Action(
+        "A link was opened for the first time.",
+        "share_link",
+        {"views": count("1.")},
+    ),
+    "share_link.revoked": Action(
+        "A link was ended before its time.",
+        "share_link",
+        {"reason": REASON, "views": count("Views that were counted.")},
     ),
     # --- the ledger itself ---
     "audit.content_erased": Action(

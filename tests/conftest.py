@@ -16,6 +16,7 @@ from apps.accounts.models import Membership, Role, Team, User
 from apps.core.redis_outage import redis_outage
 from apps.governance.selectors import policies_forget
 from apps.pools.prices.catalog_cache import price_book_forget
+from apps.sharing.lookups import lookups
 from apps.simulator.app import create_app
 from conductor_site.redis_backends import caches, channel_layers
 from tests.factories import (
@@ -69,6 +70,7 @@ def _checkpoints_to_the_log_alone(settings: Any) -> None:
 def _no_guess_is_remembered() -> None:
     """Let every test send as many unknown keys as the first one might."""
     guesses.clear()
+    lookups.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -28,6 +28,7 @@ ALSO_OPEN = {
     "apps.alerts.evaluation",  # a regular job of the site, like the next one
     "apps.alerts.mails",
     "apps.attachments.images",  # images by their content, for every interface
+    "apps.accounts.digests",  # of secrets that are shown once
     "apps.accounts.keys",  # the shape of a key, for the demo
     "apps.accounts.principal",  # made by every interface
     "apps.accounts.rights",  # what operations require
@@ -75,6 +76,8 @@ ALSO_OPEN = {
     "apps.governance.trials.jobs",  # opened and closed by the process
     "apps.governance.trials.reads",  # reads with values of their own
     "apps.governance.sensitive_data.own_patterns",  # what patterns are made of
+    "apps.sharing.lookups",  # limits of addresses, for the page of a link
+    "apps.conversations.history",  # what a person wrote in a run
     "apps.evaluation.calibration",  # which workers it measures, for pages
     "apps.evaluation.reports.comparison",  # a read with a report of its own
     "apps.evaluation.reports.inspect_log",  # a report in another format
@@ -162,6 +165,7 @@ ALSO_OPEN = {
     "apps.web.downloads",  # files in pieces
     "apps.web.setup_checklist",  # what a team lacks, on pages of two apps
     "apps.web.team_access",  # every page goes through it
+    "apps.web.form_tokens",  # forms that are answered with a secret
     "apps.web.formats",
     "apps.web.middleware",
     "apps.web.navigation",  # the pages, for the layout of the console

@@ -105,6 +105,10 @@ def test_policy_of_one_response_can_be_changed(rf, settings):
     response._csp_update = {"img-src": ["data:"]}
     sent: Any = CSPMiddleware(lambda request: response)(rf.get("/"))
     assert "img-src data:" in sent["Content-Security-Policy"]
+    other: Any = HttpResponse()
+    other._csp_replace = {"default-src": ["'none'"]}
+    sent = CSPMiddleware(lambda request: other)(rf.get("/"))
+    assert "default-src 'none'" in sent["Content-Security-Policy"]
 
 
 def test_pool_holds_its_check():

@@ -1,4 +1,4 @@
-"""Digests of secrets that were shown once: API keys and tokens of invitations.
+"""Digests of secrets that were shown once: API keys, tokens of invitations and links.
 
 Under peppers derived from the site's secret key, so that a stolen table is worthless
 without the settings, and under its fallbacks, so that a new key spoils none.
@@ -19,6 +19,7 @@ INVITATION = b"conductor:invitation-digest:1"
 INVITATION_MAIL = b"conductor:invitation-mail:1"
 """The purpose of the proof that a link came from the mail: the inviter sees the
 token."""
+SHARE_LINK = b"conductor:share-link-digest:1"
 TOKEN_BYTES = 32
 """256 random bits, which cannot be guessed."""
 

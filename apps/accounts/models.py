@@ -161,6 +161,8 @@ class Permission(models.TextChoices):
     STOP_RUNS = "stop_runs", "Stop all runs of the team"
     MANAGE_WEBHOOKS = "manage_webhooks", "Send events and the ledger elsewhere"
     MANAGE_ALERTS = "manage_alerts", "Change alert rules, acknowledge and mute alerts"
+    SHARE_RUNS = "share_runs", "Share runs and conversations by links"
+    MANAGE_SHARING = "manage_sharing", "Allow share links, and revoke those of others"
     MANAGE_TEAM = (
         "manage_team",
         "Rename and delete the team, set its retention period",

@@ -30,6 +30,10 @@ READ_LEDGER = Right(Permission.READ_AUDIT, (Scope.AUDIT_READ,))
 CHECK_LEDGER = Right(Permission.READ_AUDIT)
 KEEP_VIEWS = Right(Permission.READ_RUNS)
 """Of the list of runs; they belong to people."""
+SHARE_RUNS = Right(Permission.SHARE_RUNS)
+"""People alone: a link ends when the member who made it leaves."""
+MANAGE_SHARING = Right(Permission.MANAGE_SHARING)
+READ_SHARING = Right(Permission.READ_TEAM, (Scope.AUDIT_READ,))
 EXPORT_RUNS = Right(Permission.EXPORT_RUNS, (Scope.AUDIT_EXPORT,))
 RUN = Right(Permission.RUN, (Scope.RUN,))
 RATE = Right(Permission.READ_RUNS, (Scope.RUN,))

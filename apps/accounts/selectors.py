@@ -49,11 +49,12 @@ _MANAGING = {
     Permission.STOP_RUNS,
     Permission.MANAGE_WEBHOOKS,
     Permission.MANAGE_ALERTS,
+    Permission.MANAGE_SHARING,
 }
 _PERMISSIONS: Mapping[str, Set[Permission]] = {
     Role.OWNER: set(Permission),
-    Role.ADMIN: {*_READING, *_MANAGING, Permission.RUN},
-    Role.MEMBER: {*_READING, Permission.RUN},
+    Role.ADMIN: {*_READING, *_MANAGING, Permission.RUN, Permission.SHARE_RUNS},
+    Role.MEMBER: {*_READING, Permission.RUN, Permission.SHARE_RUNS},
     Role.REVIEWER: {
         *_READING,
         Permission.READ_AUDIT,
@@ -61,6 +62,7 @@ _PERMISSIONS: Mapping[str, Set[Permission]] = {
         Permission.MANAGE_HOLDS,
         Permission.APPROVE_PLANS,
         Permission.REVIEW_RUNS,
+        Permission.SHARE_RUNS,
     },
     Role.VIEWER: _READING,
 }

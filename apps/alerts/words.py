@@ -19,16 +19,21 @@ def alert_title(alert: Alert) -> str:
     """Return what happens, in a few words."""
     if alert.kind == Alert.TEST:
         return "Test alert"
-    titles = {
-        AlertKind.BUDGET: f"{alert.name} is {_spent(alert.figures)}",
-        AlertKind.WORKER: f"Worker {alert.name} fails",
-        AlertKind.RUNS: "Runs fail",
-        AlertKind.PLANS: "Runs are answered without a plan",
-        AlertKind.APPROVAL: "A plan waits for approval",
-        AlertKind.LEDGER: "The ledger does not verify",
-        AlertKind.CHECKPOINT: "A checkpoint of the ledger is overdue",
-    }
-    return titles[AlertKind(alert.kind)]
+    match AlertKind(alert.kind):
+        case AlertKind.BUDGET:
+            return f"{alert.name} is {_spent(alert.figures)}"
+        case AlertKind.WORKER:
+            return f"Worker {alert.name} fails"
+        case AlertKind.RUNS:
+            return "Runs fail"
+        case AlertKind.PLANS:
+            return "Runs are answered without a plan"
+        case AlertKind.APPROVAL:
+            return "A plan waits for approval"
+        case AlertKind.LEDGER:
+            return "The ledger does not verify"
+        case AlertKind.CHECKPOINT:
+            return "A checkpoint of the ledger is overdue"
 
 
 def alert_detail(alert: Alert) -> str:

@@ -20,6 +20,7 @@ KINDS = {
     "user": "Member",
     "policy": "Policy",
     "legal_hold": "Legal hold",
+    "share_link": "Share link",
 }
 """What a type is called, where it is not the word itself."""
 ONLY_ONE = {"team": "This team", "policy": "The policy"}
@@ -32,6 +33,7 @@ PAGES = {
     "credential": "console:credential_list",
     "policy": "console:policy",
     "team": "console:team",
+    "share_link": "console:share_links",
 }
 """The page on which things of a type are."""
 OWN_PAGES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from apps.console.sharing import views as sharing_views
 from apps.console.views import (
     budgets,
     invitations,
@@ -165,11 +166,20 @@ urlpatterns = [
     path("review/settings/", reviews.review_settings_page, name="review_settings"),
     path("retention/", retention.retention_page, name="retention"),
     path("retention/edit/", retention.retention_edit, name="retention_edit"),
+    path("retention/conversations/", retention.idle_rule_edit, name="idle_rule_edit"),
     path("holds/new/", retention.hold_new, name="hold_new"),
     path(
         "holds/<uuid:hold_id>/release/",
         retention.hold_release_page,
         name="hold_release",
+    ),
+    path("share-links/", sharing_views.share_links_page, name="share_links"),
+    path("share-links/settings/", sharing_views.sharing_edit, name="sharing_edit"),
+    path("share-links/revoke/", sharing_views.share_links_end, name="share_links_end"),
+    path(
+        "share-links/<uuid:link_id>/revoke/",
+        sharing_views.share_link_revoke_page,
+        name="share_link_revoke",
     ),
     path("usage/", usage.usage_page, name="usage"),
 ]

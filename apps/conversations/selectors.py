@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.audit.types import Actor
 from apps.conversations.history import prompt_of, stated_class
@@ -80,6 +81,27 @@ def conversation_list(
         found = found.filter(
             Q(name__icontains=query) | Q(id__in=said.values("conversation_id"))
         )
+    return found
+
+
+def conversations_idle(
+    team_id: uuid.UUID,
+    before: datetime,
+    *,
+    keeps_pinned: bool,
+    kept_runs: Collection[uuid.UUID],
+) -> QuerySet[Conversation]:
+    """Return the conversations of a team that had no turn since a moment.
+
+    Of all owners, those who left included. Conversations with one of `kept_runs` among
+    their turns are left out, and with `keeps_pinned` the pinned ones.
+    """
+    found = Conversation.objects.for_team(team_id).filter(used_at__lt=before)
+    if keeps_pinned:
+        found = found.filter(is_pinned=False)
+    if kept_runs:
+        kept = Turn.objects.filter(conversation=OuterRef("pk"), run_id__in=kept_runs)
+        found = found.filter(~Exists(kept))
     return found
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.accounts.principal import Principal
@@ -113,6 +114,20 @@ def conversation_show(conversation: Conversation, turn_id: uuid.UUID) -> Convers
 def conversation_delete(conversation: Conversation) -> None:
     """Delete a conversation. Its runs stay on record, as long as retention says."""
     conversation.delete()
+
+
+def conversations_delete(
+    found: QuerySet[Conversation], *, limit: int
+) -> list[uuid.UUID]:
+    """Delete some of the conversations found, in the open transaction; return ids.
+
+    One that gets a turn meanwhile stays. Their runs stay on record.
+    """
+    locked = found.select_for_update(of=("self",)).order_by("id")[:limit]
+    ids = list(locked.values_list("id", flat=True))
+    if ids:
+        found.filter(id__in=ids).delete()
+    return ids
 
 
 def names_erase(team_id: uuid.UUID, run_ids: Collection[uuid.UUID]) -> None:

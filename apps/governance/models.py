@@ -31,7 +31,7 @@ from apps.governance.trials.models import (
     TrialEnd,
     TriedOutcome,
 )
-from apps.governance.types import MAX_DAYS, MIN_DAYS
+from apps.governance.types import MAX_DAYS, MIN_DAYS, MIN_IDLE_DAYS
 
 __all__ = [
     "COMMENT_LENGTH",
@@ -71,6 +71,12 @@ class Retention(models.Model):
     erased_through = models.BigIntegerField(default=0)
     """Seq of the ledger's entry up to which content is erased, except what is on
     hold."""
+    conversation_days = models.PositiveIntegerField(null=True)
+    """Days without a turn after which a conversation is deleted. NULL: none is."""
+    keeps_pinned = models.BooleanField(default=True, db_default=True)
+    """True: pinned conversations are not deleted."""
+    conversations_begin_at = models.DateTimeField(null=True)
+    """Until then no conversation is deleted, as with `begins_at`."""
 
     objects = TeamQuerySet["Retention"].as_manager()
 
@@ -80,7 +86,12 @@ class Retention(models.Model):
                 # NULL passes a check.
                 condition=Q(days__gte=MIN_DAYS) & Q(days__lte=MAX_DAYS),
                 name="retention_is_within_its_bounds",
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(conversation_days__gte=MIN_IDLE_DAYS)
+                & Q(conversation_days__lte=MAX_DAYS),
+                name="conversation_days_are_within_their_bounds",
+            ),
         ]
 
     def __str__(self) -> str:

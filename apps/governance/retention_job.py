@@ -1,4 +1,4 @@
-"""Erases content past its retention period.
+"""Erases content past its retention period, and deletes unused conversations.
 
 One step erases the bodies of some entries, records that in the ledger and notes how far
 it has come, in one transaction. So it can stop between any two steps, and be done by
@@ -17,16 +17,20 @@ from django.utils import timezone
 
 from apps.attachments.services import unused_delete, unused_due, uses_erase
 from apps.audit.selectors import chain_team_ids, texts_recorded_before
-from apps.audit.services import content_erase
-from apps.audit.types import SERVICE
-from apps.conversations.services import names_erase
+from apps.audit.services import content_erase, entries_append
+from apps.audit.types import SERVICE, Batch, EntryDraft
+from apps.conversations.selectors import conversations_idle
+from apps.conversations.services import conversations_delete, names_erase
 from apps.governance import metrics
 from apps.governance.models import Retention
 from apps.governance.selectors import held, site_days
-from apps.governance.types import Erased
+from apps.governance.types import Erased, IdleDeleted
 from apps.runs.services import run_texts_erase
 
 logger = logging.getLogger(__name__)
+CONVERSATIONS_DELETED = "conversations.deleted"
+CONVERSATIONS_AT_ONCE = 250
+"""In one step, and in one entry, which names them."""
 ENTRIES_AT_ONCE = 250
 """Of the ledger in one step: others who write to the team's chain wait for it."""
 
@@ -59,6 +63,45 @@ def attachments_expire(now: datetime | None = None) -> Iterator[int]:
                 deleted = 0 if is_held else unused_delete(team_id, now)
             if deleted:
                 yield deleted
+
+
+def conversations_expire(now: datetime | None = None) -> Iterator[IdleDeleted]:
+    """Delete conversations that teams do not keep for so long, some at a time.
+
+    Their runs stay. Yields what each step deleted. Raises: DatabaseError.
+    """
+    moment = now or timezone.now()
+    rules = Retention.objects.across_teams().exclude(conversation_days=None)
+    for team_id in rules.order_by("team_id").values_list("team_id", flat=True):
+        while (step := _delete_idle(team_id, moment)) is not None:
+            yield step
+
+
+def _delete_idle(team_id: uuid.UUID, now: datetime) -> IdleDeleted | None:
+    """Delete some conversations of a team; None if none is due."""
+    with transaction.atomic():
+        rule, on_hold = lock_retention(team_id), held(team_id)
+        begins_at = rule.conversations_begin_at
+        days = rule.conversation_days
+        if days is None or on_hold.is_all or (begins_at and now < begins_at):
+            return None
+        due = conversations_idle(
+            team_id,
+            now - timedelta(days=days),
+            keeps_pinned=rule.keeps_pinned,
+            kept_runs=on_hold.run_ids,
+        )
+        ids = conversations_delete(due, limit=CONVERSATIONS_AT_ONCE)
+        if not ids:
+            return None
+        facts = {
+            "count": len(ids),
+            "ids": [str(each) for each in ids],
+            "reason": f"no turn for {days} days",
+        }
+        draft = EntryDraft(CONVERSATIONS_DELETED, "team", team_id, SERVICE, facts)
+        entries_append(batch=Batch(team_id, (draft,)))
+    return IdleDeleted(team_id, len(ids))
 
 
 def lock_retention(team_id: uuid.UUID) -> Retention:

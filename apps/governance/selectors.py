@@ -6,6 +6,7 @@ import logging
 import uuid
 from collections.abc import Collection
 from dataclasses import replace
+from datetime import timedelta
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -13,6 +14,7 @@ from django.utils import timezone
 
 from apps.audit.selectors import entry_list, entry_recorded_at
 from apps.audit.types import Actor
+from apps.conversations.selectors import conversations_idle
 from apps.core.errors import NotFound
 from apps.core.scoping import TeamQuerySet
 from apps.core.ttl_cache import TtlCache
@@ -29,6 +31,7 @@ from apps.governance.policies.rules import PolicyDocument
 from apps.governance.types import (
     Feedback,
     Held,
+    IdleRule,
     PolicyInForce,
     PolicyName,
     RetentionStatus,
@@ -55,6 +58,27 @@ def retention_status(team_id: uuid.UUID) -> RetentionStatus:
         site_days=site_days(),
         begins_at=begins_at if begins_at and begins_at > timezone.now() else None,
         erased_until=entry_recorded_at(team_id, row.erased_through),
+        idle=_idle_rule(row),
+    )
+
+
+def idle_count(team_id: uuid.UUID, *, days: int, keeps_pinned: bool) -> int:
+    """Return how many conversations a rule would delete now, were it in force."""
+    on_hold = held(team_id)
+    if on_hold.is_all:
+        return 0
+    before = timezone.now() - timedelta(days=days)
+    return conversations_idle(
+        team_id, before, keeps_pinned=keeps_pinned, kept_runs=on_hold.run_ids
+    ).count()
+
+
+def _idle_rule(row: Retention) -> IdleRule:
+    begins_at = row.conversations_begin_at
+    return IdleRule(
+        days=row.conversation_days,
+        keeps_pinned=row.keeps_pinned,
+        begins_at=begins_at if begins_at and begins_at > timezone.now() else None,
     )
 
 

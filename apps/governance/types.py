@@ -15,6 +15,21 @@ MIN_DAYS = 183
 """Six months: so long the EU's AI Act (article 26, 6) has deployers keep logs."""
 MAX_DAYS = 2_557
 """Seven years, leap days included."""
+MIN_IDLE_DAYS = 7
+"""The shortest time after which an unused conversation can be deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdleRule:
+    """Which conversations of a team are deleted because they are not used."""
+
+    days: int | None
+    """Days without a turn. None: no conversation is deleted."""
+    keeps_pinned: bool
+    """True: pinned ones are not."""
+    begins_at: datetime | None
+    """None is deleted before, because the rule has just been made stricter; else
+    None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +45,8 @@ class RetentionStatus:
     None."""
     erased_until: datetime | None
     """Content recorded until then is erased, except what is on hold. None: none is."""
+    idle: IdleRule
+    """For conversations."""
 
     @property
     def effective_days(self) -> int | None:
@@ -43,6 +60,14 @@ class Erased:
 
     team_id: UUID
     texts: int
+
+
+@dataclass(frozen=True, slots=True)
+class IdleDeleted:
+    """What one step has deleted."""
+
+    team_id: UUID
+    conversations: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ from apps.playground.composing.settings import settings_in
 from apps.playground.forms import RunForm
 from apps.playground.run_page import RunBody, compose, failed_worker, pace_of
 from apps.playground.samples import SAMPLES, SIMULATED_SAMPLES, Sample
+from apps.playground.sharing.views import may_share
 from apps.pools.models import TierName
 from apps.runs.admission import ordered_by, run_admit
 from apps.runs.records.run_view import RunView
@@ -259,6 +260,7 @@ def _page(
         "entries": None,
         "failed_worker": failed_worker(request.team.id, body),
         "conversation": conversation,
+        "may_share": conversation is not None and may_share(request),
         "title": titles[conversation.id] if conversation else "",
         "listed": [(each, titles[each.id]) for each in listed],
         "folders": folder_list(request.team.id, request.actor),

@@ -13,6 +13,8 @@ from apps.playground import (
 )
 from apps.playground.composing import attachment_views
 from apps.playground.run_lists import views as list_views
+from apps.playground.sharing import shared_page
+from apps.playground.sharing import views as sharing_views
 from apps.web.deferred_views import Page, deferred_page
 
 
@@ -71,6 +73,13 @@ urlpatterns = [
         conversation_views.turn_again,
         name="turn_again",
     ),
+    path(
+        "conversations/<uuid:conversation_id>/share/",
+        sharing_views.conversation_share,
+        name="conversation_share",
+    ),
+    path("runs/<uuid:run_id>/share/", sharing_views.run_share, name="run_share"),
+    path("shared/<str:share_token>/", shared_page.shared_page, name="shared"),
     path("team/", views.team_select, name="team_select"),
     path("runs/", list_views.run_list_page, name="run_list"),
     path("runs/<uuid:run_id>/tags/", list_views.run_tags, name="run_tags"),

@@ -41,6 +41,7 @@ from apps.governance.selectors import (
 from apps.playground.entries import entry_lines, entry_rows
 from apps.playground.part_views import part_or_page
 from apps.playground.run_page import compose, failed_worker, pace_of
+from apps.playground.sharing.views import may_share
 from apps.playground.verification_text import verification_text
 from apps.pools.models import TierName
 from apps.runs.admission import run_admit
@@ -108,6 +109,7 @@ def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
         "review": review_of_run(request.team.id, run.id),
         "comparisons": comparisons_of_run(request.team.id, run.id),
         "may_export": role_allows(request.membership.role, Permission.EXPORT_RUNS),
+        "may_share": body.story.is_over and may_share(request),
     }
     return page(request, "playground/run_detail.html", context)
 

@@ -39,6 +39,7 @@ from apps.rest.resources.governance import (
     suspension,
 )
 from apps.rest.resources.run_lists import run_files, saved_views
+from apps.rest.sharing_urls import sharing_urlpatterns
 from apps.rest.views import NoSuchAddress
 from apps.web.deferred_views import DeferredOperations
 
@@ -392,6 +393,11 @@ urlpatterns: list[URLPattern] = [
     ),
     *notice_patterns,
     path("retention/", retention.RetentionView.as_view(), name="retention"),
+    path(
+        "retention/conversations/",
+        retention.IdleConversations.as_view(),
+        name="retention_conversations",
+    ),
     path("holds/", retention.Holds.as_view(), name="holds"),
     path("holds/<uuid:hold_id>/", retention.OneHold.as_view(), name="hold"),
     path(
@@ -464,5 +470,6 @@ urlpatterns: list[URLPattern] = [
     ),
     path("runs/<uuid:run_id>/rerun/", runs.RunRerun.as_view(), name="run_rerun"),
     path("runs/<uuid:run_id>/fork/", run_forks.RunFork.as_view(), name="run_fork"),
+    *sharing_urlpatterns,
     re_path("", NoSuchAddress.as_view(), name="nothing"),
 ]

@@ -46,6 +46,8 @@ WITHOUT_SECOND_FACTOR = (
     "account_email_verification_sent",
 )
 """Pages, with all below them, that lead to a second factor or out."""
+FOR_ANYONE = "/shared/"
+"""Where share links lead: who opens one is the same to them, signed in or not."""
 
 
 class RequestIdMiddleware:
@@ -149,7 +151,9 @@ def _address(name: str) -> str:
 
 
 def _lacks_second_factor(request: HttpRequest) -> bool:
-    if not settings.REQUIRE_MFA or not request.user.is_authenticated:
+    if not settings.REQUIRE_MFA or request.path.startswith(FOR_ANYONE):
+        return False
+    if not request.user.is_authenticated:
         return False
     if any(request.path.startswith(_address(name)) for name in WITHOUT_SECOND_FACTOR):
         return False
@@ -192,7 +196,8 @@ def _answer(request: HttpRequest, error: ConductorError) -> HttpResponse:
 
 
 def _answer_outage(request: HttpRequest, fault: Exception) -> HttpResponse:
-    logger.warning("%s: %s", request.path, fault)
+    # With the request the log names the route: a path may hold a secret.
+    logger.warning("%s: %s", request.path, fault, extra={"request": request})
     return _answer_anybody(request, database_away())
 
 

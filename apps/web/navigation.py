@@ -166,6 +166,11 @@ _GROUPS = (
                 also="legal holds erase",
             ),
             NavPage(
+                *("share_links", "Share links", "console:share_links", "link"),
+                also="public shared revoke",
+                permission=P.MANAGE_SHARING,
+            ),
+            NavPage(
                 *("webhooks", "Webhooks", "console:webhook_list", "plug"),
                 also="events siem",
                 permission=P.MANAGE_WEBHOOKS,

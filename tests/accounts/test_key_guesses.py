@@ -5,10 +5,11 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from apps.accounts import guesses as module
 from apps.accounts.errors import TooManyGuesses
-from apps.accounts.guesses import WINDOW_S, Guesses
+from apps.accounts.guesses import Guesses
 from apps.accounts.keys import key_generate
+from apps.core import requesters as module
+from apps.core.requesters import WINDOW_S
 from tests.conftest import Site
 
 

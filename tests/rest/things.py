@@ -32,6 +32,7 @@ from tests.factories import (
     issue_key,
 )
 from tests.governance.made_trials import make_trial
+from tests.sharing.made_links import make_share_link
 from tests.training.made_trainings import make_conductor_training, make_training
 from tests.webhooks.examples import make_webhook
 
@@ -75,6 +76,9 @@ def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
         **make_run_with_file(cast),
         **make_conversation(cast),
         "comparison_id": make_comparison(cast),
+        "link_id": make_share_link(
+            Run.objects.for_team(team.id).get(id=make_run(cast)), cast.alice
+        )["link_id"],
         "view_id": make_view(cast),
         "review_id": make_review(cast),
         "export_id": make_export(cast.team.id),

@@ -59,6 +59,7 @@ from tests.factories import (
 from tests.governance.made_trials import make_trial
 from tests.playground import stories
 from tests.security.routes import Route
+from tests.sharing.made_links import make_share_link
 from tests.training.made_trainings import make_conductor_training, make_training
 from tests.webhooks.examples import make_webhook
 
@@ -86,12 +87,13 @@ SEQ = 5
 """Of an entry. A stranger's chain has none there."""
 QUERIES = {
     "rest:pool_changes": "?older=1&newer=2",
+    "rest:retention_conversations": "?days=90",
     "rest:evaluation_comparison": "?with={other_evaluation_id}",
 }
 """What some addresses cannot do without; names are those of arguments."""
 PLAIN_TEXTS = frozenset({"prompt", "answer", "text", "reasoning"})
 """Bodies that are no JSON."""
-NOT_CHANGED = frozenset({"last_used_at"})
+NOT_CHANGED = frozenset({"last_used_at", "last_viewed_at", "views"})
 """Columns that reading may change."""
 
 
@@ -181,6 +183,9 @@ def build_world() -> World:
         "hold_id": hold_place(team=team, run_id=None, reason=MARK, actor=ACTOR).id,
     }
     arguments |= _learning(team, arguments)
+    arguments |= make_share_link(
+        Run.objects.for_team(team.id).get(id=arguments["run_id"]), owner
+    )
     return World(team, people, keys, arguments)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from apps.accounts.models import Invitation, Membership, Permission, Role, Team, User
 from apps.accounts.selectors import require_permission
@@ -80,7 +82,7 @@ def member_change_role(
 def member_remove(
     *, team: Team, user: User, actor: Actor, acting_role: str | None = None
 ) -> None:
-    """End a membership, and revoke the keys which that member made in the team.
+    """End a membership, and revoke the keys and links which that member made in it.
 
     A waiting invitation to their address ends too, so an old mail does not let them
     back in. Their runs stay. Keys stop at once in this process, within `CACHE_SECONDS`
@@ -135,6 +137,7 @@ def _end(membership: Membership, action: str, actor: Actor) -> None:
     team_id, user = membership.team_id, membership.user
     facts = {"user": str(user.id), "role": membership.role}
     membership.delete()
+    import_string(settings.MEMBER_GONE)(team_id, user.id, actor)
     record(
         team_id,
         EntryDraft(action, "user", user.id, actor, facts),

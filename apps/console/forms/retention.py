@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import Any, ClassVar, cast
 
 from django import forms
+from django.http import QueryDict
 
 from apps.console.forms.base import ConsoleForm
 from apps.governance.models import REASON_LENGTH
-from apps.governance.types import MAX_DAYS, MIN_DAYS
+from apps.governance.types import MAX_DAYS, MIN_DAYS, MIN_IDLE_DAYS
 
 
 class RetentionForm(ConsoleForm):
@@ -32,6 +33,45 @@ class RetentionForm(ConsoleForm):
         """Begin with the team's choice; `empty` says what no number means."""
         super().__init__(data, initial={"days": days})
         self.fields["days"].widget.attrs["placeholder"] = empty
+
+
+class IdleForm(ConsoleForm):
+    """Which conversations are deleted because they are not used."""
+
+    error_names: ClassVar[dict[str, str]] = {"conversation_days": "days"}
+    days = forms.IntegerField(
+        label="Days without a turn",
+        required=False,
+        min_value=MIN_IDLE_DAYS,
+        max_value=MAX_DAYS,
+        error_messages={
+            "invalid": "Write a whole number of days.",
+            "min_value": f"Write {MIN_IDLE_DAYS} or more, or nothing.",
+            "max_value": f"Write {MAX_DAYS:,} or less, or nothing.",
+        },
+        help_text=f"From {MIN_IDLE_DAYS} to {MAX_DAYS:,}. Empty: none is deleted.",
+    )
+    keeps_pinned = forms.BooleanField(label="Keep pinned conversations", required=False)
+    counted = forms.CharField(required=False, widget=forms.HiddenInput)
+    """The choice whose effect the page has shown: `choice`."""
+
+    @property
+    def choice(self) -> str:
+        """Return the choice, to be compared with the one that was counted."""
+        data = self.cleaned_data
+        return f"{data['days']} {data['keeps_pinned']}"
+
+    @property
+    def must_be_counted(self) -> bool:
+        """Say whether people have yet to see what the choice deletes."""
+        data = self.cleaned_data
+        return data["days"] is not None and data["counted"] != self.choice
+
+    def note_counted(self) -> None:
+        """Remember in the page that it shows the effect of this choice."""
+        data = cast(QueryDict, self.data).copy()
+        data["counted"] = self.choice
+        self.data = data
 
 
 class HoldForm(ConsoleForm):

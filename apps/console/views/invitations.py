@@ -32,7 +32,6 @@ from apps.accounts.services import (
     invitation_revoke,
 )
 from apps.accounts.types import SESSION_INVITATION, SESSION_INVITATION_PROOF
-from apps.console.form_tokens import note_used, once_mark, was_used
 from apps.console.forms.people import ROLE_WORDS, InvitationForm
 from apps.console.layout import (
     change_and_tell,
@@ -42,6 +41,7 @@ from apps.console.layout import (
     try_change,
 )
 from apps.console.views.members import roles_open_to
+from apps.web.form_tokens import note_used, once_mark, was_used
 from apps.web.request_context import context_of
 from apps.web.team_access import SESSION_TEAM, TeamRequest, chosen_team, team_view
 

@@ -29,7 +29,6 @@ from apps.accounts.services import api_key_revoke, api_key_rotate, api_key_updat
 from apps.budgets.selectors import budget_list, standings_forget
 from apps.budgets.services import api_key_issue_with_budget
 from apps.console.budget_rows import budget_rows, rows_by_key
-from apps.console.form_tokens import note_used, once_mark, was_used
 from apps.console.forms.keys import KeyForm, NewKeyForm, RotateForm
 from apps.console.key_rows import key_rows, sample_model
 from apps.console.layout import (
@@ -41,6 +40,7 @@ from apps.console.layout import (
 )
 from apps.core.errors import Conflict
 from apps.pools.selectors import pool_list, worker_list
+from apps.web.form_tokens import note_used, once_mark, was_used
 from apps.web.team_access import TeamRequest, team_view
 
 KEYS_PER_PAGE = 25

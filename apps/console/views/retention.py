@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from django.contrib import messages
 from django.http.response import HttpResponseBase
@@ -11,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.accounts.models import Permission
-from apps.console.forms.retention import HoldForm, RetentionForm
+from apps.console.forms.retention import HoldForm, IdleForm, RetentionForm
 from apps.console.layout import (
     change_and_tell,
     console_page,
@@ -19,13 +20,21 @@ from apps.console.layout import (
     require,
     try_change,
 )
+from apps.governance.models import Retention
 from apps.governance.selectors import (
     access_hold,
     holds_in_force,
     holds_released,
+    idle_count,
     retention_status,
 )
-from apps.governance.services import GRACE, hold_place, hold_release, retention_set
+from apps.governance.services import (
+    GRACE,
+    hold_place,
+    hold_release,
+    idle_rule_set,
+    retention_set,
+)
 from apps.governance.types import RetentionStatus
 from apps.web.team_access import TeamRequest, team_view
 
@@ -74,6 +83,36 @@ def retention_edit(request: TeamRequest) -> HttpResponseBase:
         "back": reverse("console:retention"),
     }
     return console_page(request, "console/form.html", context, tab=TAB)
+
+
+@require_http_methods(["GET", "POST"])
+@team_view
+def idle_rule_edit(request: TeamRequest) -> HttpResponseBase:
+    """Say which unused conversations are deleted, once their number was seen."""
+    require(request, Permission.MANAGE_TEAM)
+    rule = retention_status(request.team.id).idle
+    initial = {"days": rule.days, "keeps_pinned": rule.keeps_pinned}
+    form = IdleForm(posted(request), initial=initial)
+    count: int | None = None
+    if form.is_valid():
+        wanted = {name: form.cleaned_data[name] for name in initial}
+        if form.must_be_counted:
+            count = idle_count(request.team.id, **wanted)
+            form.note_counted()
+        elif try_change(form, lambda: _idle_rule_save(request, wanted)):
+            messages.success(request, "The rule for conversations is saved.")
+            return redirect("console:retention")
+    context = {
+        "form": form,
+        "count": count,
+        "grace_days": GRACE.days,
+        "back": reverse("console:retention"),
+    }
+    return console_page(request, "console/idle_rule.html", context, tab=TAB)
+
+
+def _idle_rule_save(request: TeamRequest, wanted: dict[str, Any]) -> Retention:
+    return idle_rule_set(team=request.team, actor=request.actor, **wanted)
 
 
 @require_http_methods(["GET", "POST"])

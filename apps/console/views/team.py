@@ -26,6 +26,7 @@ from apps.console.forms.people import (
 from apps.console.layout import console_page, posted, require, try_change
 from apps.core.errors import NotAllowed
 from apps.runs.selectors import suspension_of
+from apps.sharing.selectors import sharing_status
 from apps.web.request_context import context_of
 from apps.web.team_access import SESSION_TEAM, TeamRequest, chosen_team, team_view
 
@@ -70,6 +71,7 @@ def team_page(request: TeamRequest) -> HttpResponseBase:
         "role_words": ROLE_WORDS[Role(request.membership.role)],
         "may_create": may_create_team(request.user),
         "suspension": suspension_of(request.team.id),
+        "sharing": sharing_status(request.team.id),
     }
     return console_page(request, "console/team.html", context, tab="team")
 

@@ -1,6 +1,10 @@
 """Services of retention, legal holds, policies, approvals, feedback and reviews."""
 
-from apps.governance.retention_job import attachments_expire, retention_erase
+from apps.governance.retention_job import (
+    attachments_expire,
+    conversations_expire,
+    retention_erase,
+)
 from apps.governance.reviews.feeding import reviews_feed
 from apps.governance.services.approvals import plan_approve, plan_refuse
 from apps.governance.services.feedback import feedback_give, feedback_withdraw
@@ -18,6 +22,7 @@ from apps.governance.services.retention import (
     hold_place,
     hold_release,
     holds_lock,
+    idle_rule_set,
     retention_set,
     team_delete_check,
 )
@@ -41,11 +46,13 @@ __all__ = [
     "TEXT_LENGTH",
     "TRIED_RUNS",
     "attachments_expire",
+    "conversations_expire",
     "feedback_give",
     "feedback_withdraw",
     "hold_place",
     "hold_release",
     "holds_lock",
+    "idle_rule_set",
     "plan_approve",
     "plan_refuse",
     "policy_replace",

@@ -1,4 +1,4 @@
-"""Sets retention periods; places and releases legal holds.
+"""Sets retention periods, the rule for conversations, and legal holds.
 
 Each change and its ledger entry commit together. All of them lock the team's row of
 `Retention` first, and so does erasing: a hold that has been placed is never too late.
@@ -7,6 +7,7 @@ Each change and its ledger entry commit together. All of them lock the team's ro
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -18,17 +19,18 @@ from apps.audit.selectors import first_seq_of
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
 from apps.core.errors import Conflict, InvalidFields, NotFound
-from apps.core.validation import clean_fields, clean_text
+from apps.core.validation import Cleaner, clean_fields, clean_switch, clean_text
 from apps.governance.models import REASON_LENGTH, LegalHold, Retention
 from apps.governance.retention_job import lock_retention, retention_erase
 from apps.governance.selectors import held, site_days
-from apps.governance.types import MAX_DAYS, MIN_DAYS, Held
+from apps.governance.types import MAX_DAYS, MIN_DAYS, MIN_IDLE_DAYS, Held
 from apps.runs.models import Run
 
 __all__ = [
     "hold_place",
     "hold_release",
     "holds_lock",
+    "idle_rule_set",
     "retention_erase",
     "retention_set",
     "team_delete_check",
@@ -53,6 +55,32 @@ def retention_set(*, team: Team, days: Any, actor: Actor) -> Retention:
         row.begins_at = timezone.now() + GRACE
     row.days = cleaned
     row.save(update_fields=["days", "begins_at"])
+    _record(team.id, "retention.updated", team.id, actor, change)
+    return row
+
+
+@transaction.atomic
+def idle_rule_set(
+    *, team: Team, days: Any, keeps_pinned: Any, actor: Actor
+) -> Retention:
+    """Set after how many days without a turn conversations are deleted; None: never.
+
+    If more of them are deleted than before, that begins after `GRACE`. Raises:
+    InvalidFields, NotFound.
+    """
+    values = {"conversation_days": days, "keeps_pinned": keeps_pinned}
+    cleaned = clean_fields(values, _IDLE_FIELDS)
+    row = _lock_of(team)
+    before = {name: getattr(row, name) for name in cleaned}
+    after = {name: value for name, value in cleaned.items() if value != before[name]}
+    if not after:
+        return row
+    if _is_stricter(before, cleaned):
+        row.conversations_begin_at = timezone.now() + GRACE
+    for name, value in after.items():
+        setattr(row, name, value)
+    row.save(update_fields=[*after, "conversations_begin_at"])
+    change = {"before": {name: before[name] for name in after}, "after": after}
     _record(team.id, "retention.updated", team.id, actor, change)
     return row
 
@@ -151,6 +179,32 @@ def _clean_days(value: Any) -> int | None:
             "for what the site says"
         )
     return value
+
+
+def _clean_idle_days(value: Any) -> int | None:
+    if value is None:
+        return None
+    if type(value) is not int or not MIN_IDLE_DAYS <= value <= MAX_DAYS:
+        raise ValueError(
+            f"it is a whole number of days from {MIN_IDLE_DAYS} to {MAX_DAYS:,}, or "
+            "empty to keep conversations"
+        )
+    return value
+
+
+def _is_stricter(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Say whether a rule deletes conversations that another one keeps."""
+    if after["conversation_days"] is None:
+        return False
+    old_days = before["conversation_days"] or float("inf")
+    drops_pinned = before["keeps_pinned"] and not after["keeps_pinned"]
+    return after["conversation_days"] < old_days or drops_pinned
+
+
+_IDLE_FIELDS: Mapping[str, Cleaner] = {
+    "conversation_days": _clean_idle_days,
+    "keeps_pinned": clean_switch,
+}
 
 
 def _facts(hold: LegalHold) -> dict[str, Any]:

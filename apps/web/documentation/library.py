@@ -24,7 +24,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Run a team": (
         *("teams", "governance", "ledger", "insights", "evaluation", "training"),
-        *("alerts", "comparisons", "webhooks"),
+        *("alerts", "comparisons", "webhooks", "sharing"),
     ),
     "Run the site": ("configuration", "operations", "faults", "protocols"),
     "Reference": (

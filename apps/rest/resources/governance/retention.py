@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from django.db import transaction
 from django.urls import reverse
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -12,10 +13,20 @@ from rest_framework.response import Response
 
 from apps.accounts.rights import MANAGE_HOLDS, MANAGE_TEAM, READ_RETENTION
 from apps.governance.models import REASON_LENGTH
-from apps.governance.selectors import access_hold, hold_list, retention_status
-from apps.governance.services import hold_place, hold_release, retention_set
-from apps.governance.types import MAX_DAYS, MIN_DAYS
-from apps.rest.fields import Id, Input, Output, TextField, Time, Whole
+from apps.governance.selectors import (
+    access_hold,
+    hold_list,
+    idle_count,
+    retention_status,
+)
+from apps.governance.services import (
+    hold_place,
+    hold_release,
+    idle_rule_set,
+    retention_set,
+)
+from apps.governance.types import MAX_DAYS, MIN_DAYS, MIN_IDLE_DAYS
+from apps.rest.fields import Flag, Id, Input, Output, Query, TextField, Time, Whole
 from apps.rest.schema import operation
 from apps.rest.views import RestView
 
@@ -26,6 +37,9 @@ EXAMPLE: dict[str, Any] = {
     "effective_days": 365,
     "begins_at": None,
     "erased_until": "2025-11-21T15:53:16.000000Z",
+    "conversation_days": 90,
+    "keeps_pinned": True,
+    "conversations_begin_at": None,
 }
 HOLD_EXAMPLE: dict[str, Any] = {
     "id": "0199c0de-0000-7000-8000-00000000000b",
@@ -39,7 +53,7 @@ HOLD_EXAMPLE: dict[str, Any] = {
 
 
 class RetentionInput(Input):
-    """The retention period."""
+    """The retention period, and the rule for conversations."""
 
     days = Whole(
         min_value=MIN_DAYS,
@@ -47,6 +61,30 @@ class RetentionInput(Input):
         allow_null=True,
         help_text="Null: as the site says.",
     )
+    conversation_days = Whole(
+        min_value=MIN_IDLE_DAYS,
+        max_value=MAX_DAYS,
+        allow_null=True,
+        help_text="Conversations without a turn for so long are deleted. Null: none.",
+    )
+    keeps_pinned = Flag(help_text="Pinned conversations are not deleted.")
+
+
+class IdleQuery(Query):
+    """A rule for conversations, to be tried."""
+
+    days = serializers.IntegerField(
+        min_value=MIN_IDLE_DAYS, max_value=MAX_DAYS, help_text="Days without a turn."
+    )
+    keeps_pinned = serializers.BooleanField(
+        default=True, help_text="Pinned conversations are left out."
+    )
+
+
+class IdleOutput(Output):
+    """What a rule for conversations would delete."""
+
+    count = serializers.IntegerField(help_text="Conversations, now.")
 
 
 class RetentionOutput(Output):
@@ -68,6 +106,19 @@ class RetentionOutput(Output):
     erased_until = Time(
         allow_null=True,
         help_text="Content recorded until then is erased, except what is on hold.",
+    )
+    conversation_days = serializers.IntegerField(
+        source="idle.days",
+        allow_null=True,
+        help_text="Conversations without a turn for so long are deleted. Null: none.",
+    )
+    keeps_pinned = serializers.BooleanField(
+        source="idle.keeps_pinned", help_text="Pinned conversations are not deleted."
+    )
+    conversations_begin_at = Time(
+        source="idle.begins_at",
+        allow_null=True,
+        help_text="None is deleted before: the rule became stricter a moment ago.",
     )
 
 
@@ -118,18 +169,48 @@ class RetentionView(RestView):
         "retention_update",
         "Set the retention period",
         body=RetentionInput,
+        is_partial=True,
         answer=RetentionOutput,
         sent={"days": 365},
         example=EXAMPLE,
     )
     def patch(self, request: Request) -> Response:
-        """Set the retention period. A shorter one takes effect after a week."""
-        retention_set(
-            team=self.principal.team,
-            days=self.read(RetentionInput)["days"],
-            actor=self.principal.actor,
+        """Set the retention period, or which conversations are deleted.
+
+        What is stricter than before takes effect after a week.
+        """
+        values, principal = self.read(RetentionInput, is_partial=True), self.principal
+        by: dict[str, Any] = {"team": principal.team, "actor": principal.actor}
+        with transaction.atomic():
+            if "days" in values:
+                retention_set(days=values.pop("days"), **by)
+            if values:
+                rule = retention_status(principal.team_id).idle
+                days = values.get("conversation_days", rule.days)
+                keeps_pinned = values.get("keeps_pinned", rule.keeps_pinned)
+                idle_rule_set(days=days, keeps_pinned=keeps_pinned, **by)
+        return Response(RetentionOutput(retention_status(principal.team_id)).data)
+
+
+class IdleConversations(RestView):
+    """What a rule for conversations would delete."""
+
+    tag = TAG
+    rights = {"GET": READ_RETENTION}
+
+    @operation(
+        "retention_conversations",
+        "Count unused conversations",
+        query=IdleQuery,
+        answer=IdleOutput,
+        example={"count": 12},
+    )
+    def get(self, request: Request) -> Response:
+        """Return how many conversations a rule would delete now; it changes nothing."""
+        rule = self.read_query(IdleQuery)
+        return Response(
+            IdleOutput({"count": idle_count(self.principal.team_id, **rule)}).data
         )
-        return Response(RetentionOutput(retention_status(self.principal.team_id)).data)
 
 
 class Holds(RestView):

@@ -1,0 +1,1 @@
+"""Share links: addresses at which anyone reads one run or conversation for a while."""
