@@ -84,7 +84,7 @@ urlpatterns: list[URLPattern] = [
         credentials.OneCredential.as_view(),
         name="credential",
     ),
-    path("presets/", pools.Presets.as_view(), name="presets"),
+    path("providers/", pools.Providers.as_view(), name="providers"),
     path("workers/", workers.Workers.as_view(), name="workers"),
     path("workers/models/", workers.ProviderModels.as_view(), name="models"),
     path("workers/<uuid:worker_id>/", workers.OneWorker.as_view(), name="worker"),

@@ -254,7 +254,7 @@ MATRIX = {
     "rest:key_revoke": Access(write=P.MANAGE_KEYS),
     "rest:credentials": managed(P.MANAGE_POOLS, P.READ_TEAM),
     "rest:credential": managed(P.MANAGE_POOLS, P.READ_TEAM),
-    "rest:presets": TEAM,
+    "rest:providers": TEAM,
     "rest:workers": managed(P.MANAGE_POOLS, P.READ_TEAM),
     "rest:models": Access(write=P.MANAGE_POOLS),
     "rest:worker": managed(P.MANAGE_POOLS, P.READ_TEAM),
