@@ -115,6 +115,7 @@ INSTALLED_APPS = [
     "apps.attachments",
     "apps.runs",
     "apps.conversations",
+    "apps.presets",
     "apps.governance",
     "apps.batches",
     "apps.evaluation",

@@ -10,6 +10,7 @@ urlpatterns = [
     path("home/", deferred_page("apps.console.views.home.home"), name="home"),
     path("search/", palette.palette, name="palette"),
     path("", include("apps.console.people_urls")),
+    path("", include("apps.console.presets.urls")),
     path("", include("apps.console.pool_urls")),
     path("", include("apps.console.evaluation_urls")),
     path("", include("apps.console.shadow_urls")),

@@ -37,6 +37,7 @@ from apps.rest.resources.governance import (
     reviews,
     suspension,
 )
+from apps.rest.resources.presets.operations import PATHS as PRESET_PATHS
 from apps.rest.resources.run_lists import run_files, saved_views
 from apps.rest.views import NoSuchAddress
 from apps.web.deferred_views import DeferredOperations
@@ -442,6 +443,7 @@ urlpatterns: list[URLPattern] = [
         attachments.RunAttachment.as_view(),
         name="run_attachment",
     ),
+    *PRESET_PATHS,
     path("conversations/", conversations.Conversations.as_view(), name="conversations"),
     path(
         "conversations/<uuid:conversation_id>/",
