@@ -57,6 +57,11 @@ from apps.playground.choices import (
     pool_choices,
 )
 from apps.playground.composing.estimate_text import estimate_text
+from apps.playground.composing.presets import (
+    preset_asked,
+    preset_sent,
+    settings_with,
+)
 from apps.playground.composing.settings import settings_in
 from apps.playground.forms import RunForm
 from apps.playground.run_page import RunBody, compose, failed_worker, pace_of
@@ -237,6 +242,10 @@ def _page(
     **more: Any,
 ) -> HttpResponseBase:
     pools = pool_choices(request.team.id)
+    chosen = _settings_of(source.story if source else RunView(), pools, model)
+    if used := preset_asked(request, pools):
+        chosen = settings_with(chosen, used, pools)
+        prompt = used.opened.content.prompt
     samples = SIMULATED_SAMPLES if _is_simulated(pools) else SAMPLES
     query = request.GET.get("query", "")[:200]
     listed = list(
@@ -252,7 +261,8 @@ def _page(
         "suspension": suspension_of(request.team.id),
         "checklist": setup_checklist(request),
         "data_classes": _data_classes(request),
-        "chosen": _settings_of(source.story if source else RunView(), pools, model),
+        "chosen": chosen,
+        "used": used,
         "samples": samples,
         "is_simulated": samples is SIMULATED_SAMPLES,
         "languages": ("curl", "python", "javascript"),
@@ -307,7 +317,8 @@ def _estimate_text(request: TeamRequest, form: RunForm) -> str:
 
 def _asked(request: TeamRequest, form: RunForm) -> NextTurn:
     """Return what the run would be asked that a form describes. Raises: Conflict."""
-    prompt = _prompt(request, form)
+    text, _ = preset_sent(request, form.cleaned_data["prompt"])
+    prompt = _prompt(request, form, text)
     if conversation_id := _id_in(request.POST.get("conversation", "")):
         conversation = _own(request, conversation_id)
         replaces = form.cleaned_data["replaces"]
@@ -318,20 +329,22 @@ def _asked(request: TeamRequest, form: RunForm) -> NextTurn:
     return prompt_prepare(prompt)
 
 
-def _prompt(request: TeamRequest, form: RunForm) -> Prompt:
+def _prompt(request: TeamRequest, form: RunForm, text: str) -> Prompt:
     """Return what a form says next. Raises: InvalidInput for a foreign attachment."""
     data = form.cleaned_data
     attached = attachments_own(
         request.team.id, request.actor, data["attachments"], param="attachment"
     )
-    return Prompt(data["prompt"], data["system"], tuple(attached))
+    return Prompt(text, data["system"], tuple(attached))
 
 
 def _turn_start(
     request: TeamRequest, conversation: Conversation, form: RunForm
 ) -> Turn:
     replaces = form.cleaned_data["replaces"]
-    asked = turn_prepare(conversation, _prompt(request, form), replaces=replaces)
+    text, preset = preset_sent(request, form.cleaned_data["prompt"])
+    prompt = _prompt(request, form, text)
+    asked = turn_prepare(conversation, prompt, replaces=replaces)
     admission = _admit(request, form.model, asked.prompt)
     order = RunOrder(
         **ordered_by(request.principal, admission),
@@ -339,6 +352,7 @@ def _turn_start(
         model=form.model,
         source="playground",
         params=form.params,
+        preset=preset,
         restrictions=form.restrictions,
     )
     return turn_start(conversation, asked, order)

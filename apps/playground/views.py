@@ -43,6 +43,7 @@ from apps.playground.choices import (
     pool_choices,
 )
 from apps.playground.comparison import Comparison, compare
+from apps.playground.composing.presets import preset_of_run
 from apps.playground.entries import entry_lines, entry_rows
 from apps.playground.forms import CompareForm
 from apps.playground.part_views import part_or_page
@@ -103,6 +104,7 @@ def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
         "body": body,
         "feedback": feedback,
         "own_feedback": next(own, None),
+        "used": preset_of_run(request, body.story),
         "may_rate": body.story.is_over,
         "pace": pace_of(run),
         "failed_worker": failed_worker(request.team.id, body),

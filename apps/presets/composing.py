@@ -79,12 +79,13 @@ def preset_compose(
     """
     opened = preset_open(principal, call.preset_id, call.version)
     template, values = opened.template, call.variables
-    if text is None or text == opened.content.prompt:
+    # What browsers do with a line feed at the beginning of a field is no edit.
+    if text is None or text.strip() == opened.content.prompt.strip():
         _require_all(template, values, param)
         text, is_edited = template.fill(values), False
     else:
         is_whole = not (template.missing(values) or template.unknown(values))
-        is_edited = not is_whole or template.fill(values) != text
+        is_edited = not is_whole or template.fill(values).strip() != text.strip()
     use = PresetUse(opened.preset.id, opened.version.number, is_edited)
     return ComposedPrompt(text, opened.content.system, opened.content.settings, use)
 

@@ -58,6 +58,8 @@ MATRIX = {
     "playground:run_create": RUN,
     "playground:estimate": RUN,
     "playground:format_growing": Access(write=P.READ_RUNS),
+    "playground:preset_choices": Access(read=P.RUN),
+    "playground:preset_fields": Access(read=P.RUN),
     "playground:attachment_create": RUN,
     "playground:attachment_remove": Access(write=P.RUN, is_own=True),
     "playground:run_attachment": RUNS,

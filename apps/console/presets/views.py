@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -28,7 +29,8 @@ from apps.console.presets.rows import (
     version_rows,
     version_text,
 )
-from apps.core.errors import NotAllowed
+from apps.core.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from apps.presets.composing import preset_compose, preset_open
 from apps.presets.models import Preset
 from apps.presets.selectors import (
     access_preset,
@@ -47,6 +49,8 @@ from apps.presets.services import (
     preset_restore,
     preset_update,
 )
+from apps.presets.templates import TemplateError, template_escape, template_read
+from apps.web.preset_fields import preset_call_in
 from apps.web.team_access import TeamRequest, team_view
 
 TAB = "presets"
@@ -106,6 +110,7 @@ def preset_from_prompt(request: TeamRequest) -> HttpResponseBase:
     """Offer what the composer holds as a new preset; nothing is saved yet."""
     request.principal.require(RUN)
     initial = initial_sent(request.team.id, request.POST)
+    initial["prompt"] = _template_sent(request, initial["prompt"])
     form = PresetForm(initial=initial, team_id=request.team.id)
     return _form_page(request, form)
 
@@ -244,6 +249,27 @@ def preset_remove(request: TeamRequest, preset_id: uuid.UUID) -> HttpResponseBas
         "back": reverse("console:preset", args=[preset.id]),
     }
     return console_page(request, "console/confirm.html", context, tab=TAB)
+
+
+def _template_sent(request: TeamRequest, prompt: str) -> str:
+    """Return the template that the composer holds.
+
+    It is that of the preset whose variables are filled in, or what was written; if that
+    is none, a template of just this text.
+    """
+    call = preset_call_in(request.POST)
+    with suppress(NotFound, Conflict, InvalidInput):
+        if (
+            call
+            and not preset_compose(request.principal, call, text=prompt).use.is_edited
+        ):
+            opened = preset_open(request.principal, call.preset_id, call.version)
+            return opened.content.prompt
+    try:
+        template_read(prompt)
+    except TemplateError:
+        return template_escape(prompt)
+    return prompt
 
 
 def _preset(request: TeamRequest, preset_id: uuid.UUID) -> Preset:
