@@ -13,7 +13,7 @@ from apps.presets.inputs import PresetContent, PresetSettings
 from apps.presets.models import Preset, PresetVersion
 from apps.presets.selectors import access_preset, access_preset_version
 from apps.presets.templates import Template, template_read
-from apps.runs.preset_use import PresetUse
+from apps.runs.types import PresetUse
 
 SHOWN_NAMES = 5
 """Names of variables in an error."""

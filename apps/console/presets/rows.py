@@ -31,7 +31,7 @@ class PresetRow:
 
 
 @dataclass(frozen=True, slots=True)
-class VersionRow:
+class PresetVersionRow:
     """A version in the history of a preset."""
 
     version: PresetVersion
@@ -81,7 +81,7 @@ def call_sample(text: VersionText) -> str:
     return f'"preset": {orjson.dumps(named, option=orjson.OPT_INDENT_2).decode()}'
 
 
-def version_rows(versions: Sequence[PresetVersion]) -> Iterator[VersionRow]:
+def version_rows(versions: Sequence[PresetVersion]) -> Iterator[PresetVersionRow]:
     """Yield versions, the newest first, each with what it changed.
 
     The last one given is only compared with, unless it is the first of its preset.
@@ -90,6 +90,6 @@ def version_rows(versions: Sequence[PresetVersion]) -> Iterator[VersionRow]:
     for place, version in enumerate(versions):
         if place + 1 < len(versions):
             change = version_difference(contents[place + 1], contents[place])
-            yield VersionRow(version, change)
+            yield PresetVersionRow(version, change)
         elif version.number == 1:
-            yield VersionRow(version, None)
+            yield PresetVersionRow(version, None)
