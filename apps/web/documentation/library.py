@@ -23,7 +23,15 @@ GROUPS: Mapping[str, Sequence[str]] = {
         *("live", "rest", "clients", "examples"),
     ),
     "Run a team": (
-        *("teams", "governance", "ledger", "insights", "evaluation", "training"),
+        *(
+            "teams",
+            "presets",
+            "governance",
+            "ledger",
+            "insights",
+            "evaluation",
+            "training",
+        ),
         "webhooks",
     ),
     "Run the site": ("configuration", "operations", "faults", "protocols"),
