@@ -89,7 +89,7 @@ EXAMPLE: dict[str, Any] = {
 VERSION_EXAMPLE: dict[str, Any] = {
     "version": 3,
     **SHOWN,
-    "digest": "3f0a9e…",
+    "sha256": "3f0a9e…",
     "restores": None,
     "created_by": "Alice",
     "created_at": EXAMPLE["changed_at"],
@@ -299,10 +299,9 @@ class PresetVersionOutput(Output):
     system = serializers.CharField(source="content.system")
     settings = PresetSettingsOutput(source="content.settings")
     variables = PresetVariableOutput(many=True)
-    digest = serializers.CharField(
+    sha256 = serializers.CharField(
         source="row.digest",
-        help_text="SHA-256 of prompt, system prompt and settings, as the ledger has "
-        "it.",
+        help_text="Of prompt, system prompt and settings, as the ledger has it.",
     )
     restores = serializers.IntegerField(
         source="row.restores",
