@@ -116,6 +116,7 @@ INSTALLED_APPS = [
     "apps.attachments",
     "apps.runs",
     "apps.conversations",
+    "apps.presets",
     "apps.governance",
     "apps.comparisons",
     "apps.sharing",

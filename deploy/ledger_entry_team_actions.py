@@ -16,6 +16,7 @@ from deploy.ledger_entry_shapes import (
     REASON,
     ROLE,
     SCOPE,
+    SHA256,
     TIME,
     USD,
     USER_ID,
@@ -120,6 +121,54 @@ TEAM_ACTIONS: Mapping[str, Action] = {
         "api_key",
         {"name": NAME, "prefix": PREFIX},
         {"reason": REASON},
+    ),
+    # --- presets ---
+    "preset.created": Action(
+        "A preset was created, with its first version.",
+        "preset",
+        {
+            "version": VERSION,
+            "digest": SHA256,
+            "is_shared": flag("Everybody in the team sees it."),
+        },
+        {
+            "copied_from": {**ID, "description": "The preset that it is a copy of."},
+            "copied_version": count("The version that was copied."),
+        },
+        texts=("name",),
+    ),
+    "preset.version_created": Action(
+        "A preset has a new version.",
+        "preset",
+        {"version": VERSION, "digest": SHA256},
+        {"restores": count("The older version whose texts it has again.")},
+        texts=("name",),
+    ),
+    "preset.updated": Action(
+        "Name or description of a preset were changed.",
+        "preset",
+        {"changed": words("Which of both.")},
+        texts=("name",),
+    ),
+    **{
+        f"preset.{word}": Action(
+            f"A preset {what}.",
+            "preset",
+            {"version": count("Its newest version.")},
+            texts=("name",),
+        )
+        for word, what in {
+            "shared": "was shared with the team",
+            "unshared": "is its owner's alone again",
+            "archived": "was archived: no run can use it",
+            "unarchived": "can be used again",
+        }.items()
+    },
+    "preset.deleted": Action(
+        "A preset was deleted with all its versions.",
+        "preset",
+        {"versions": count("How many it had."), "digest": SHA256},
+        texts=("name",),
     ),
     # --- budgets ---
     "budget.created": Action(

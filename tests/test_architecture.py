@@ -53,6 +53,9 @@ ALSO_OPEN = {
     "apps.budgets.periods",  # when a day or month ends
     "apps.budgets.rate_limits",  # asked on every request of a limited key
     "apps.budgets.reservations",  # statements for the ledger's commits
+    "apps.presets.composing",  # prompts made of presets, for every interface
+    "apps.presets.inputs",  # what a preset says
+    "apps.presets.templates",  # its variables
     "apps.pools.attributes",  # what workers, conductors and tiers are described by
     "apps.pools.model_guesses",  # names and the best planner, for people
     "apps.pools.prompt_styles",  # a choice of theirs
@@ -151,6 +154,7 @@ ALSO_OPEN = {
     "apps.runs.missing_plan",  # why a run has no plan, like the next ones
     "apps.runs.records.round_view",  # rounds, steps and calls of a run
     "apps.runs.records.run_view",  # the read model of a run
+    "apps.web.preset_fields",  # a preset in forms of two apps
     "apps.web.body_limits",  # how long bodies may be, for REST
     "apps.webhooks.addresses",  # what may be told of an address
     "apps.webhooks.delivery_thread",  # opened and closed by the process

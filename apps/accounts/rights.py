@@ -38,6 +38,8 @@ EXPORT_RUNS = Right(Permission.EXPORT_RUNS, (Scope.AUDIT_EXPORT,))
 RUN = Right(Permission.RUN, (Scope.RUN,))
 RATE = Right(Permission.READ_RUNS, (Scope.RUN,))
 """Give feedback on a run."""
+READ_PRESETS = Right(Permission.READ_RUNS, (Scope.READ, Scope.RUN))
+"""Those that the principal sees."""
 DIRECT = Right(Permission.RUN, (Scope.DIRECT,))
 """Needed besides RUN to call one worker without a plan."""
 READ_TEAM = Right(Permission.READ_TEAM, ANY_KEY)

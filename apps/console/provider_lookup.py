@@ -17,14 +17,14 @@ from apps.console.test_result_view import ADVICE
 from apps.core.errors import ConductorError, InvalidFields
 from apps.pools.errors import ProviderFailed
 from apps.pools.models import Credential, Protocol
-from apps.pools.selectors import preset_list
+from apps.pools.selectors import known_provider_list
 from apps.pools.services import NewCredential, model_calls_have_room, models_fetch
-from apps.pools.types import Preset
+from apps.pools.types import KnownProvider
 from apps.web.team_access import TeamRequest
 from apps.web.waiting import Work, respond_after, wait_for
 
 OTHER = "other"
-"""Stands for a provider without a preset."""
+"""Stands for a provider that is not among the known ones."""
 MAX_KEY_NAME = 90
 """Characters; a number may be added."""
 
@@ -85,24 +85,26 @@ def after_test(
     return response
 
 
-def preset_of(preset_id: str) -> Preset | None:
-    """Return the preset with an id, or None."""
-    return next((each for each in preset_list() if each.id == preset_id), None)
+def known_provider_of(provider_id: str) -> KnownProvider | None:
+    """Return the known provider with an id, or None."""
+    return next(
+        (each for each in known_provider_list() if each.id == provider_id), None
+    )
 
 
-def preset_initial(
-    preset: Preset | None, credentials: Iterable[Credential]
+def provider_initial(
+    provider: KnownProvider | None, credentials: Iterable[Credential]
 ) -> Mapping[str, Any]:
     """Return what a form begins with: where the provider is, a key that fits it."""
-    if preset is None:
+    if provider is None:
         return {}
-    fits = (str(c.id) for c in credentials if c.is_bound_to(preset.base_url))
-    unknown = NEW_KEY if preset.needs_key else NO_KEY
+    fits = (str(c.id) for c in credentials if c.is_bound_to(provider.base_url))
+    unknown = NEW_KEY if provider.needs_key else NO_KEY
     return {
-        "base_url": preset.base_url,
-        "protocol": preset.protocol,
-        "max_tokens_field": preset.max_tokens_field,
-        "extra_params": list(preset.extra_params),
+        "base_url": provider.base_url,
+        "protocol": provider.protocol,
+        "max_tokens_field": provider.max_tokens_field,
+        "extra_params": list(provider.extra_params),
         "credential_id": next(fits, unknown),
     }
 
@@ -121,7 +123,7 @@ def credential_name(base_url: str) -> str:
     An address of one's own network says nothing of what runs there.
     """
     parts = _parts(base_url)
-    hosted = (each for each in preset_list() if each.needs_key)
+    hosted = (each for each in known_provider_list() if each.needs_key)
     known = (e.name for e in hosted if _parts(e.base_url).hostname == parts.hostname)
     return next(known, parts.netloc.rpartition("@")[2])[:MAX_KEY_NAME] or "key"
 

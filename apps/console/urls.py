@@ -11,6 +11,7 @@ urlpatterns = [
     path("search/", palette.palette, name="palette"),
     path("", include("apps.console.people_urls")),
     path("alerts/", include("apps.console.alerts.urls")),
+    path("", include("apps.console.presets.urls")),
     path("", include("apps.console.pool_urls")),
     path("", include("apps.console.evaluation_urls")),
     path("", include("apps.console.shadow_urls")),

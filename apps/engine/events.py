@@ -48,6 +48,13 @@ class RunCreated:
     """a (the tier as it is) or b (the candidate). Empty: no A/B test."""
     family: str = ""
     """The family of tasks that its caller names, or that its task has. Empty: none."""
+    preset: str = ""
+    """Id of the preset that the prompt was made with. Empty: none."""
+    preset_version: int | None = None
+    """The version of that preset. None: no preset."""
+    is_preset_edited: bool = False
+    """True: the text was changed by hand after the preset's variables were filled in.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,11 @@ from __future__ import annotations
 import uuid
 from typing import Protocol
 
+from apps.accounts.principal import KeyPrincipal
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
 from apps.gateway.model_facts import ModelFacts
+from apps.presets.composing import ComposedPrompt, PresetCall
 from apps.runs.types import LiveRun, RunOrder, RunRecord
 
 
@@ -67,6 +69,12 @@ class Backend(Protocol):
 
     async def asking_worker(self, team_id: uuid.UUID, run_id: uuid.UUID) -> str:
         """Return the worker whose tool calls ended a team's run; "" if unknown."""
+        ...
+
+    async def compose_preset(
+        self, principal: KeyPrincipal, call: PresetCall
+    ) -> ComposedPrompt:
+        """Return the prompt that a preset makes. Raises: as `preset_compose`."""
         ...
 
     async def claim(

@@ -7,6 +7,7 @@ import uuid
 from channels.db import database_sync_to_async
 from django.utils import timezone
 
+from apps.accounts.principal import KeyPrincipal
 from apps.accounts.services import api_key_peek, api_key_resolve
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
@@ -14,6 +15,7 @@ from apps.core.single_flight import SingleFlight
 from apps.gateway.model_facts import ModelFacts, facts_of_tier, facts_of_worker
 from apps.pools.models import WorkerKind
 from apps.pools.selectors import pool_list
+from apps.presets.composing import ComposedPrompt, PresetCall, preset_compose
 from apps.runs.planning.model_resolver import direct_model
 from apps.runs.selectors import asking_worker, run_is_over, run_record
 from apps.runs.services import (
@@ -93,6 +95,15 @@ class DjangoBackend:
         """Return the worker whose tool calls ended a team's run; "" if unknown."""
         name: str = await database_sync_to_async(asking_worker)(team_id, run_id)
         return name
+
+    async def compose_preset(
+        self, principal: KeyPrincipal, call: PresetCall
+    ) -> ComposedPrompt:
+        """Return the prompt that a preset makes. Raises: as `preset_compose`."""
+        composed: ComposedPrompt = await database_sync_to_async(preset_compose)(
+            principal, call
+        )
+        return composed
 
     async def claim(
         self, team_id: uuid.UUID, key: str, digest: bytes, run_id: uuid.UUID

@@ -29,6 +29,7 @@ from apps.runs.types import (
     UNRESTRICTED,
     Delivery,
     LiveRun,
+    PresetUse,
     RunOrder,
     RunRecord,
     RunRestrictions,
@@ -69,6 +70,8 @@ class ChatTask:
     """Of tasks, as the request names it. Empty: it names none."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """What the caller says of the run, to find it by."""
+    preset: PresetUse | None = None
+    """What made the messages. None: no preset."""
     vectors: VectorSink | None = None
     """Where the vectors go that are asked for. None: an answer is."""
 
@@ -203,4 +206,5 @@ async def _order(
         vectors=asked.vectors,
         family=asked.family,
         metadata=asked.metadata,
+        preset=asked.preset,
     )

@@ -55,6 +55,11 @@ from apps.playground.composing.asked import (
     prompt_of_form,
 )
 from apps.playground.composing.estimate_text import estimate_text
+from apps.playground.composing.presets import (
+    preset_asked,
+    preset_sent,
+    settings_with,
+)
 from apps.playground.composing.settings import settings_in
 from apps.playground.forms import RunForm
 from apps.playground.run_page import RunBody, compose, failed_worker, pace_of
@@ -236,6 +241,10 @@ def _page(
     **more: Any,
 ) -> HttpResponseBase:
     pools = pool_choices(request.team.id)
+    chosen = _settings_of(source.story if source else RunView(), pools, model)
+    if used := preset_asked(request, pools):
+        chosen = settings_with(chosen, used, pools)
+        prompt = used.opened.content.prompt
     samples = SIMULATED_SAMPLES if _is_simulated(pools) else SAMPLES
     query = request.GET.get("query", "")[:200]
     listed = list(
@@ -251,7 +260,8 @@ def _page(
         "suspension": suspension_of(request.team.id),
         "checklist": setup_checklist(request),
         "data_classes": _data_classes(request),
-        "chosen": _settings_of(source.story if source else RunView(), pools, model),
+        "chosen": chosen,
+        "used": used,
         "samples": samples,
         "is_simulated": samples is SIMULATED_SAMPLES,
         "languages": ("curl", "python", "javascript"),
@@ -308,7 +318,9 @@ def _turn_start(
     request: TeamRequest, conversation: Conversation, form: RunForm
 ) -> Turn:
     replaces = form.cleaned_data["replaces"]
-    asked = turn_prepare(conversation, prompt_of_form(request, form), replaces=replaces)
+    text, preset = preset_sent(request, form.cleaned_data["prompt"])
+    prompt = prompt_of_form(request, form, text)
+    asked = turn_prepare(conversation, prompt, replaces=replaces)
     admission = _admit(request, form.model, asked.prompt)
     order = RunOrder(
         **ordered_by(request.principal, admission),
@@ -316,6 +328,7 @@ def _turn_start(
         model=form.model,
         source="playground",
         params=form.params,
+        preset=preset,
         restrictions=form.restrictions,
     )
     return turn_start(conversation, asked, order)

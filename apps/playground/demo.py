@@ -23,6 +23,7 @@ from apps.evaluation.suites.files import tasks_read
 from apps.governance.reviews.reads import review_settings
 from apps.governance.selectors import policy_newest
 from apps.governance.services import policy_replace, review_settings_replace
+from apps.playground.demo_presets import presets_make
 from apps.pools.pool_file import document_parse
 from apps.pools.selectors import conductor_list, pool_list, worker_list
 from apps.pools.services import conductor_update, pool_import, worker_update
@@ -87,6 +88,7 @@ def demo_prepare(*, url: str, simulator_url: str) -> DemoAccess:
         api_key = _key(team, user, known.get("api_key", ""))
         _govern(team)
         _suite(team)
+        presets_make(team, user)
     access = DemoAccess(url, EMAIL, REVIEWER_EMAIL, password, api_key, simulator_url)
     path.write_text(json.dumps(asdict(access), indent=2) + "\n", encoding="utf-8")
     path.chmod(0o600)

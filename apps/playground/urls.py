@@ -11,7 +11,7 @@ from apps.playground import (
     part_views,
     views,
 )
-from apps.playground.composing import attachment_views
+from apps.playground.composing import attachment_views, presets
 from apps.playground.run_lists import views as list_views
 from apps.playground.sharing import shared_page
 from apps.playground.sharing import views as sharing_views
@@ -84,6 +84,12 @@ urlpatterns = [
     path("runs/", list_views.run_list_page, name="run_list"),
     path("runs/<uuid:run_id>/tags/", list_views.run_tags, name="run_tags"),
     path("runs/columns/", list_views.run_list_columns, name="run_list_columns"),
+    path("presets/choices/", presets.preset_choices, name="preset_choices"),
+    path(
+        "presets/<uuid:preset_id>/fields/",
+        presets.preset_fields,
+        name="preset_fields",
+    ),
     path("runs/views/", list_views.saved_view_keep, name="saved_view_keep"),
     path(
         "runs/views/<uuid:view_id>/delete/",

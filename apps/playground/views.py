@@ -38,6 +38,7 @@ from apps.governance.selectors import (
     feedback_list,
     holds_of_run,
 )
+from apps.playground.composing.presets import preset_of_run
 from apps.playground.entries import entry_lines, entry_rows
 from apps.playground.part_views import part_or_page
 from apps.playground.run_page import compose, failed_worker, pace_of
@@ -98,6 +99,7 @@ def run_detail(request: TeamRequest, run_id: uuid.UUID) -> HttpResponseBase:
         "body": body,
         "feedback": feedback,
         "own_feedback": next(own, None),
+        "used": preset_of_run(request, body.story),
         "may_rate": body.story.is_over,
         "pace": pace_of(run),
         "failed_worker": failed_worker(request.team.id, body),

@@ -15,6 +15,7 @@ from apps.core.scoping import TeamQuerySet
 from apps.pools.credentials import credential_try
 from apps.pools.history.setups import setup_now, version_setup
 from apps.pools.history.versions import pool_version_changes
+from apps.pools.known_providers import KNOWN_PROVIDERS, policy_tags, provider_tag
 from apps.pools.light_planners.loading import light_model
 from apps.pools.models import (
     Conductor,
@@ -28,7 +29,6 @@ from apps.pools.models import (
 )
 from apps.pools.planning import conductor_planner, worker_description
 from apps.pools.planning_notices import planning_notices
-from apps.pools.presets import PRESETS, policy_tags, provider_tag
 from apps.pools.prices.catalog_cache import price_book
 from apps.pools.serializers import (
     conductor_values,
@@ -49,8 +49,8 @@ from apps.pools.snapshots import (
 )
 from apps.pools.types import (
     HealthState,
+    KnownProvider,
     ListPrice,
-    Preset,
     TestResult,
     TrialStep,
     WorkerHealth,
@@ -72,6 +72,7 @@ __all__ = [
     "credential_values",
     "credentials_try",
     "endpoint_of",
+    "known_provider_list",
     "last_test",
     "light_model",
     "list_price",
@@ -87,7 +88,6 @@ __all__ = [
     "pool_values",
     "pool_version_changes",
     "pool_versions",
-    "preset_list",
     "price_in_force",
     "price_list_checked_at",
     "protocol_of",
@@ -254,9 +254,9 @@ def _health_state(
     return HealthState.HEALTHY if test.ok else HealthState.FAILING
 
 
-def preset_list() -> tuple[Preset, ...]:
+def known_provider_list() -> tuple[KnownProvider, ...]:
     """Return the well-known providers and servers."""
-    return PRESETS
+    return KNOWN_PROVIDERS
 
 
 def list_price(base_url: str, model: str) -> ListPrice | None:

@@ -327,7 +327,7 @@ class WorkerHealth:
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
+class KnownProvider:
     """A well-known provider or server, to begin a worker with."""
 
     id: str

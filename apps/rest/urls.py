@@ -38,6 +38,7 @@ from apps.rest.resources.governance import (
     reviews,
     suspension,
 )
+from apps.rest.resources.presets.operations import PATHS as PRESET_PATHS
 from apps.rest.resources.run_lists import run_files, saved_views
 from apps.rest.sharing_urls import sharing_urlpatterns
 from apps.rest.views import NoSuchAddress
@@ -86,7 +87,7 @@ urlpatterns: list[URLPattern] = [
         credentials.OneCredential.as_view(),
         name="credential",
     ),
-    path("presets/", pools.Presets.as_view(), name="presets"),
+    path("providers/", pools.Providers.as_view(), name="providers"),
     path("workers/", workers.Workers.as_view(), name="workers"),
     path("workers/models/", workers.ProviderModels.as_view(), name="models"),
     path("workers/<uuid:worker_id>/", workers.OneWorker.as_view(), name="worker"),
@@ -428,6 +429,7 @@ urlpatterns: list[URLPattern] = [
         attachments.RunAttachment.as_view(),
         name="run_attachment",
     ),
+    *PRESET_PATHS,
     path("conversations/", conversations.Conversations.as_view(), name="conversations"),
     path(
         "conversations/<uuid:conversation_id>/",

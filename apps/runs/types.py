@@ -15,6 +15,7 @@ from apps.engine.ports import CallParams, Messages, Progress, ReusedAnswer
 from apps.engine.usage import Cost, Usage
 from apps.planners.fixed import FixedPlanner
 from apps.runs.label_types import Label
+from apps.runs.preset_use import PresetUse as PresetUse
 from apps.runs.usage_rows import UsageGroup as UsageGroup
 from apps.runs.usage_rows import UsageRow as UsageRow
 from apps.runs.usage_rows import WorkerCalls as WorkerCalls
@@ -211,6 +212,8 @@ class RunOrder:
     """What its caller says of the run, by which lists can be filtered."""
     attachments: tuple[Mapping[str, Any], ...] = ()
     """Files and images that the messages hold: id, name, digest and what they are."""
+    preset: PresetUse | None = None
+    """What the prompt was made with. None: no preset."""
     idempotency_key: str = ""
     """Must stand for this run when it gets on record. Empty: nothing must."""
 

@@ -62,6 +62,11 @@ _GROUPS = (
                 not_for=Role.REVIEWER,
             ),
             NavPage(
+                *("presets", "Presets", "console:preset_list", "braces"),
+                also="prompt templates variables library",
+                permission=P.READ_RUNS,
+            ),
+            NavPage(
                 *("runs", "Runs", "playground:run_list", "list"),
                 also="history search",
                 permission=P.READ_RUNS,

@@ -6,7 +6,7 @@
 import { inTab } from "./stored.js";
 
 /** Fields that the page itself fills. */
-const GIVEN = ["csrfmiddlewaretoken", "conversation", "run", "replaces", "attachment"];
+const GIVEN = ["csrfmiddlewaretoken", "conversation", "run", "replaces", "attachment", "preset", "preset_version"];
 
 /**
  * @param {HTMLFormElement} form
@@ -14,15 +14,17 @@ const GIVEN = ["csrfmiddlewaretoken", "conversation", "run", "replaces", "attach
  * @returns {() => void} forgets the draft, once it was sent
  */
 export function keepDraft(form, prompt) {
-  const key = `draft:${prompt.dataset.draft}${location.pathname}${location.search}`;
-  if (!prompt.value) restore(form, inTab.get(key));
+  // The address changes when a preset is chosen.
+  const key = () => `draft:${prompt.dataset.draft}${location.pathname}${location.search}`;
+  if (!prompt.value || form.elements.namedItem("preset")) restore(form, inTab.get(key()));
   const keep = () => {
     const texts = [...new FormData(form)].filter(([name, value]) => typeof value === "string" && !GIVEN.includes(name));
-    inTab.set(key, JSON.stringify(Object.fromEntries(texts)));
+    inTab.set(key(), JSON.stringify(Object.fromEntries(texts)));
   };
+  form.addEventListener("input", keep);
   // Fields beside the form belong to it, but their events pass it by.
-  for (const field of form.elements) field.addEventListener("input", keep);
-  return () => inTab.remove(key);
+  for (const field of form.elements) if (!form.contains(field)) field.addEventListener("input", keep);
+  return () => inTab.remove(key());
 }
 
 /** @param {HTMLFormElement} form @param {string | null} kept */

@@ -11,6 +11,7 @@ import { setUpFirstMinute, tick } from "./first-minute.js";
 import { setUpFormatting } from "./formatted.js";
 import { setUpNotification } from "./notification.js";
 import { markTitle } from "./page-title.js";
+import { setUpPresets } from "./presets.js";
 import { RunView } from "./run-view.js";
 import { onDevice } from "./stored.js";
 
@@ -196,7 +197,7 @@ async function stopRun() {
 }
 
 form.addEventListener("submit", (event) => {
-  if (event.submitter?.id === "compare") return;
+  if (event.submitter?.hasAttribute("formaction")) return;
   event.preventDefault();
   run();
 });
@@ -280,6 +281,7 @@ dialog.addEventListener("click", (event) => { if (event.target === dialog) dialo
 viewCode.hidden = false;
 for (const keys of document.querySelectorAll("[data-keys]")) keys.hidden = false;
 if (/Mac|iPhone|iPad/.test(navigator.platform)) document.querySelector("[data-mod]")?.replaceChildren("⌘");
+setUpPresets({ form, prompt, onChange: () => { grow(); showButtons(); checkLength(); showSettings(); } });
 setUpFormatting();
 setUpDrawer(document.querySelector("#drawer"));
 setUpFirstMinute();

@@ -35,7 +35,7 @@ async def amounts(page):
 
 async def test_price_follows_what_is_typed_and_is_filled_in(visit, site, steady):
     page = (await visit(site.cast.alice)).page
-    await page.goto("/workers/new/?preset=other")
+    await page.goto("/workers/new/?provider=other")
     await page.get_by_label("Address").fill(ACME_URL)
     await page.get_by_label("Key", exact=True).select_option("new")
     await page.get_by_label("New key").fill("sk-canary")
@@ -75,7 +75,7 @@ async def test_click_keeps_what_was_typed_before_it(visit, site, steady):
 
 async def test_it_works_without_script(visit, site, steady):
     page = (await visit(site.cast.alice, java_script_enabled=False)).page
-    await page.goto("/workers/new/?preset=other")
+    await page.goto("/workers/new/?provider=other")
     await page.get_by_label("Address").fill(ACME_URL)
     await page.get_by_label("Model", exact=True).fill("acme-1")
     await page.get_by_label("Key", exact=True).select_option("none")

@@ -93,7 +93,7 @@ async def test_pages_about_pools_fit_a_telephone(visit, site):
         "/workers/",
         f"/workers/{pool.fallback_id}/",
         "/workers/new/",
-        "/workers/new/?preset=openai",
+        "/workers/new/?provider=openai",
         "/conductors/",
         "/credentials/",
     ):

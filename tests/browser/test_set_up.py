@@ -202,7 +202,7 @@ async def test_pages_of_the_set_up_fit_a_telephone(visit, fresh_site, scheme):
     await save_models(hands, fresh_site.simulator_url, MARKED)
     await all_pass(page)
     await fits(page)
-    for url in ("/setup/", "/setup/?preset=vllm", "/", "/pools/"):
+    for url in ("/setup/", "/setup/?provider=vllm", "/", "/pools/"):
         await page.goto(url)
         await fits(page)
 
@@ -212,7 +212,7 @@ async def test_list_of_models_fits_a_telephone_and_can_be_filtered(visit, fresh_
     hands = Hands(page)
     await hands.write("Name of the team", "Night Shift")
     await hands.press("Create team")
-    await page.goto("/setup/?preset=vllm")
+    await page.goto("/setup/?provider=vllm")
     await hands.write("Address", fresh_site.simulator_url)
     await hands.press("List models")
     await hands.write("Filter", "sim-del")

@@ -128,7 +128,7 @@ def test_no_page_of_the_team_holds_the_key(cast, alice, credential):
         f"{URL}{credential.id}/",
         f"{URL}{credential.id}/delete/",
         "/workers/",
-        "/workers/new/?preset=other",
+        "/workers/new/?provider=other",
         f"/workers/{pool.fallback_id}/",
         "/conductors/new/",
         f"/conductors/{pool.conductor_id}/",

@@ -45,7 +45,7 @@ def test_administration_says_whose_it_is(alice: Client):
 
 def test_data_tags_say_that_rules_enforce_them(alice: Client):
     """Promise C4: a tag without a rule restricts nothing."""
-    page = words(text_of(alice.get("/workers/new/?preset=openai")))
+    page = words(text_of(alice.get("/workers/new/?provider=openai")))
     where = page.index("Data it may see")
     assert "A tag alone restricts nothing" in page[where : where + 120]
 

@@ -15,7 +15,7 @@ from tests.console.models import SECRET, signed_in, words
 from tests.factories import PoolFactory
 from tests.serving import serving
 
-URL = "/setup/?preset=vllm"
+URL = "/setup/?provider=vllm"
 MODELS_URL = "/setup/models/"
 TODO = "Until your first planned answer"
 

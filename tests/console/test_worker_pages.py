@@ -48,7 +48,7 @@ def test_the_form_shows_the_tag_of_the_provider(alice, worker):
     shown = words(alice.get(f"/workers/{worker.id}/").content.decode())
     assert "By its address it also has the tag provider:groq" in shown
     assert "the tag of its provider, like" in words(
-        alice.get(NEW + "?preset=groq").content.decode()
+        alice.get(NEW + "?provider=groq").content.decode()
     )
 
 
@@ -58,24 +58,24 @@ def test_unknown_price_is_not_shown_as_free(alice, worker):
 
 def test_providers_are_offered_before_the_form(alice):
     page = alice.get(NEW).content.decode()
-    assert 'href="?preset=openai"' in page
-    assert 'href="?preset=other"' in page
+    assert 'href="?provider=openai"' in page
+    assert 'href="?provider=other"' in page
 
 
-def test_preset_fills_in_the_address_and_asks_for_a_key(alice):
-    page = alice.get(f"{NEW}?preset=openai").content.decode()
+def test_provider_fills_in_the_address_and_asks_for_a_key(alice):
+    page = alice.get(f"{NEW}?provider=openai").content.decode()
     assert 'value="https://api.openai.com/v1"' in page
     assert '<option value="new" selected>' in page
 
 
-@pytest.mark.parametrize("preset", ["anthropic", "gemini"])
-def test_preset_knows_the_protocol(alice, preset):
-    page = alice.get(f"{NEW}?preset={preset}").content.decode()
-    assert f'<option value="{preset}" selected>' in page
+@pytest.mark.parametrize("provider", ["anthropic", "gemini"])
+def test_provider_knows_the_protocol(alice, provider):
+    page = alice.get(f"{NEW}?provider={provider}").content.decode()
+    assert f'<option value="{provider}" selected>' in page
 
 
 def test_new_worker_takes_tools_unless_said(alice):
-    page = alice.get(f"{NEW}?preset=other").content.decode()
+    page = alice.get(f"{NEW}?provider=other").content.decode()
     boxes = dict(re.findall(r'name="(accepts_\w+)"([^>]*)>', page))
     checked = [name for name, rest in boxes.items() if "checked" in rest]
     assert (len(boxes), checked) == (3, ["accepts_tools"])
@@ -119,8 +119,8 @@ def test_a_wrong_extra_body_is_told_beside_its_open_field(cast, alice):
     assert not Worker.objects.for_team(cast.team.id).exists()
 
 
-def test_unknown_preset_is_an_empty_form(alice):
-    assert alice.get(f"{NEW}?preset=bogus").status_code == 200
+def test_unknown_provider_is_an_empty_form(alice):
+    assert alice.get(f"{NEW}?provider=bogus").status_code == 200
 
 
 def test_worker_with_a_new_key_is_saved_with_both(cast, alice):
@@ -394,5 +394,5 @@ def test_anonymous_signs_in_first(client, cast, worker):
 def test_pasted_key_is_named_after_what_it_is_for(cast, alice, base_url, name):
     """A local address says nothing of what runs there (C18)."""
     sent = worker_input(base_url=base_url, credential_id="new", secret=SECRET)
-    alice.post("/workers/new/?preset=other", sent)
+    alice.post("/workers/new/?provider=other", sent)
     assert Credential.objects.for_team(cast.team.id).get().name == name

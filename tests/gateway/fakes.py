@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from apps.accounts.principal import KeyPrincipal
 from apps.accounts.types import KeyHolder
 from apps.audit.types import Actor
 from apps.core.errors import ConductorError, NotAuthenticated, NotFound
@@ -26,6 +27,7 @@ from apps.engine.events import (
 from apps.engine.ports import Progress
 from apps.engine.usage import Cost, Usage
 from apps.gateway.model_facts import ModelFacts
+from apps.presets.composing import ComposedPrompt, PresetCall
 from apps.runs.errors import IdempotencyConflict
 from apps.runs.types import (
     Listener,
@@ -273,6 +275,11 @@ class FakeBackend:
 
     async def asking_worker(self, team_id: uuid.UUID, run_id: uuid.UUID) -> str:
         return self.askers.get((team_id, run_id), "")
+
+    async def compose_preset(
+        self, principal: KeyPrincipal, call: PresetCall
+    ) -> ComposedPrompt:
+        raise NotFound(f"there is no preset {str(call.preset_id)!r}")
 
     async def claim(
         self, team_id: uuid.UUID, key: str, digest: bytes, run_id: uuid.UUID

@@ -11,8 +11,8 @@ from asgiref.sync import async_to_sync
 
 from apps.core.errors import InvalidFields
 from apps.pools.errors import ProviderFailed
-from apps.pools.presets import PRESETS
-from apps.pools.selectors import preset_list
+from apps.pools.known_providers import KNOWN_PROVIDERS
+from apps.pools.selectors import known_provider_list
 from apps.pools.services import models_fetch
 from apps.simulator.app import create_app
 from tests.conftest import Cast
@@ -115,18 +115,22 @@ def test_listing_records_nothing(cast: Cast, simulator_url: str):
     assert len(entries(cast.team)) == before
 
 
-@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.id)
-def test_preset_begins_a_worker(cast: Cast, preset):
+@pytest.mark.parametrize("provider", KNOWN_PROVIDERS, ids=lambda provider: provider.id)
+def test_provider_begins_a_worker(cast: Cast, provider):
     worker = make_worker(
         cast.team,
-        name=preset.id,
-        base_url=preset.base_url,
-        protocol=preset.protocol,
-        max_tokens_field=preset.max_tokens_field,
+        name=provider.id,
+        base_url=provider.base_url,
+        protocol=provider.protocol,
+        max_tokens_field=provider.max_tokens_field,
     )
-    assert (worker.base_url, worker.protocol) == (preset.base_url, preset.protocol)
-    assert preset.needs_key == preset.base_url.startswith("https://")
+    assert (worker.base_url, worker.protocol) == (provider.base_url, provider.protocol)
+    assert provider.needs_key == provider.base_url.startswith("https://")
 
 
-def test_presets_have_ids_of_their_own():
-    assert len({preset.id for preset in preset_list()}) == len(PRESETS) == 12
+def test_providers_have_ids_of_their_own():
+    assert (
+        len({provider.id for provider in known_provider_list()})
+        == len(KNOWN_PROVIDERS)
+        == 12
+    )

@@ -7,7 +7,7 @@ import pytest
 from apps.core.errors import InvalidFields
 from apps.core.input_parts import values_read
 from apps.pools.attributes import WorkerAttributes
-from apps.pools.presets import PRESETS, policy_tags, provider_tag
+from apps.pools.known_providers import KNOWN_PROVIDERS, policy_tags, provider_tag
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ def test_a_provider_is_that_of_the_host(base_url: str, tag: str) -> None:
     assert provider_tag(base_url) == tag
 
 
-def test_every_public_preset_is_a_provider_of_its_own_name() -> None:
-    public = [each for each in PRESETS if each.needs_key]
+def test_every_public_provider_is_a_provider_of_its_own_name() -> None:
+    public = [each for each in KNOWN_PROVIDERS if each.needs_key]
     found = [provider_tag(each.base_url) for each in public]
     assert found == [f"provider:{each.id}" for each in public]
 

@@ -471,9 +471,9 @@ def test_versions_to_compare_must_be_named(alice, pool, query):
     fault(alice.get(f"pools/{pool.id}/changes/?{query}"), 400)
 
 
-def test_presets_are_listed(vera):
-    listed = vera.get("presets/").json()["data"]
-    protocols = {preset["id"]: preset["protocol"] for preset in listed}
+def test_providers_are_listed(vera):
+    listed = vera.get("providers/").json()["data"]
+    protocols = {provider["id"]: provider["protocol"] for provider in listed}
     names = ("mistral", "anthropic", "gemini")
     assert [protocols[name] for name in names] == ["openai", "anthropic", "gemini"]
 

@@ -18,6 +18,7 @@ from apps.core.ids import new_id
 from apps.governance.services import hold_place, policy_replace, review_request
 from apps.pools.models import Pool
 from apps.pools.services import credential_create, pool_create
+from apps.presets.services import preset_create
 from apps.runs.models import Run, SavedView
 from tests.alerts.examples import make_alert
 from tests.audit.examples import make_export
@@ -80,6 +81,7 @@ def make_things(cast: Cast, base_url: str = BASE_URL) -> dict[str, Any]:
             Run.objects.for_team(team.id).get(id=make_run(cast)), cast.alice
         )["link_id"],
         "view_id": make_view(cast),
+        "preset_id": make_preset(cast),
         "review_id": make_review(cast),
         "export_id": make_export(cast.team.id),
         "trial_id": make_trial(cast.team),
@@ -180,6 +182,13 @@ def make_view(cast: Cast) -> uuid.UUID:
         query="state=failed",
         is_shared=True,
     ).id
+
+
+def make_preset(cast: Cast) -> uuid.UUID:
+    """Make a preset that Alice shares."""
+    owner = member_principal(cast.alice, cast.team, Role.OWNER, {})
+    values = {"name": "Greet", "prompt": "Hello {{name}}", "is_shared": True}
+    return preset_create(principal=owner, values=values).id
 
 
 def make_review(cast: Cast) -> uuid.UUID:

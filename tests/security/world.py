@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import ApiKey, Role, Scope, Team, User
-from apps.accounts.principal import user_actor
+from apps.accounts.principal import member_principal, user_actor
 from apps.accounts.services import (
     api_key_revoke,
     invitation_create,
@@ -42,6 +42,7 @@ from apps.pools.services import (
     worker_create,
     worker_update,
 )
+from apps.presets.services import preset_create, preset_update
 from apps.runs.models import ApprovalState, PlanApproval, Run, RunState, SavedView
 from apps.training.services import training_settings_replace
 from tests.alerts.examples import make_alert
@@ -272,6 +273,20 @@ def _learning(team: Team, arguments: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _preset(team: Team, owner: User) -> Any:
+    """Make a preset with a second version, which the team shares."""
+    principal = member_principal(owner, team, Role.OWNER, {})
+    values = {"name": f"preset {MARK}", "prompt": f"{MARK} {{{{name}}}}"}
+    preset = preset_create(
+        principal=principal,
+        values={**values, "description": MARK, "system": MARK, "is_shared": True},
+    )
+    preset_update(
+        principal=principal, preset=preset, values={"prompt": f"{MARK} again"}
+    )
+    return preset.id
+
+
 def _run(team: Team, owner: User) -> dict[str, Any]:
     run_id = new_id()
     drafts = []
@@ -318,6 +333,7 @@ def _run(team: Team, owner: User) -> dict[str, Any]:
     turn = conversation.turns.get()
     same |= {"conversation_id": conversation.id, "turn_id": turn.id}
     same["comparison_id"] = _comparison(team, owner, run)
+    same["preset_id"] = _preset(team, owner)
     same["view_id"] = SavedView.objects.create(
         team=team, user=owner, name=f"view {MARK}", query="state=failed", is_shared=True
     ).id

@@ -14,6 +14,7 @@ from apps.console.palette.matching import MOST, Hit, HitGroup, matching
 from apps.conversations.selectors import conversation_list, titles_of
 from apps.core.errors import NotFound
 from apps.pools.selectors import conductor_list, pool_list, worker_list
+from apps.presets.selectors import preset_list
 from apps.runs.models import Run
 from apps.runs.selectors import access_run, run_list
 from apps.runs.types import RunFilters
@@ -26,6 +27,7 @@ RUN_WORDS = 2
 P = Permission
 ACTIONS = (
     ("New chat", "playground:index", P.RUN, "ask prompt"),
+    ("New preset", "console:preset_new", P.RUN, "prompt template"),
     ("Add a worker", "console:worker_new", P.MANAGE_POOLS, "new model provider"),
     ("Add a conductor", "console:conductor_new", P.MANAGE_POOLS, "new planner"),
     ("Make a pool", "console:pool_new", P.MANAGE_POOLS, "new"),
@@ -57,6 +59,7 @@ def palette_search(request: TeamRequest, query: str) -> list[HitGroup]:
     if words:
         groups += [
             HitGroup("Actions", _actions(request, words)),
+            HitGroup("Presets", _presets(request, query)),
             *_models(request.team.id, query),
             HitGroup("Runs", _runs(request.team.id, query)),
             HitGroup("Members", _members(request, query)),
@@ -99,6 +102,14 @@ def _conversations(request: TeamRequest, query: str) -> list[Hit]:
     return [
         Hit(titles[each.id], reverse("playground:conversation", args=[each.id]))
         for each in found
+    ]
+
+
+def _presets(request: TeamRequest, query: str) -> list[Hit]:
+    rows = preset_list(request.principal).filter(name__icontains=query)
+    return [
+        Hit(name, reverse("console:preset", args=[preset_id]))
+        for preset_id, name in rows.values_list("id", "name")[:MOST]
     ]
 
 

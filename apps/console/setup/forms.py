@@ -48,7 +48,7 @@ class ModelsForm(ProviderForm):
     )
 
     def __init__(self, *args: Any, is_known: bool, **kwargs: Any) -> None:
-        """`is_known`: the provider has a preset, which says how it is asked."""
+        """`is_known`: the provider is a known one, which says how it is asked."""
         super().__init__(*args, **kwargs)
         self.fields["max_tokens_field"].widget = forms.HiddenInput()
         if is_known:

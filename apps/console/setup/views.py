@@ -22,16 +22,16 @@ from apps.console.provider_lookup import (
     OTHER,
     ModelsFound,
     is_part,
+    known_provider_of,
     models_found,
     new_credential,
-    preset_initial,
-    preset_of,
+    provider_initial,
 )
 from apps.console.setup.forms import ModelsForm
 from apps.console.setup.rows import SetupModels, model_options, setup_models
 from apps.core.errors import InvalidInput
 from apps.pools.models import Worker
-from apps.pools.selectors import access_worker, credential_list, preset_list
+from apps.pools.selectors import access_worker, credential_list, known_provider_list
 from apps.pools.services import conductor_add, models_add, pool_complete
 from apps.web.run_addresses import id_of
 from apps.web.team_access import TeamRequest, team_view
@@ -49,8 +49,8 @@ def setup_page(request: TeamRequest) -> HttpResponseBase:
     require(request, Permission.MANAGE_POOLS)
     if request.method == "POST":
         return _list(request) if "list_models" in request.POST else _save(request)
-    if "preset" not in request.GET:
-        context = {"presets": preset_list(), "other": OTHER}
+    if "provider" not in request.GET:
+        context = {"providers": known_provider_list(), "other": OTHER}
         return console_page(request, "console/setup_providers.html", context, tab=TAB)
     return _form_page(request, _form(request))
 
@@ -94,7 +94,7 @@ def _list(request: TeamRequest) -> HttpResponse:
 
 def _save(request: TeamRequest) -> HttpResponse:
     form = _form(request, is_sent=True)
-    preset = preset_of(request.GET.get("preset", ""))
+    provider = known_provider_of(request.GET.get("provider", ""))
     if not form.is_valid():
         return _form_page(request, form, status=INVALID)
     saved = try_change(
@@ -103,7 +103,7 @@ def _save(request: TeamRequest) -> HttpResponse:
             models_add(
                 team=request.team,
                 provider=form.values(),
-                extra_params=preset.extra_params if preset else (),
+                extra_params=provider.extra_params if provider else (),
                 models=form.marked,
                 planner=form.cleaned_data["planner"],
                 credential=new_credential(form),
@@ -170,12 +170,12 @@ def _provider_of(worker: Worker) -> dict[str, Any]:
 
 def _form(request: TeamRequest, *, is_sent: bool = False) -> ModelsForm:
     credentials = list(credential_list(request.team.id))
-    preset = preset_of(request.GET.get("preset", ""))
+    provider = known_provider_of(request.GET.get("provider", ""))
     return ModelsForm(
         request.POST if is_sent else None,
-        initial=preset_initial(preset, credentials),
+        initial=provider_initial(provider, credentials),
         credentials=credentials,
-        is_known=preset is not None,
+        is_known=provider is not None,
     )
 
 
@@ -190,7 +190,7 @@ def _form_page(
     base_url = str(form["base_url"].value() or "").strip()
     context = {
         "form": form,
-        "preset": preset_of(request.GET.get("preset", "")),
+        "provider": known_provider_of(request.GET.get("provider", "")),
         "found": found,
         "names": names,
         "options": model_options(base_url, names, form.marked),

@@ -36,18 +36,18 @@ from apps.console.provider_lookup import (
     OTHER,
     after_test,
     is_part,
+    known_provider_of,
     models_found,
     new_credential,
-    preset_initial,
-    preset_of,
+    provider_initial,
 )
 from apps.console.test_result_view import test_line
 from apps.pools.models import Worker
 from apps.pools.selectors import (
     access_worker,
     credential_list,
+    known_provider_list,
     pool_list,
-    preset_list,
 )
 from apps.pools.services import (
     save_with_credential,
@@ -82,9 +82,9 @@ def worker_new(request: TeamRequest) -> HttpResponseBase:
     require(request, Permission.MANAGE_POOLS)
     if request.method == "POST":
         return _create(request)
-    if "preset" not in request.GET:
-        context = {"presets": preset_list(), "other": OTHER}
-        return console_page(request, "console/worker_presets.html", context, tab=TAB)
+    if "provider" not in request.GET:
+        context = {"providers": known_provider_list(), "other": OTHER}
+        return console_page(request, "console/worker_providers.html", context, tab=TAB)
     return _form_page(request, _form(request))
 
 
@@ -280,11 +280,11 @@ def _form(
         return WorkerForm(data, initial=worker_initial(worker), credentials=credentials)
     pools = list(pool_list(request.team.id))
     chosen = [str(pool.id) for pool in pools if pool.is_default]
-    preset = preset_of(request.GET.get("preset", ""))
+    provider = known_provider_of(request.GET.get("provider", ""))
     initial = {
         "max_output_tokens": 4096,
         "pools": chosen if pools else [NEW_POOL],
-        **preset_initial(preset, credentials),
+        **provider_initial(provider, credentials),
     }
     return WorkerForm(data, initial=initial, credentials=credentials, pools=pools)
 
@@ -300,7 +300,7 @@ def _form_page(
     context = {
         "form": form,
         "worker": worker,
-        "preset": preset_of(request.GET.get("preset", "")),
+        "provider": known_provider_of(request.GET.get("provider", "")),
         "row": None if worker is None else worker_row(worker),
         "test": None if worker is None else test_line(worker),
         "offer": form_offer(form, worker),

@@ -12,10 +12,12 @@ from apps.gateway.auth import authenticate
 from apps.gateway.backend import Backend
 from apps.gateway.chat_completions.chunks import ChunkWriter
 from apps.gateway.chat_completions.documents import completion_document, created_of
-from apps.gateway.chat_completions.request import CompletionRequest, parse_chat_request
+from apps.gateway.chat_completions.presets import with_preset
+from apps.gateway.chat_completions.request import CompletionRequest, read_chat_request
 from apps.gateway.chat_completions.stream import ChatStreamEncoder
 from apps.gateway.errors import ClientGone
 from apps.gateway.exchange import Exchange
+from apps.gateway.parsing.json_body import parse_object
 from apps.gateway.run_handles import RunHandle
 from apps.gateway.run_starter import RunStarter
 from apps.gateway.step_events import wants_events
@@ -38,7 +40,12 @@ class ChatCompletions:
         principal.require(RUN)
         has_events = wants_events(exchange)
         raw = await exchange.read_body(settings.MAX_REQUEST_BYTES)
-        request = parse_chat_request(raw, max_prompt_bytes=settings.MAX_PROMPT_BYTES)
+        sent = parse_object(raw)
+        body, preset = await with_preset(sent, principal, self._backend)
+        request = read_chat_request(
+            body, max_prompt_bytes=settings.MAX_PROMPT_BYTES, preset=preset
+        )
+        del sent, body
         started = await self._starter.start(exchange, principal, request.asked, raw)
         del raw  # may be megabytes of images
         try:

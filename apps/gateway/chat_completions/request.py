@@ -24,6 +24,7 @@ from apps.gateway.parsing.messages import read_messages
 from apps.gateway.parsing.metadata import read_metadata
 from apps.gateway.parsing.params import ignored_names, read_params
 from apps.gateway.run_starter import ChatTask
+from apps.runs.types import PresetUse
 
 USED_FIELDS = frozenset(
     {
@@ -37,6 +38,7 @@ USED_FIELDS = frozenset(
         "model",
         "n",
         "parallel_tool_calls",
+        "preset",
         "response_format",
         "seed",
         "stop",
@@ -61,7 +63,18 @@ class CompletionRequest:
 
 def parse_chat_request(raw: bytes, *, max_prompt_bytes: int) -> CompletionRequest:
     """Return the request in `raw`. Raises: InvalidInput naming the field at fault."""
-    body = parse_object(raw)
+    return read_chat_request(parse_object(raw), max_prompt_bytes=max_prompt_bytes)
+
+
+def read_chat_request(
+    body: Mapping[str, Any], *, max_prompt_bytes: int, preset: PresetUse | None = None
+) -> CompletionRequest:
+    """Return the request that an object is; `preset` has made its messages.
+
+    Raises: InvalidInput naming the field at fault.
+    """
+    if body.get("preset") is not None:
+        raise InvalidInput("preset: only single requests can use one", param="preset")
     _refuse_unsupported(body)
     options = read_object(body, "stream_options") or {}
     conversation = read_messages(body, max_prompt_bytes)
@@ -80,6 +93,7 @@ def parse_chat_request(raw: bytes, *, max_prompt_bytes: int) -> CompletionReques
         restrictions=conductor.restrictions,
         family=conductor.family,
         metadata=read_metadata(body),
+        preset=preset,
         ignored=ignored_names(body, USED_FIELDS),
     )
     return CompletionRequest(

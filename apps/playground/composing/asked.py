@@ -14,6 +14,7 @@ from apps.conversations.services import (
     run_continue,
     turn_prepare,
 )
+from apps.playground.composing.presets import preset_sent
 from apps.playground.forms import RunForm
 from apps.runs.selectors import access_run
 from apps.web.team_access import TeamRequest
@@ -21,7 +22,8 @@ from apps.web.team_access import TeamRequest
 
 def prompt_asked(request: TeamRequest, form: RunForm) -> NextTurn:
     """Return what the run would be asked that a form describes. Raises: Conflict."""
-    prompt = prompt_of_form(request, form)
+    text, _ = preset_sent(request, form.cleaned_data["prompt"])
+    prompt = prompt_of_form(request, form, text)
     if conversation_id := id_in(request.POST.get("conversation", "")):
         conversation = conversation_own(request, conversation_id)
         replaces = form.cleaned_data["replaces"]
@@ -32,13 +34,16 @@ def prompt_asked(request: TeamRequest, form: RunForm) -> NextTurn:
     return prompt_prepare(prompt)
 
 
-def prompt_of_form(request: TeamRequest, form: RunForm) -> Prompt:
-    """Return what a form says next. Raises: InvalidInput for a foreign attachment."""
+def prompt_of_form(request: TeamRequest, form: RunForm, text: str) -> Prompt:
+    """Return what a form says next, in this text, with its attachments.
+
+    Raises: InvalidInput for a foreign attachment.
+    """
     data = form.cleaned_data
     attached = attachments_own(
         request.team.id, request.actor, data["attachments"], param="attachment"
     )
-    return Prompt(data["prompt"], data["system"], tuple(attached))
+    return Prompt(text, data["system"], tuple(attached))
 
 
 def conversation_own(request: TeamRequest, conversation_id: uuid.UUID) -> Conversation:

@@ -21,12 +21,12 @@ from apps.pools.models import Pool, Protocol, TierPlanner
 from apps.pools.selectors import (
     access_pool,
     access_pool_version,
+    known_provider_list,
     planning_notices,
     pool_list,
     pool_values,
     pool_version_changes,
     pool_versions,
-    preset_list,
 )
 from apps.pools.services import pool_create, pool_delete, pool_update
 from apps.rest.fields import (
@@ -253,7 +253,7 @@ class ChangesOutput(Output):
     changes = ChangeOutput(many=True)
 
 
-class PresetOutput(Output):
+class ProviderOutput(Output):
     """A well-known provider or server, to begin a worker with."""
 
     id = serializers.CharField()
@@ -429,16 +429,16 @@ class PoolChanges(RestView):
         return Response(ChangesOutput({**asked, "changes": changes}).data)
 
 
-class Presets(RestView):
+class Providers(RestView):
     """Well-known providers."""
 
     tag = TAG
     rights = {"GET": READ_POOLS}
 
-    @operation("preset_list", "List well-known providers", page_of=PresetOutput)
+    @operation("provider_list", "List well-known providers", page_of=ProviderOutput)
     def get(self, request: Request) -> Response:
         """Return providers and servers to begin a worker with."""
-        return self.listed(list(preset_list()), PresetOutput)
+        return self.listed(list(known_provider_list()), ProviderOutput)
 
 
 def _told(pool: Pool) -> dict[str, Any]:

@@ -254,6 +254,17 @@ class PlanExplanationOutput(Output):
     )
 
 
+class PresetUseOutput(Output):
+    """The preset that a prompt was made with."""
+
+    id = serializers.UUIDField(source="preset_id")
+    version = serializers.IntegerField()
+    is_edited = serializers.BooleanField(
+        help_text="True: the text was changed by hand after the variables had been "
+        "filled in."
+    )
+
+
 class RunDetailOutput(RunOutput):
     """A run with what was asked, what came of it, and every step."""
 
@@ -262,6 +273,9 @@ class RunDetailOutput(RunOutput):
         allow_null=True,
         help_text="Null while it runs, and if it was stopped. Of a failed run the best "
         "so far.",
+    )
+    preset = PresetUseOutput(
+        allow_null=True, help_text="What the prompt was made with. Null: no preset."
     )
     steps = StepOutput(many=True)
     policy_decisions = PolicyDecisionOutput(
@@ -282,6 +296,7 @@ class RunDetailOutput(RunOutput):
             "waits_for": view.waits_for,
             "prompt": view.prompt,
             "answer": view.answer,
+            "preset": PresetUseOutput(view.preset).data if view.preset else None,
             "steps": StepOutput(view.steps, many=True).data,
             "policy_decisions": PolicyDecisionOutput(
                 view.policy_decisions, many=True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -24,6 +25,8 @@ from apps.engine.ports import CallParams
 from apps.pools.worker_figures.profiles import FAMILY_LENGTH
 from apps.rest.fields import Dollars, Flag, Id, Input, Number, TextField, Whole
 from apps.rest.pagination import PageQuery, page_by_id, page_by_place
+from apps.rest.resources.presets.calls import preset_filled_in
+from apps.rest.resources.presets.shapes import PresetCallInput
 from apps.rest.resources.run_lists.run_filters import (
     GAPS_HEADER,
     RunFilterQuery,
@@ -66,6 +69,7 @@ from apps.runs.types import RunOrder, RunRestrictions
 
 TAG = "Runs"
 MAX_STOPS = 4
+REQUIRED = "This field is required."
 MAX_WORKERS = 100
 EXAMPLE: dict[str, Any] = {
     "id": "0199c0de-0000-7000-8000-000000000001",
@@ -186,8 +190,23 @@ class PromptInput(EstimateInput):
 
 
 class RunInput(PromptInput):
-    """A run to start."""
+    """A run to start, of a prompt or of a preset."""
 
+    model = TextField(
+        max_length=200,
+        required=False,
+        help_text="As for an estimate. Default: what the preset names.",
+    )
+    prompt = TextField(
+        required=False,
+        trim_whitespace=False,
+        help_text="What is to be done. Not with a preset.",
+    )
+    preset = PresetCallInput(
+        required=False,
+        help_text="Makes the prompt. Its settings count where the request says "
+        "nothing else.",
+    )
     system = TextField(
         required=False,
         allow_blank=True,
@@ -199,6 +218,16 @@ class RunInput(PromptInput):
         help_text="Leave the run to the site's worker processes, if it has some: where "
         "they are busy it waits for its turn.",
     )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Require a prompt or a preset. Raises: ValidationError."""
+        needed = () if "preset" in attrs else ("model", "prompt")
+        missing = {name: [REQUIRED] for name in needed if name not in attrs}
+        if "preset" in attrs and "prompt" in attrs:
+            missing["prompt"] = ["a preset makes the prompt; send one of the two"]
+        if missing:
+            raise serializers.ValidationError(missing)
+        return attrs
 
 
 class RunQuery(PageQuery, RunFilterQuery):
@@ -259,13 +288,16 @@ class Runs(RestView):
         """Start a run and return it as soon as it is on record.
 
         It goes on by itself; read it again at its `Location`, or follow it on its page.
-        To wait for the answer, or to stream it, use the OpenAI-compatible `/v1`.
+        With `preset`, the prompt is made of the variables of a preset. To wait for the
+        answer, or to stream it, use the OpenAI-compatible `/v1`.
         """
         values = self.read(RunInput)
         detached = values.pop("background")
+        preset = preset_filled_in(self.principal, values)
         asked = prompt_prepare(prompt_sent(self.principal, values))
         admission = pass_run(self, values["model"], asked.prompt)
         order = run_order(self.principal, admission, asked, values)
+        order = replace(order, preset=preset)
         return run_started(self, run_start_blocking(order, detached=detached))
 
 

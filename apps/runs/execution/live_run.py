@@ -29,6 +29,7 @@ from apps.runs.execution.prefill_refusals import PrefillNotes, PrefillWatch
 from apps.runs.execution.recorder import LedgerRecorder
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.planning.restrictions import restrict_limits
+from apps.runs.preset_use import preset_facts
 from apps.runs.records.projection import RunProjection
 from apps.runs.records.run_params import delivery_of, params_on_record
 from apps.runs.telemetry import metrics
@@ -379,6 +380,7 @@ def opening_event(order: RunOrder, resolved: ResolvedModel) -> ev.RunCreated:
         ab_test="" if order.arm is None else str(order.arm.test_id),
         ab_arm="" if order.arm is None else order.arm.letter,
         family=order.family,
+        **preset_facts(order.preset),
     )
 
 

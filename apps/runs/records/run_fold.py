@@ -12,6 +12,7 @@ from typing import assert_never
 from apps.engine import events as ev
 from apps.engine.events import CallOutcome, PlanEvent, RunEnd, StepEvent
 from apps.engine.usage import Cost
+from apps.runs.preset_use import PresetUse, preset_used
 from apps.runs.records.round_view import (
     FREE,
     UNUSED,
@@ -44,6 +45,8 @@ class RunFold:
         """What came with the prompt, as a JSON object; empty: nothing."""
         self.redacted_class = ""
         """Of the prompt before placeholders replaced anything; empty: nothing was."""
+        self.preset: PresetUse | None = None
+        """What the prompt was made with. None: no preset."""
         self.prompt_characters = 0
         """How long the prompt is, kept or not; 0 if it has been erased."""
         self.tier = ""
@@ -123,6 +126,7 @@ class RunFold:
         self.pool, self.pool_version = event.pool, event.pool_version
         self.created_at = self.last_at
         self.redacted_class = event.redacted_class
+        self.preset = preset_used(event)
         self.prompt_characters = len(event.prompt)
         if self._keeps_texts:
             self.prompt, self.params = event.prompt, event.params

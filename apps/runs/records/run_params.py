@@ -20,6 +20,7 @@ from apps.planners.fixed import planner_read, planner_values
 from apps.runs.models import Run
 from apps.runs.planning.model_resolver import ResolvedModel
 from apps.runs.planning.restrictions import is_restricted
+from apps.runs.preset_use import preset_used
 from apps.runs.types import (
     UNRESTRICTED,
     Delivery,
@@ -139,6 +140,7 @@ def order_of(run: Run, created: ev.RunCreated) -> RunOrder:
         mirrors=_mirrored(given["mirrors"]) if "mirrors" in given else None,
         arm=_arm_of(created, given.get("served", {})),
         family=created.family,
+        preset=preset_used(created),
         explores=given.get("explores", False),
         metadata=given.get("metadata", {}),
         attachments=tuple(given.get("attachments", ())),

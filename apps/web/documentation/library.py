@@ -23,8 +23,8 @@ GROUPS: Mapping[str, Sequence[str]] = {
         *("live", "rest", "clients", "examples"),
     ),
     "Run a team": (
-        *("teams", "governance", "ledger", "insights", "evaluation", "training"),
-        *("alerts", "comparisons", "webhooks", "sharing"),
+        *("teams", "presets", "comparisons", "sharing", "governance", "ledger"),
+        *("alerts", "insights", "evaluation", "training", "webhooks"),
     ),
     "Run the site": ("configuration", "operations", "faults", "protocols"),
     "Reference": (

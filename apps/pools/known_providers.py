@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from apps.pools.base_urls import host_of
 from apps.pools.models import MaxTokensField, Protocol
-from apps.pools.types import Preset
+from apps.pools.types import KnownProvider
 from apps.pools.value_types import PROVIDER
 
 _PENALTIES = ("frequency_penalty", "logit_bias", "presence_penalty")
@@ -27,8 +27,8 @@ _OPENAI = (
 )
 _OPENROUTER = (*_SAMPLING, "cache_control", "reasoning_effort", "verbosity")
 
-PRESETS: tuple[Preset, ...] = (
-    Preset(
+KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
+    KnownProvider(
         id="openai",
         name="OpenAI",
         protocol=Protocol.OPENAI,
@@ -38,7 +38,7 @@ PRESETS: tuple[Preset, ...] = (
         max_tokens_field=MaxTokensField.MAX_COMPLETION_TOKENS,
         extra_params=_OPENAI,
     ),
-    Preset(
+    KnownProvider(
         id="anthropic",
         name="Anthropic",
         protocol=Protocol.ANTHROPIC,
@@ -47,7 +47,7 @@ PRESETS: tuple[Preset, ...] = (
         hint="Keys: console.anthropic.com.",
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
-    Preset(
+    KnownProvider(
         id="gemini",
         name="Google Gemini",
         protocol=Protocol.GEMINI,
@@ -56,7 +56,7 @@ PRESETS: tuple[Preset, ...] = (
         hint="Keys: aistudio.google.com.",
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
-    Preset(
+    KnownProvider(
         id="mistral",
         name="Mistral",
         protocol=Protocol.OPENAI,
@@ -65,7 +65,7 @@ PRESETS: tuple[Preset, ...] = (
         hint="Keys: console.mistral.ai.",
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
-    Preset(
+    KnownProvider(
         id="groq",
         name="Groq",
         protocol=Protocol.OPENAI,
@@ -74,7 +74,7 @@ PRESETS: tuple[Preset, ...] = (
         hint="Keys: console.groq.com.",
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
-    Preset(
+    KnownProvider(
         id="together",
         name="Together AI",
         protocol=Protocol.OPENAI,
@@ -83,7 +83,7 @@ PRESETS: tuple[Preset, ...] = (
         hint="Keys: api.together.ai, under settings.",
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
-    Preset(
+    KnownProvider(
         id="openrouter",
         name="OpenRouter",
         protocol=Protocol.OPENAI,
@@ -93,7 +93,7 @@ PRESETS: tuple[Preset, ...] = (
         max_tokens_field=MaxTokensField.MAX_TOKENS,
         extra_params=_OPENROUTER,
     ),
-    Preset(
+    KnownProvider(
         id="deepseek",
         name="DeepSeek",
         protocol=Protocol.OPENAI,
@@ -102,7 +102,7 @@ PRESETS: tuple[Preset, ...] = (
         hint="Keys: platform.deepseek.com.",
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
-    Preset(
+    KnownProvider(
         id="fireworks",
         name="Fireworks AI",
         protocol=Protocol.OPENAI,
@@ -111,7 +111,7 @@ PRESETS: tuple[Preset, ...] = (
         hint="Models are called like accounts/fireworks/models/… Keys: fireworks.ai.",
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
-    Preset(
+    KnownProvider(
         id="xai",
         name="xAI",
         protocol=Protocol.OPENAI,
@@ -120,7 +120,7 @@ PRESETS: tuple[Preset, ...] = (
         hint="Keys: console.x.ai.",
         max_tokens_field=MaxTokensField.MAX_TOKENS,
     ),
-    Preset(
+    KnownProvider(
         id="vllm",
         name="vLLM (local)",
         protocol=Protocol.OPENAI,
@@ -130,7 +130,7 @@ PRESETS: tuple[Preset, ...] = (
         max_tokens_field=MaxTokensField.MAX_TOKENS,
         extra_params=(*_SAMPLING, "chat_template_kwargs", "reasoning_effort"),
     ),
-    Preset(
+    KnownProvider(
         id="ollama",
         name="Ollama (local)",
         protocol=Protocol.OPENAI,
@@ -141,7 +141,7 @@ PRESETS: tuple[Preset, ...] = (
     ),
 )
 """Local ones need their network in MODEL_NETWORKS."""
-_HOSTS = {host_of(each.base_url): each.id for each in PRESETS if each.needs_key}
+_HOSTS = {host_of(each.base_url): each.id for each in KNOWN_PROVIDERS if each.needs_key}
 """Providers by host. A local server's address says nothing of what runs there."""
 
 
@@ -154,7 +154,7 @@ def policy_tags(tags: Iterable[str], base_url: str) -> frozenset[str]:
 def provider_tag(base_url: str) -> str:
     """Return the tag of the provider at an address, like `provider:openai`.
 
-    Hosts below a preset's are of its provider; any other host stands for itself.
+    Hosts below that of a known provider are its own; any other host stands for itself.
     """
     host = host_of(base_url)
     known = (name for of, name in _HOSTS.items() if f".{host}".endswith(f".{of}"))

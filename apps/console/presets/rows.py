@@ -1,0 +1,95 @@
+"""Presets and their versions as pages show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from apps.accounts.principal import Principal
+from apps.console.presets.differences import (
+    VersionDifference,
+    setting_words,
+    version_difference,
+)
+from apps.presets.models import Preset, PresetVersion
+from apps.presets.selectors import content_of, description_of, may_change_preset
+from apps.presets.templates import Template, template_read
+
+SHOWN_VERSIONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class PresetRow:
+    """A preset in a list."""
+
+    preset: Preset
+    description: str
+    is_own: bool
+    may_change: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PresetVersionRow:
+    """A version in the history of a preset."""
+
+    version: PresetVersion
+    difference: VersionDifference | None
+    """None: it is the first one."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionText:
+    """What a version says."""
+
+    version: PresetVersion
+    prompt: str
+    system: str
+    settings: Sequence[tuple[str, str]]
+    """Label and value of those that are set."""
+    template: Template
+
+
+def preset_row(principal: Principal, preset: Preset) -> PresetRow:
+    """Return a preset as the principal sees it."""
+    actor = principal.actor
+    return PresetRow(
+        preset,
+        description_of(preset),
+        (preset.owner_type, preset.owner_id) == (actor.type, actor.id),
+        may_change_preset(principal, preset),
+    )
+
+
+def version_text(version: PresetVersion) -> VersionText:
+    """Return a version with what it says."""
+    content = content_of(version)
+    words = list(setting_words(content.settings).items())
+    template = template_read(content.prompt)
+    return VersionText(version, content.prompt, content.system, words, template)
+
+
+def call_sample(text: VersionText) -> str:
+    """Return the field of a request that uses a version, as JSON."""
+    variables = {each.name: each.default or "…" for each in text.template.variables}
+    named = {
+        "id": str(text.version.preset_id),
+        "version": text.version.number,
+        "variables": variables,
+    }
+    return f'"preset": {orjson.dumps(named, option=orjson.OPT_INDENT_2).decode()}'
+
+
+def version_rows(versions: Sequence[PresetVersion]) -> Iterator[PresetVersionRow]:
+    """Yield versions, the newest first, each with what it changed.
+
+    The last one given is only compared with, unless it is the first of its preset.
+    """
+    contents = [content_of(each) for each in versions]
+    for place, version in enumerate(versions):
+        if place + 1 < len(versions):
+            change = version_difference(contents[place + 1], contents[place])
+            yield PresetVersionRow(version, change)
+        elif version.number == 1:
+            yield PresetVersionRow(version, None)

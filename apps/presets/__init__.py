@@ -1,0 +1,1 @@
+"""Presets: prompt templates with variables and settings, in versions."""

@@ -1,0 +1,1 @@
+"""Presets over REST: what they say, their versions, and runs that use them."""
