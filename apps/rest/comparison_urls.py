@@ -13,25 +13,29 @@ def _deferred(name: str) -> DeferredOperations:
 
 
 urlpatterns: list[URLPattern] = [
-    path("comparisons/", _deferred("comparisons.Comparisons"), name="comparisons"),
+    path(
+        "comparisons/",
+        _deferred("comparisons.operations.Comparisons"),
+        name="comparisons",
+    ),
     path(
         "comparisons/candidates/",
-        _deferred("comparisons.ComparisonCandidates"),
+        _deferred("comparisons.operations.ComparisonCandidates"),
         name="comparison_candidates",
     ),
     path(
         "comparisons/<uuid:comparison_id>/",
-        _deferred("comparisons.OneComparison"),
+        _deferred("comparisons.operations.OneComparison"),
         name="comparison",
     ),
     path(
         "comparisons/<uuid:comparison_id>/vote/",
-        _deferred("comparisons.ComparisonVotes"),
+        _deferred("comparisons.operations.ComparisonVotes"),
         name="comparison_vote",
     ),
     path(
         "comparisons/<uuid:comparison_id>/judge/",
-        _deferred("comparisons.ComparisonJudge"),
+        _deferred("comparisons.operations.ComparisonJudge"),
         name="comparison_judge",
     ),
 ]

@@ -18,7 +18,7 @@ _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 @dataclass(frozen=True, slots=True)
-class TextPiece:
+class ChangedPiece:
     """A piece of two texts that are compared."""
 
     kind: str
@@ -39,9 +39,9 @@ class SettingChange:
 class VersionDifference:
     """What a version changed."""
 
-    prompt: Sequence[TextPiece]
+    prompt: Sequence[ChangedPiece]
     """Empty: it is the same."""
-    system: Sequence[TextPiece]
+    system: Sequence[ChangedPiece]
     settings: Sequence[SettingChange]
 
     @property
@@ -87,7 +87,7 @@ def setting_words(settings: PresetSettings) -> dict[str, str]:
     return {name: str(value) for name, value in named.items() if value is not None}
 
 
-def text_pieces(before: str, after: str) -> list[TextPiece]:
+def text_pieces(before: str, after: str) -> list[ChangedPiece]:
     """Return two texts as one with what was removed and added; empty: they are equal.
 
     Long texts are compared line by line, and very long ones as a whole.
@@ -101,17 +101,17 @@ def text_pieces(before: str, after: str) -> list[TextPiece]:
     return list(_changed(before, after))
 
 
-def _compared(olds: Sequence[str], news: Sequence[str]) -> Iterator[TextPiece]:
+def _compared(olds: Sequence[str], news: Sequence[str]) -> Iterator[ChangedPiece]:
     matcher = SequenceMatcher(None, olds, news, autojunk=False)
     for kind, i, j, k, m in matcher.get_opcodes():
         if kind == "equal":
-            yield TextPiece("same", "".join(olds[i:j]))
+            yield ChangedPiece("same", "".join(olds[i:j]))
         else:
             yield from _changed("".join(olds[i:j]), "".join(news[k:m]))
 
 
-def _changed(before: str, after: str) -> Iterator[TextPiece]:
+def _changed(before: str, after: str) -> Iterator[ChangedPiece]:
     if before:
-        yield TextPiece("removed", before)
+        yield ChangedPiece("removed", before)
     if after:
-        yield TextPiece("added", after)
+        yield ChangedPiece("added", after)

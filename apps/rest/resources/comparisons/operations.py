@@ -39,7 +39,7 @@ from apps.conversations.services import prepared_order, prompt_prepare
 from apps.evaluation.reports.statistics import share
 from apps.rest.fields import Flag, Id, Input, TextField, Word
 from apps.rest.pagination import Page, PageQuery, page_by_id
-from apps.rest.resources.comparison_outputs import (
+from apps.rest.resources.comparisons.shapes import (
     AnswerComparisonOutput,
     CandidateVotesOutput,
     comparison_shown,

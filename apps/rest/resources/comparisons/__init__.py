@@ -1,0 +1,1 @@
+"""Comparisons over REST: what they say, and starting, voting and judging."""
