@@ -8,8 +8,7 @@ import { setUpShortcuts } from "./shortcuts.js";
 import { setUpThemeSwitch } from "./theme-switch.js";
 import { localiseTimes, startClocks } from "./times.js";
 
-const button = document.querySelector("#theme-switch");
-if (button) setUpThemeSwitch(button);
+setUpThemeSwitch(document.querySelectorAll("[data-theme-switch]"));
 localiseTimes(document);
 addCodeButtons(document);
 setUpCopyButtons();

@@ -6,23 +6,33 @@ import { onDevice } from "./stored.js";
 const THEMES = ["auto", "light", "dark"];
 const WORDS = { auto: "automatic", light: "light", dark: "dark" };
 
-/** @param {HTMLButtonElement} button */
-export function setUpThemeSwitch(button) {
+/**
+ * Buttons with an icon for each theme show that of the chosen one, others say it.
+ * @param {NodeListOf<HTMLButtonElement>} buttons
+ */
+export function setUpThemeSwitch(buttons) {
   const show = () => {
     const theme = document.documentElement.dataset.theme ?? "auto";
-    button.setAttribute("aria-label", `Theme: ${WORDS[theme]}`);
-    button.title = `Theme: ${WORDS[theme]}`;
-    for (const icon of button.querySelectorAll("[data-theme-icon]")) {
-      icon.hidden = icon.dataset.themeIcon !== theme;
+    const words = `Theme: ${WORDS[theme]}`;
+    for (const button of buttons) {
+      const icons = button.querySelectorAll("[data-theme-icon]");
+      for (const icon of icons) icon.hidden = icon.dataset.themeIcon !== theme;
+      if (!icons.length) button.textContent = words;
+      else {
+        button.setAttribute("aria-label", words);
+        button.title = words;
+      }
     }
   };
-  button.addEventListener("click", () => {
-    const now = document.documentElement.dataset.theme ?? "auto";
-    const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length];
-    if (next === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = next;
-    onDevice.set("theme", next);
-    show();
-  });
+  for (const button of buttons) {
+    button.addEventListener("click", () => {
+      const now = document.documentElement.dataset.theme ?? "auto";
+      const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length];
+      if (next === "auto") delete document.documentElement.dataset.theme;
+      else document.documentElement.dataset.theme = next;
+      onDevice.set("theme", next);
+      show();
+    });
+  }
   show();
 }
