@@ -22,7 +22,7 @@ let sending = null;
 /** @returns {{method: string, url: string, hasBody: boolean}} */
 function chosen() {
   const [method, path] = request.value.split(" ");
-  return { method, url: `${form.dataset.base}${path}`, hasBody: method === "POST" };
+  return { method, url: `${location.origin}${path}`, hasBody: method === "POST" };
 }
 
 function choose() {
