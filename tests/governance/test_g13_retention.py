@@ -234,7 +234,9 @@ def test_command_says_what_it_did(
 ) -> None:
     ask()
     call_command("retention_erase")
-    assert capsys.readouterr().out == "0 texts of 0 teams are erased\n"
+    assert capsys.readouterr().out == (
+        "0 texts of 0 teams are erased\n0 conversations are deleted\n"
+    )
 
 
 def test_erased_run_says_so_wherever_it_is_read(
