@@ -138,6 +138,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "apps.web.languages.LanguageMiddleware",  # after it: people choose a language
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -153,6 +154,7 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
+            "builtins": ["django.templatetags.i18n"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -176,10 +178,15 @@ REDIS_URL = read_url("REDIS_URL", ("redis", "rediss", "unix"))
 CHANNEL_LAYERS = channel_layers(REDIS_URL)
 CACHES = caches(REDIS_URL)
 
-LANGUAGE_CODE = "en-us"
-# The site speaks English; to look a translation up costs a page 5 % of its time.
-USE_I18N = False
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+"""Of the pages. APIs, mails, the ledger and the admin are in English."""
+USE_I18N = True
+LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = "conductor_site.formats"
+LANGUAGE_COOKIE_AGE = 31_536_000
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SECURE = IS_PRODUCTION
 TIME_ZONE = "UTC"
 USE_TZ = True
 

@@ -27,6 +27,7 @@ from apps.accounts.selectors import invitation_find
 from apps.accounts.types import SESSION_INVITATION, SESSION_INVITATION_PROOF
 from apps.core.errors import NotFound
 from apps.core.keyring import seal, unseal
+from apps.core.languages import in_english
 from apps.core.plain_text import plain
 
 SEALED_FOR = b"second-factor"
@@ -93,7 +94,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             for name, value in context.items()
             if name.endswith("_url") and isinstance(value, str)
         }
-        super().send_mail(template_prefix, email, {**context, **links})
+        with in_english():  # whoever reads it: no mail is translated yet
+            super().send_mail(template_prefix, email, {**context, **links})
 
     def save_user(
         self, request: HttpRequest, user: User, form: Any, commit: bool = True

@@ -9,6 +9,7 @@ from django.template.loader import render_to_string
 
 from apps.accounts.digests import INVITATION_MAIL, digests_of
 from apps.accounts.models import Invitation, Role
+from apps.core.languages import in_english
 from apps.core.plain_text import plain_line
 
 
@@ -42,4 +43,5 @@ def invitation_mail_send(invitation: Invitation, *, token: str) -> None:
 
 def _render(part: str, context: dict[str, object]) -> str:
     """Render a part of the invitation's mail."""
-    return render_to_string(f"accounts/mail/invitation_{part}.txt", context)
+    with in_english():  # not in the language of the person who invites
+        return render_to_string(f"accounts/mail/invitation_{part}.txt", context)

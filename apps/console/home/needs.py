@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from apps.console.budget_rows import BudgetRow
 from apps.console.insight_rows import runs_address
@@ -76,18 +77,18 @@ def _broken(state: TeamState) -> Iterable[TeamNeed]:
     unreadable = sum(not each.is_readable for each in policies_in_force(team_id))
     stopped = int(suspension_of(team_id) is not None)
     no_pool = int(not pool_list(team_id).exists())
-    yield TeamNeed("All runs are stopped", stopped, reverse("console:team"), True)
-    yield TeamNeed("Policies that cannot be read", unreadable, policy, True)
+    yield TeamNeed(_("All runs are stopped"), stopped, reverse("console:team"), True)
+    yield TeamNeed(_("Policies that cannot be read"), unreadable, policy, True)
     yield TeamNeed(
-        "Failing workers", failing, f"{workers}?health={HealthState.FAILING}", True
+        _("Failing workers"), failing, f"{workers}?health={HealthState.FAILING}", True
     )
     yield TeamNeed(
-        "Conductors that failed their last test",
+        _("Conductors that failed their last test"),
         sum(map(is_failing, state.conductors)),
         reverse("console:conductor_list"),
         True,
     )
-    yield TeamNeed("No pool yet, so nothing runs", no_pool, pools, True)
+    yield TeamNeed(_("No pool yet, so nothing runs"), no_pool, pools, True)
 
 
 def _waiting(state: TeamState) -> Iterable[TeamNeed]:
@@ -98,21 +99,24 @@ def _waiting(state: TeamState) -> Iterable[TeamNeed]:
     filters = RunFilters(flag=RunFlag.UNPLANNED, since=since)
     near = sum(row.level != "fine" for row in state.budgets)
     yield TeamNeed(
-        "Plans that wait for approval",
+        _("Plans that wait for approval"),
         _count(approvals_waiting(state.team_id)),
         reverse("playground:approval_list"),
     )
     yield TeamNeed(
-        "Runs that wait for review",
+        _("Runs that wait for review"),
         _count(review_items(state.team_id)),
         reverse("playground:review_list"),
     )
     yield TeamNeed(
-        f"Runs answered without a plan in the last {LOOKBACK_DAYS} days",
+        _("Runs answered without a plan in the last %(days)d days")
+        % {"days": LOOKBACK_DAYS},
         _count(run_list(team_id=state.team_id, filters=filters)),
         runs_address(flag=RunFlag.UNPLANNED, period=span.text),
     )
-    yield TeamNeed("Budgets used up, or nearly", near, reverse("console:budget_list"))
+    yield TeamNeed(
+        _("Budgets used up, or nearly"), near, reverse("console:budget_list")
+    )
 
 
 def _count(rows: QuerySet[Any]) -> int:
