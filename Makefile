@@ -116,6 +116,11 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/python -m deploy.file_map
 
+messages: $(VENV)/.installed-dev ## needs gettext
+	$(BIN)/python manage.py makemessages --all --no-obsolete --no-wrap --add-location file \
+		--ignore ".venv*" --ignore var --ignore docs --ignore tests --ignore bench
+	$(BIN)/python manage.py compilemessages --ignore ".venv*"
+
 lock: ## needs uv
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate requirements/base.in -o requirements.txt

@@ -30,6 +30,7 @@ from conductor_site.environment import (
     read_url,
     read_web_address,
 )
+from conductor_site.languages import FORMAT_MODULE_PATH, LANGUAGES  # noqa: F401
 from conductor_site.redis_backends import caches, channel_layers
 from conductor_site.single_sign_on import PROVIDER_ID, openid_providers
 
@@ -179,14 +180,7 @@ CHANNEL_LAYERS = channel_layers(REDIS_URL)
 CACHES = caches(REDIS_URL)
 
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English"), ("de", "Deutsch")]
-"""Of the pages. APIs, mails, the ledger and the admin are in English."""
-USE_I18N = True
 LOCALE_PATHS = [BASE_DIR / "locale"]
-FORMAT_MODULE_PATH = "conductor_site.formats"
-LANGUAGE_COOKIE_AGE = 31_536_000
-LANGUAGE_COOKIE_HTTPONLY = True
-LANGUAGE_COOKIE_SECURE = IS_PRODUCTION
 TIME_ZONE = "UTC"
 USE_TZ = True
 

@@ -19,7 +19,7 @@ from allauth.socialaccount.models import SocialAccount, SocialLogin
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from apps.accounts.digests import INVITATION_MAIL, digests_of
 from apps.accounts.models import Invitation, User
@@ -27,7 +27,6 @@ from apps.accounts.selectors import invitation_find
 from apps.accounts.types import SESSION_INVITATION, SESSION_INVITATION_PROOF
 from apps.core.errors import NotFound
 from apps.core.keyring import seal, unseal
-from apps.core.languages import in_english
 from apps.core.plain_text import plain
 
 SEALED_FOR = b"second-factor"
@@ -94,7 +93,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             for name, value in context.items()
             if name.endswith("_url") and isinstance(value, str)
         }
-        with in_english():  # whoever reads it: no mail is translated yet
+        with translation.override(settings.LANGUAGE_CODE):  # mails are in English
             super().send_mail(template_prefix, email, {**context, **links})
 
     def save_user(

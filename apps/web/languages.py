@@ -20,8 +20,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from apps.accounts.models import User
 from apps.core.database_outage import is_outage
-from apps.core.languages import ENGLISH
+from apps.web.script_words import ENGLISH
 
+COOKIE_S = 365 * 24 * 60 * 60
 ENGLISH_PATHS = ("/api/", "/admin/")
 
 
@@ -73,9 +74,9 @@ def keep_language(request: HttpRequest, response: HttpResponseBase, code: str) -
     response.set_cookie(
         name,
         code,
-        max_age=settings.LANGUAGE_COOKIE_AGE,
-        secure=settings.LANGUAGE_COOKIE_SECURE,
-        httponly=settings.LANGUAGE_COOKIE_HTTPONLY,
+        max_age=COOKIE_S,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
         samesite="Lax",
     )
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from django.utils.translation import get_language, gettext, gettext_noop, ngettext
 
-from apps.core.languages import ENGLISH
-
+ENGLISH = "en"
+"""The language that all words are written in; others are translations."""
 TEXTS = (
     gettext_noop("Theme: automatic"),
     gettext_noop("Theme: light"),

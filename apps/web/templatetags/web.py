@@ -13,11 +13,10 @@ from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 
-from apps.core.languages import ENGLISH
 from apps.core.plain_text import plain
 from apps.web import formats
 from apps.web.documentation import library
-from apps.web.script_words import script_words
+from apps.web.script_words import ENGLISH, script_words
 from apps.web.team_access import frame_of
 
 register = template.Library()
