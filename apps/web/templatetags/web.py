@@ -11,6 +11,7 @@ from django.template import Context
 from django.utils.dateformat import format as format_date
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import get_language, gettext
 
 from apps.core.plain_text import plain
@@ -43,6 +44,13 @@ def sentence(message: str) -> str:
     """Return the message of an error as a sentence."""
     said = message[:1].upper() + message[1:]
     return said if said.endswith((".", "!", "?")) else f"{said}."
+
+
+@register.filter
+def field_label(label: str) -> str:
+    """Return the label of a field with one capital, in languages that allow that."""
+    text = str(label)
+    return capfirst(text.lower()) if get_language() == ENGLISH else text
 
 
 @register.filter
