@@ -21,6 +21,12 @@ TEXTS = (
     gettext_noop("Copying is blocked"),
     gettext_noop("Nothing found. Try fewer or other words."),
     gettext_noop("The search did not work. Check the connection, or reload the page."),
+    gettext_noop(
+        "This browser, or this address, has no passkeys. They need https or localhost."
+    ),
+    gettext_noop("That was cancelled, or took too long. Nothing has changed."),
+    gettext_noop("This device has a passkey for your account already."),
+    gettext_noop("That did not work. Try again, or use another way."),
 )
 COUNTED: dict[str, Callable[[int], str]] = {
     "{count} result": lambda n: ngettext("{count} result", "{count} results", n),
