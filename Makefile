@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet --require-hashes
 
-.PHONY: demo test test-services test-js test-clients check format lock bench clean-demo
+.PHONY: messages demo test test-services test-js test-clients check format lock bench clean-demo
 .DEFAULT_GOAL := help
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make test-clients  the Python clients with environments of their own (CLIENTS=aider installs one)"
 	@echo "make test-open-webui  Open WebUI itself, with the site behind it (installs it: 2 GB)"
 	@echo "make check   format, lint, types, import contracts, migrations"
+	@echo "make messages  update the catalogues of translations (needs gettext)"
 	@echo "make bench   measure, and write bench/RESULTS.md"
 	@echo "make bench-learning  what the light planner learns, on the simulated benchmark"
 	@echo "make bench-load  many at once, long lists, workers; make bench-soak: an hour"
@@ -114,6 +115,11 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIN)/python -m deploy.file_map
+
+messages: $(VENV)/.installed-dev ## needs gettext
+	$(BIN)/python manage.py makemessages --all --no-obsolete --no-wrap --add-location file \
+		--ignore ".venv*" --ignore var --ignore docs --ignore tests --ignore bench
+	$(BIN)/python manage.py compilemessages --ignore ".venv*"
 
 lock: ## needs uv
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

@@ -31,6 +31,7 @@ from conductor_site.environment import (
     read_url,
     read_web_address,
 )
+from conductor_site.languages import FORMAT_MODULE_PATH, LANGUAGES  # noqa: F401
 from conductor_site.redis_backends import caches, channel_layers
 from conductor_site.single_sign_on import PROVIDER_ID, openid_providers
 
@@ -143,6 +144,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "apps.web.languages.LanguageMiddleware",  # after it: people choose a language
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -158,6 +160,7 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
+            "builtins": ["django.templatetags.i18n"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -181,10 +184,8 @@ REDIS_URL = read_url("REDIS_URL", ("redis", "rediss", "unix"))
 CHANNEL_LAYERS = channel_layers(REDIS_URL)
 CACHES = caches(REDIS_URL)
 
-LANGUAGE_CODE = "en-us"
-# The site speaks English; to look a translation up costs a page 5 % of its time.
-USE_I18N = False
-FORMAT_MODULE_PATH = "conductor_site.formats"
+LANGUAGE_CODE = "en"
+LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True
 

@@ -19,7 +19,7 @@ from allauth.socialaccount.models import SocialAccount, SocialLogin
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from apps.accounts.digests import INVITATION_MAIL, digests_of
 from apps.accounts.models import Invitation, User
@@ -93,7 +93,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             for name, value in context.items()
             if name.endswith("_url") and isinstance(value, str)
         }
-        super().send_mail(template_prefix, email, {**context, **links})
+        with translation.override(settings.LANGUAGE_CODE):  # mails are in English
+            super().send_mail(template_prefix, email, {**context, **links})
 
     def save_user(
         self, request: HttpRequest, user: User, form: Any, commit: bool = True

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
 from django.template.loader import render_to_string
+from django.utils import translation
 
 from apps.accounts.digests import INVITATION_MAIL, digests_of
 from apps.accounts.models import Invitation, Role
@@ -42,4 +43,6 @@ def invitation_mail_send(invitation: Invitation, *, token: str) -> None:
 
 def _render(part: str, context: dict[str, object]) -> str:
     """Render a part of the invitation's mail."""
-    return render_to_string(f"accounts/mail/invitation_{part}.txt", context)
+    # Not in the language of the person who invites.
+    with translation.override(settings.LANGUAGE_CODE):
+        return render_to_string(f"accounts/mail/invitation_{part}.txt", context)

@@ -26,6 +26,7 @@ from allauth.mfa.webauthn.forms import (
 from django import forms
 from django.db import transaction
 from django.http import HttpRequest
+from django.utils.translation import gettext, gettext_lazy
 
 from apps.accounts.adapters import invitation_of
 from apps.core.plain_text import DISRUPTIVE_NAME, is_plain
@@ -37,7 +38,7 @@ UNREADABLE = (AttributeError, LookupError, TypeError, ValueError, struct.error)
 def check_plain(name: str) -> None:
     """Raise ValidationError for a name that would change the text around it."""
     if not is_plain(name):
-        raise forms.ValidationError(DISRUPTIVE_NAME)
+        raise forms.ValidationError(gettext(DISRUPTIVE_NAME))
 
 
 class SignUpForm(SignupForm):  # type: ignore[misc]
@@ -45,7 +46,7 @@ class SignUpForm(SignupForm):  # type: ignore[misc]
 
     name = forms.CharField(
         max_length=150,
-        label="Name",
+        label=gettext_lazy("Name"),
         validators=[check_plain],
         widget=forms.TextInput(attrs={"autocomplete": "name", "autofocus": True}),
     )
@@ -113,8 +114,10 @@ class PasskeyAddition(AddWebAuthnForm):  # type: ignore[misc]
     """Adds a passkey to an account."""
 
     passwordless = forms.BooleanField(
-        label="Sign in with it instead of a password",
-        help_text="It then checks your fingerprint, your face or a PIN itself.",
+        label=gettext_lazy("Sign in with it instead of a password"),
+        help_text=gettext_lazy(
+            "It then checks your fingerprint, your face or a PIN itself."
+        ),
         required=False,
         initial=True,
     )

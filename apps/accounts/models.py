@@ -80,6 +80,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     """May use the admin. Says nothing about any team."""
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    language = models.CharField(max_length=10, blank=True, default="", db_default="")
+    """Code of the language of their pages. Empty: as their browser says."""
 
     USERNAME_FIELD = "email"
     EMAIL_FIELD = "email"

@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 
 from apps.accounts.models import Role
 from apps.alerts.models import (
@@ -100,8 +101,9 @@ class BellView:
     def words(self) -> str:
         """Return what a screen reader says."""
         if not self.number:
-            return "no open alert"
-        return "1 open alert" if self.number == 1 else f"{self.text} open alerts"
+            return gettext("no open alert")
+        words = ngettext("%(number)s open alert", "%(number)s open alerts", self.number)
+        return words % {"number": self.text}
 
 
 def alert_rules(team_id: uuid.UUID) -> list[AlertRule]:

@@ -6,12 +6,15 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
 from apps.budgets.models import Budget, BudgetKind
 from apps.budgets.types import BudgetStatus
 
 NEARLY = 80
 """Per cent; from here on a budget is pointed out."""
-PERIOD_WORDS = {"run": "per run", "day": "per day", "month": "per month"}
+PERIOD_WORDS = {"run": _("per run"), "day": _("per day"), "month": _("per month")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ def _row(status: BudgetStatus, is_binding: bool) -> BudgetRow:
     reserved = min(_share(status.reserved_micros, limit), 100 - spent)
     return BudgetRow(
         status=status,
-        period=PERIOD_WORDS.get(status.budget.period, status.budget.period),
+        period=gettext(PERIOD_WORDS.get(status.budget.period, status.budget.period)),
         spent=spent,
         reserved=reserved,
         level=_level(spent + reserved, status.left_micros),

@@ -10,6 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from django.utils.dateformat import format as format_date
+from django.utils.translation import gettext
+
 SLOT = 10
 """Width of a day in the picture's own units; the picture is stretched to its frame."""
 BAR = 7
@@ -91,14 +94,14 @@ def bar_chart(
     for number, day in enumerate(scale.days):
         value = values.get(day)
         height = round(HEIGHT * (value or 0) / top, 2)
-        told = "no run" if value is None else scale.write(value)
+        told = gettext("no run") if value is None else scale.write(value)
         marks.append(
             DayMark(
                 SLOT * number,
                 SLOT * number + (SLOT - BAR) // 2,
                 round(HEIGHT - height, 2),
                 height,
-                f"{day:%-d %b %Y}: {told}",
+                f"{format_date(day, 'j M Y')}: {told}",
                 day in odd,
             )
         )
@@ -123,7 +126,7 @@ def line_chart(
             for label, line in lines.items()
             if day in line
         ]
-        words = f"{day:%-d %b %Y}: {', '.join(told) or 'no run'}"
+        words = f"{format_date(day, 'j M Y')}: {', '.join(told) or gettext('no run')}"
         left = SLOT * number
         marks.append(DayMark(left, left, 0, 0, words, day in odd))
     drawn = [(label, _points(line, scale, top)) for label, line in lines.items()]

@@ -8,6 +8,7 @@ from datetime import date
 
 from django.http import QueryDict
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from apps.console.insight_charts import (
     DayChart,
@@ -228,23 +229,23 @@ def query_charts(
     return [
         bar_chart(
             "cost",
-            "Cost of a run",
-            "mean of the known costs",
+            _("Cost of a run"),
+            _("mean of the known costs"),
             DayScale(first, last, money),
             {day: row.mean_cost_micros for day, row in rows.items()},
             odd["cost"],
         ),
         line_chart(
             "latency",
-            "Latency",
-            "median and 95th percentile of answered runs",
+            _("Latency"),
+            _("median and 95th percentile of answered runs"),
             DayScale(first, last, duration),
             {
-                "Median": known(
+                _("Median"): known(
                     (d, r.latency_ms.median if r.latency_ms else None)
                     for d, r in rows.items()
                 ),
-                "95 %": known(
+                _("95 %"): known(
                     (d, r.latency_ms.p95 if r.latency_ms else None)
                     for d, r in rows.items()
                 ),
@@ -253,15 +254,15 @@ def query_charts(
         ),
         bar_chart(
             "tokens",
-            "Tokens of a run",
-            "mean of input and output",
+            _("Tokens of a run"),
+            _("mean of input and output"),
             DayScale(first, last, count),
             {day: row.tokens_each for day, row in rows.items()},
         ),
         bar_chart(
             "failures",
-            "Failed runs",
-            "per cent of the runs",
+            _("Failed runs"),
+            _("per cent of the runs"),
             DayScale(first, last, "{} %".format),
             {day: round(100 * (r.failed_share or 0)) for day, r in rows.items()},
             odd["failures"],

@@ -13,6 +13,8 @@ import io
 import unicodedata
 from collections.abc import Sequence
 
+from django.utils.translation import gettext_noop
+
 _CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
 """Control characters, lone surrogates, separators of lines and of paragraphs."""
 _DIRECTIONS = frozenset(
@@ -21,7 +23,7 @@ _DIRECTIONS = frozenset(
 """Embeddings and overrides, isolates and their deprecated kin, annotations."""
 
 
-DISRUPTIVE_NAME = (
+DISRUPTIVE_NAME = gettext_noop(
     "A name holds no control characters, and none that turn the direction of text "
     "around."
 )

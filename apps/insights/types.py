@@ -8,25 +8,27 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Literal, get_args
 
+from django.utils.translation import gettext_noop as _
+
 from apps.planners.light.exploring import EXPLORED
 from apps.pools.models import TierName
 
 Group = Literal["day", "tier", "planner", "worker", "key", "member", "family", "source"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 PLANNER_WORDS = {
-    "": "No plan",
-    "approver": "Edited by an approver",
-    "fallback": "Fallback plan",
-    "given_plan": "Made before the run",
-    "light": "Light planner",
-    "light_cascade": "Light planner or conductor",
-    EXPLORED: "Light planner, exploring",
-    "language_model": "Language model",
-    "single_worker": "One worker, without a plan",
-    "tool_continuation": "Without a new plan",
+    "": _("No plan"),
+    "approver": _("Edited by an approver"),
+    "fallback": _("Fallback plan"),
+    "given_plan": _("Made before the run"),
+    "light": _("Light planner"),
+    "light_cascade": _("Light planner or conductor"),
+    EXPLORED: _("Light planner, exploring"),
+    "language_model": _("Language model"),
+    "single_worker": _("One worker, without a plan"),
+    "tool_continuation": _("Without a new plan"),
 }
 TIER_WORDS = {str(each): str(each.label) for each in TierName} | {
-    "direct": "One worker"
+    "direct": _("One worker")
 }
 
 

@@ -13,6 +13,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.accounts.models import Role
@@ -185,7 +186,9 @@ def conversation_edit(
     try:
         conversation_change(conversation, values)
     except InvalidFields as exc:
-        messages.error(request, f"Not saved. {exc.message}.")
+        messages.error(
+            request, gettext("Not saved. {reason}.").format(reason=exc.message)
+        )
     return redirect(_address(conversation))
 
 
@@ -197,7 +200,7 @@ def conversation_remove(
     """Delete a conversation; its runs stay."""
     request.principal.require(RUN)
     conversation_delete(conversation_own(request, conversation_id))
-    messages.success(request, "Conversation deleted. Its runs stay on record.")
+    messages.success(request, gettext("Conversation deleted. Its runs stay on record."))
     return redirect("playground:index")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_noop as _
 
 from apps.accounts.models import ApiKey, Team
 from apps.core.ids import new_id
@@ -58,27 +59,27 @@ TITLE_CHARACTERS = 120
 class RunState(models.TextChoices):
     """Where a run stands."""
 
-    RUNNING = "running", "Running"
+    RUNNING = "running", _("Running")
     """Accepted; in the hands of a process, or waiting for one after a restart."""
-    COMPLETED = "completed", "Completed"
+    COMPLETED = "completed", _("Completed")
     """It has its answer."""
-    FAILED = "failed", "Failed"
+    FAILED = "failed", _("Failed")
     """It ended without the answer asked for."""
-    CANCELLED = "cancelled", "Cancelled"
+    CANCELLED = "cancelled", _("Cancelled")
     """A person or a key stopped it."""
 
 
 class Source(models.TextChoices):
     """Where a run was asked for."""
 
-    PLAYGROUND = "playground", "Playground"
+    PLAYGROUND = "playground", _("Playground")
     """A page."""
-    API = "api", "API"
+    API = "api", _("API")
     """`/v1`, also for the requests of a batch."""
-    REST = "rest", "REST API"
+    REST = "rest", _("REST API")
     """`/api/v1`."""
-    EVALUATION = "evaluation", "Evaluation"
-    SHADOW = "shadow", "Shadow test"
+    EVALUATION = "evaluation", _("Evaluation")
+    SHADOW = "shadow", _("Shadow test")
 
 
 NOT_BY_CALLERS = (Source.EVALUATION, Source.SHADOW)

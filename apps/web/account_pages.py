@@ -15,10 +15,14 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
+from django.utils import translation
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST
 
 from apps.accounts.models import User
+from apps.core.errors import InvalidInput
 from apps.core.plain_text import DISRUPTIVE_NAME, is_plain
+from apps.web.languages import LanguageForm, keep_language, way_back
 
 logger = logging.getLogger(__name__)
 
@@ -29,13 +33,14 @@ class NameForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = User
         fields = ("name",)
+        labels = {"name": gettext_lazy("Name")}
         widgets = {"name": forms.TextInput(attrs={"autocomplete": "name"})}
 
     def clean_name(self) -> str:
         """Refuse a name that would change the text around it."""
         name: str = self.cleaned_data["name"]
         if not is_plain(name):
-            raise forms.ValidationError(DISRUPTIVE_NAME)
+            raise forms.ValidationError(gettext(DISRUPTIVE_NAME))
         return name
 
 
@@ -46,7 +51,7 @@ def account(request: HttpRequest) -> HttpResponse:
     form = NameForm(request.POST or None, instance=user)
     if request.method == "POST" and form.is_valid():
         form.save()
-        messages.success(request, "Your name is saved.")
+        messages.success(request, gettext("Your name is saved."))
         return redirect("account")
     kinds = list(Authenticator.objects.filter(user=user).values_list("type", flat=True))
     context = {
@@ -58,6 +63,21 @@ def account(request: HttpRequest) -> HttpResponse:
         "connections": SocialAccount.objects.filter(user=user).count(),
     }
     return render(request, "account/overview.html", context)
+
+
+@require_POST
+def account_language(request: HttpRequest) -> HttpResponse:
+    """Keep the language that a person or a visitor chose, and go back to the page."""
+    form = LanguageForm(request.POST)
+    if not form.is_valid():
+        raise InvalidInput("the pages do not speak this language", param="language")
+    code, wanted = form.cleaned_data["language"], form.cleaned_data["next"]
+    response = redirect(way_back(request, wanted))
+    keep_language(request, response, code)
+    if request.user.is_authenticated and not wanted:
+        with translation.override(code or translation.get_language()):
+            messages.success(request, gettext("Your language is saved."))
+    return response
 
 
 @require_POST

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext
+
 from apps.engine.usage import Cost
 
 MICROS = 1_000_000
@@ -21,7 +23,8 @@ def cost(value: Cost) -> str:
     """Return a sum of money; a sum with an unknown part is a lower bound."""
     if not value.has_unknown:
         return money(value.micros)
-    return f"≥ {money(value.micros)} + unknown" if value.micros else "unknown"
+    unknown = gettext("unknown")
+    return f"≥ {money(value.micros)} + {unknown}" if value.micros else unknown
 
 
 def count(value: int) -> str:

@@ -41,11 +41,13 @@ ResponseT = TypeVar("ResponseT", bound=HttpResponse)
 SECOND_FACTORS = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
 WITHOUT_SECOND_FACTOR = (
     "mfa_index",
+    "account_language",
     "account_logout",
     "account_reauthenticate",
     "account_email_verification_sent",
 )
-"""Pages, with all below them, that lead to a second factor or out."""
+"""Pages, with all below them, that lead to a second factor, or out, or to another
+language."""
 FOR_ANYONE = "/shared/"
 """Where share links lead: who opens one is the same to them, signed in or not."""
 

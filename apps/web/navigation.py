@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 from apps.accounts.models import Permission, Role
 from apps.accounts.selectors import role_allows
@@ -17,7 +19,7 @@ class NavPage:
 
     tab: str
     """Names it among the pages; a page says which one it belongs to."""
-    title: str
+    english_title: str
     route: str
     icon: str
     """A symbol of `web/_icons.html`, without its prefix."""
@@ -26,6 +28,11 @@ class NavPage:
     permission: Permission = Permission.READ_TEAM
     not_for: str = ""
     """A role that has no use for it, whatever it may read."""
+
+    @property
+    def title(self) -> str:
+        """Return its title in the language of the page."""
+        return gettext(self.english_title)
 
     @property
     def url(self) -> str:
@@ -41,40 +48,45 @@ class NavPage:
 class NavGroup:
     """Pages that belong together."""
 
-    title: str
+    english_title: str
     pages: Sequence[NavPage]
+
+    @property
+    def title(self) -> str:
+        """Return its title in the language of the page."""
+        return gettext(self.english_title)
 
 
 P = Permission
 _GROUPS = (
     NavGroup(
-        "Work",
+        _("Work"),
         (
             NavPage(
-                *("home", "Home", "console:home", "home"),
+                *("home", _("Home"), "console:home", "home"),
                 also="dashboard overview status",
                 permission=P.MANAGE_BUDGETS,
             ),
             NavPage(
-                *("playground", "Playground", "playground:index", "chat"),
+                *("playground", _("Playground"), "playground:index", "chat"),
                 also="chat prompt ask conversation",
                 permission=P.READ_RUNS,
                 not_for=Role.REVIEWER,
             ),
             NavPage(
-                *("presets", "Presets", "console:preset_list", "braces"),
+                *("presets", _("Presets"), "console:preset_list", "braces"),
                 also="prompt templates variables library",
                 permission=P.READ_RUNS,
             ),
             NavPage(
-                *("runs", "Runs", "playground:run_list", "list"),
+                *("runs", _("Runs"), "playground:run_list", "list"),
                 also="history search",
                 permission=P.READ_RUNS,
             ),
             NavPage(
                 *(
                     "comparisons",
-                    "Comparisons",
+                    _("Comparisons"),
                     "playground:comparison_list",
                     "columns",
                 ),
@@ -82,101 +94,111 @@ _GROUPS = (
                 permission=P.READ_RUNS,
             ),
             NavPage(
-                *("review", "Review", "playground:review_list", "inbox"),
+                *("review", _("Review"), "playground:review_list", "inbox"),
                 also="queue verdict",
                 permission=P.REVIEW_RUNS,
             ),
             NavPage(
-                *("approvals", "Approvals", "playground:approval_list", "hand"),
+                *("approvals", _("Approvals"), "playground:approval_list", "hand"),
                 also="plans waiting",
                 permission=P.APPROVE_PLANS,
             ),
             NavPage(
-                *("alerts", "Alerts", "console:alert_list", "bell"),
+                *("alerts", _("Alerts"), "console:alert_list", "bell"),
                 also="warnings notifications bell mail rules",
             ),
         ),
     ),
     NavGroup(
-        "Models",
+        _("Models"),
         (
             NavPage(
-                *("workers", "Workers", "console:worker_list", "chip"),
+                *("workers", _("Workers"), "console:worker_list", "chip"),
                 also="models health",
             ),
             NavPage(
-                *("conductors", "Conductors", "console:conductor_list", "branch"),
+                *("conductors", _("Conductors"), "console:conductor_list", "branch"),
                 also="planner models",
             ),
-            NavPage(*("pools", "Pools", "console:pool_list", "layers"), also="tiers"),
             NavPage(
-                *("credentials", "Credentials", "console:credential_list", "lock"),
+                *("pools", _("Pools"), "console:pool_list", "layers"), also="tiers"
+            ),
+            NavPage(
+                *("credentials", _("Credentials"), "console:credential_list", "lock"),
                 also="provider keys secrets",
             ),
             NavPage(
-                *("learning", "Learning", "console:learning", "trend"),
+                *("learning", _("Learning"), "console:learning", "trend"),
                 also="training light planner",
             ),
             NavPage(
-                *("evaluations", "Evaluations", "console:evaluation_list", "flask"),
+                *("evaluations", _("Evaluations"), "console:evaluation_list", "flask"),
                 also="suites benchmarks tests",
             ),
         ),
     ),
     NavGroup(
-        "People",
+        _("People"),
         (
             NavPage(
-                *("members", "Members", "console:member_list", "people"),
+                *("members", _("Members"), "console:member_list", "people"),
                 also="invite users roles",
             ),
             NavPage(
-                *("keys", "API keys", "console:key_list", "key"), also="tokens programs"
+                *("keys", _("API keys"), "console:key_list", "key"),
+                also="tokens programs",
             ),
             NavPage(
-                *("team", "Settings", "console:team", "gear"),
+                *("team", _("Settings"), "console:team", "gear"),
                 also="team name rates stop delete",
             ),
         ),
     ),
     NavGroup(
-        "Money",
+        _("Money"),
         (
             NavPage(
-                *("budgets", "Budgets", "console:budget_list", "wallet"),
+                *("budgets", _("Budgets"), "console:budget_list", "wallet"),
                 also="limits spending",
             ),
-            NavPage(*("usage", "Usage", "console:usage", "bars"), also="cost tokens"),
             NavPage(
-                *("insights", "Insights", "console:insights", "pulse"),
+                *("usage", _("Usage"), "console:usage", "bars"), also="cost tokens"
+            ),
+            NavPage(
+                *("insights", _("Insights"), "console:insights", "pulse"),
                 also="failures plans latency",
             ),
         ),
     ),
     NavGroup(
-        "Governance",
+        _("Governance"),
         (
-            NavPage(*("policy", "Policy", "console:policy", "shield"), also="rules"),
+            NavPage(*("policy", _("Policy"), "console:policy", "shield"), also="rules"),
             NavPage(
-                *("ledger", "Ledger", "console:ledger", "book"),
+                *("ledger", _("Ledger"), "console:ledger", "book"),
                 also="audit log export verify",
                 permission=P.READ_AUDIT,
             ),
             NavPage(
-                *("review_settings", "Review rules", "console:review_settings", "star"),
+                *(
+                    "review_settings",
+                    _("Review rules"),
+                    "console:review_settings",
+                    "star",
+                ),
                 also="rubric",
             ),
             NavPage(
-                *("retention", "Retention", "console:retention", "archive"),
+                *("retention", _("Retention"), "console:retention", "archive"),
                 also="legal holds erase",
             ),
             NavPage(
-                *("share_links", "Share links", "console:share_links", "link"),
+                *("share_links", _("Share links"), "console:share_links", "link"),
                 also="public shared revoke",
                 permission=P.MANAGE_SHARING,
             ),
             NavPage(
-                *("webhooks", "Webhooks", "console:webhook_list", "plug"),
+                *("webhooks", _("Webhooks"), "console:webhook_list", "plug"),
                 also="events siem",
                 permission=P.MANAGE_WEBHOOKS,
             ),
@@ -188,7 +210,9 @@ _GROUPS = (
 def nav_groups(role: str) -> list[NavGroup]:
     """Return the groups with the pages that members with `role` may open."""
     groups = (
-        NavGroup(group.title, [page for page in group.pages if page.is_for(role)])
+        NavGroup(
+            group.english_title, [page for page in group.pages if page.is_for(role)]
+        )
         for group in _GROUPS
     )
     return [group for group in groups if group.pages]

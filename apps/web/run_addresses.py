@@ -6,6 +6,9 @@ import uuid
 from dataclasses import dataclass
 from datetime import date
 
+from django.utils.dateformat import format as format_date
+from django.utils.translation import gettext
+
 from apps.runs.models import NOT_BY_CALLERS, Source
 from apps.runs.types import FaultName
 
@@ -43,8 +46,10 @@ class DaySpan:
     def label(self) -> str:
         """Return it for people."""
         if self.first == self.last:
-            return f"{self.first:%-d %b %Y} (UTC)"
-        return f"{self.first:%-d %b} to {self.last:%-d %b %Y} (UTC)"
+            return f"{format_date(self.first, 'j M Y')} (UTC)"
+        return gettext("{first} to {last} (UTC)").format(
+            first=format_date(self.first, "j M"), last=format_date(self.last, "j M Y")
+        )
 
 
 def _day_of(text: str) -> date | None:

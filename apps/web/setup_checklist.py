@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from apps.accounts.models import Permission
 from apps.accounts.selectors import role_allows
@@ -70,16 +71,16 @@ def _items(team_id: uuid.UUID) -> list[SetupItem]:
     first = f"{reverse('playground:index')}?sample=1"
     return [
         SetupItem(
-            "A provider and its key",
+            _("A provider and its key"),
             bool(workers) or credential_list(team_id).exists(),
             setup,
         ),
         SetupItem(
-            "A model that works", _any_passed(workers), models if workers else setup
+            _("A model that works"), _any_passed(workers), models if workers else setup
         ),
-        SetupItem("A model that plans", _any_passed(conductors), f"{models}#plans"),
-        SetupItem("A pool whose ultra tier plans", _plans(pool), _pool_url(pool)),
-        SetupItem("A first planned answer", False, first),
+        SetupItem(_("A model that plans"), _any_passed(conductors), f"{models}#plans"),
+        SetupItem(_("A pool whose ultra tier plans"), _plans(pool), _pool_url(pool)),
+        SetupItem(_("A first planned answer"), False, first),
     ]
 
 

@@ -15,6 +15,7 @@ operator_only = admin.site.admin_view
 
 urlpatterns = [
     path("account/", account_pages.account, name="account"),
+    path("account/language/", account_pages.account_language, name="account_language"),
     path("docs/", documentation.doc_index, name="docs"),
     path("docs/<path:name>/", documentation.doc_page, name="doc"),
     path("accounts/sso/", account_pages.single_sign_on, name="single_sign_on"),

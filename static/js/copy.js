@@ -1,6 +1,7 @@
 /** Copy buttons: `data-copy` names the element whose text is copied. */
 
 import { highlightSoon } from "./highlight.js";
+import { say } from "./words.js";
 
 /** @param {string} text @returns {Promise<boolean>} whether it worked */
 export async function copyText(text) {
@@ -28,7 +29,7 @@ function copyBySelection(text) {
 export async function copyAndSay(button, text) {
   const label = button.querySelector("span") ?? button;
   button.dataset.label ??= label.textContent ?? "";
-  label.textContent = (await copyText(text)) ? "Copied" : "Copying is blocked";
+  label.textContent = say((await copyText(text)) ? "Copied" : "Copying is blocked");
   setTimeout(() => { label.textContent = button.dataset.label ?? ""; }, 1600);
 }
 
@@ -55,7 +56,7 @@ export function addCodeButtons(root) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "button button--quiet button--small";
-    button.textContent = "Copy";
+    button.textContent = say("Copy");
     button.addEventListener("click", () => copyAndSay(button, block.textContent ?? ""));
     head.append(language, button);
     block.replaceWith(frame);

@@ -1,5 +1,7 @@
 /** The palette: Ctrl K or ⌘ K opens it, letters search, arrows choose, Enter goes there. */
 
+import { say, sayCount } from "./words.js";
+
 const PAUSE_MS = 120;
 const dialog = document.querySelector("#palette");
 const input = dialog?.querySelector("input");
@@ -51,7 +53,7 @@ function show(found) {
   });
   list.replaceChildren(...groups);
   const count = options().length;
-  state.textContent = count ? `${count} result${count === 1 ? "" : "s"}` : "Nothing found. Try fewer or other words.";
+  state.textContent = count ? sayCount("{count} result", "{count} results", count) : say("Nothing found. Try fewer or other words.");
   choose(options()[0]);
 }
 
@@ -71,7 +73,7 @@ async function search() {
     if (error.name === "AbortError") return;
     list.replaceChildren();
     isEntered = false;
-    state.textContent = "The search did not work. Check the connection, or reload the page.";
+    state.textContent = say("The search did not work. Check the connection, or reload the page.");
   }
 }
 

@@ -1,14 +1,16 @@
 /** Passkeys: shows their buttons where the browser has them, and says what went wrong. */
 
-const MISSING = "This browser, or this address, has no passkeys. They need https or localhost.";
+import { say } from "./words.js";
+
+const MISSING = say("This browser, or this address, has no passkeys. They need https or localhost.");
 
 /** @param {unknown} fault @returns {string} */
 function inWords(fault) {
   const name = fault instanceof Error || fault instanceof DOMException ? fault.name : "";
-  if (name === "NotAllowedError" || name === "AbortError") return "That was cancelled, or took too long. Nothing has changed.";
-  if (name === "InvalidStateError") return "This device has a passkey for your account already.";
+  if (name === "NotAllowedError" || name === "AbortError") return say("That was cancelled, or took too long. Nothing has changed.");
+  if (name === "InvalidStateError") return say("This device has a passkey for your account already.");
   if (name === "SecurityError") return MISSING;
-  return "That did not work. Try again, or use another way.";
+  return say("That did not work. Try again, or use another way.");
 }
 
 // Not before: by then django-allauth's script, which comes first, listens to the buttons.

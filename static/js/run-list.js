@@ -2,6 +2,7 @@
 
 import { fetchPart } from "./parts.js";
 import { localiseTimes } from "./times.js";
+import { sayCount } from "./words.js";
 
 const TYPED_MS = 350;
 const FRESH_MS = 5000;
@@ -94,7 +95,7 @@ function update(main) {
   if (isNewestFirst) for (const row of shown.values()) row.remove();
   localiseTimes(body);
   if (added) {
-    news.textContent = added === 1 ? "1 new run" : `${added} new runs`;
+    news.textContent = sayCount("{count} new run", "{count} new runs", added);
     count.textContent = main.querySelector("#run-count").textContent;
   }
   if (focused && !body.contains(document.activeElement)) {

@@ -1,10 +1,11 @@
 /** The theme switch: automatic, light, dark; remembered on this device. */
 
 import { onDevice } from "./stored.js";
+import { say } from "./words.js";
 
 /** @type {readonly string[]} */
 const THEMES = ["auto", "light", "dark"];
-const WORDS = { auto: "automatic", light: "light", dark: "dark" };
+const WORDS = { auto: "Theme: automatic", light: "Theme: light", dark: "Theme: dark" };
 
 /**
  * Buttons with an icon for each theme show that of the chosen one, others say it.
@@ -13,7 +14,7 @@ const WORDS = { auto: "automatic", light: "light", dark: "dark" };
 export function setUpThemeSwitch(buttons) {
   const show = () => {
     const theme = document.documentElement.dataset.theme ?? "auto";
-    const words = `Theme: ${WORDS[theme]}`;
+    const words = say(WORDS[theme]);
     for (const button of buttons) {
       const icons = button.querySelectorAll("[data-theme-icon]");
       for (const icon of icons) icon.hidden = icon.dataset.themeIcon !== theme;

@@ -1,14 +1,22 @@
 /** Times in the viewer's zone (the exact UTC stays in the title), and running clocks. */
 
-// The pages speak English, and write every date as the server does: 25 Nov 2026, 17:32.
+// Every date as the server writes it: 25 Nov 2026, 17:32. The month is a word of the page's language.
 const MOMENT = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+const MONTH = new Intl.DateTimeFormat(document.documentElement.lang || "en", { month: "short" });
 const TIME = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+
+/** @param {Date} moment @returns {string} */
+function momentOf(moment) {
+  if (document.documentElement.lang === "en") return MOMENT.format(moment);
+  const month = MONTH.format(moment).slice(0, 3);
+  return MOMENT.formatToParts(moment).map((part) => (part.type === "month" ? month : part.value)).join("");
+}
 
 /** Rewrite every server-rendered UTC time below `root`. @param {ParentNode} root */
 export function localiseTimes(root) {
   for (const element of root.querySelectorAll("time[datetime]:not([data-local])")) {
-    const format = element.dataset.format === "time" ? TIME : MOMENT;
-    element.textContent = format.format(new Date(element.dateTime));
+    const moment = new Date(element.dateTime);
+    element.textContent = element.dataset.format === "time" ? TIME.format(moment) : momentOf(moment);
     element.dataset.local = "";
   }
 }

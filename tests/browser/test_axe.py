@@ -37,6 +37,7 @@ OPERATOR = (
     "site_policy",
     "site_suspensions",
 )
+TRANSLATED = ("console:home", "playground:run_list", "account", "mfa_index", "docs")
 SIGNED_OUT = ("account_login", "account_signup", "account_reset_password")
 WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 """Rules of the standard alone; the theme of the administration has no landmarks."""
@@ -88,6 +89,17 @@ def _pages(share: int) -> tuple[World, list[str]]:
 
 def _is_left_out(name: str) -> bool:
     return name.startswith(("admin:", "rest:")) or name in OPERATOR
+
+
+async def test_pages_in_german_are_accessible(visit, site):
+    world = await database_sync_to_async(build_world)()
+    owner = world.people[Role.OWNER]
+    page = (await visit(owner, locale="de-DE")).page
+    assert await _all_faults(page, [reverse(name) for name in TRANSLATED]) == []
+    assert await page.locator("html").get_attribute("lang") == "de"
+    page = (await visit(None, locale="de-DE")).page
+    assert await _all_faults(page, [reverse(name) for name in SIGNED_OUT]) == []
+    assert await page.locator("html").get_attribute("lang") == "de"
 
 
 @pytest.mark.parametrize("share", range(SHARES))

@@ -17,7 +17,7 @@ async def test_keys_lead_from_any_page_to_any_other(visit, site):
     search = page.get_by_role("combobox", name="Search pages")
     await expect(search).to_be_focused()
     await page.keyboard.type("budg")
-    options = page.get_by_role("option")
+    options = page.locator("#palette").get_by_role("option")
     await expect(options.first).to_have_text(re.compile("^Budgets"))
     first = await options.first.get_attribute("id")
     await expect(search).to_have_attribute("aria-activedescendant", str(first))

@@ -46,6 +46,7 @@ SUPERUSERS_ONLY = (
 MATRIX = {
     # --- open ---
     "account": OPEN,
+    "account_language": OPEN,
     "rest:schema": OPEN,
     "rest:docs": OPEN,
     "rest:nothing": OPEN,

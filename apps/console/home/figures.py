@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from apps.console.budget_rows import BudgetRow
 from apps.console.insight_charts import DayChart, DayScale, bar_chart
@@ -23,6 +25,7 @@ from apps.console.pool_rows import WorkerRow
 from apps.engine.usage import Cost
 from apps.insights.selectors import query_report
 from apps.insights.types import Inquiry, QueryFigures
+from apps.pools.types import HealthState
 from apps.runs.models import RunState
 from apps.runs.selectors import usage_by
 from apps.runs.types import UsageRow
@@ -31,6 +34,14 @@ from apps.web import formats
 DAYS = 14
 """Days in the charts, today included."""
 BUDGETS_SHOWN = 4
+HEALTH_WORDS = {
+    HealthState.UNTESTED: gettext_noop("Untested"),
+    HealthState.HEALTHY: gettext_noop("Healthy"),
+    HealthState.DEGRADED: gettext_noop("Degraded"),
+    HealthState.FAILING: gettext_noop("Failing"),
+    HealthState.RESTING: gettext_noop("Resting"),
+    HealthState.DISABLED: gettext_noop("Disabled"),
+}
 SHOWN_CHARTS = ("latency",)
 """Of the charts of insights."""
 
@@ -67,8 +78,8 @@ def run_figures(team_id: uuid.UUID, now: datetime) -> RunFigures:
     rows = {date.fromisoformat(row.key): row for row in report.days}
     runs = bar_chart(
         "runs",
-        "Runs",
-        "ended, of people and API clients",
+        _("Runs"),
+        _("ended, of people and API clients"),
         DayScale(asked.first_day, asked.last_day, formats.count),
         {day: row.runs for day, row in rows.items()},
     )
@@ -86,20 +97,20 @@ def _of_today(today: Inquiry, row: QueryFigures | None) -> list[Figure]:
     latency = row.latency_ms if row else None
     insights = reverse("console:insights")
     return [
-        Figure("Runs today", formats.count(runs), counted_url(today)),
+        Figure(_("Runs today"), formats.count(runs), counted_url(today)),
         Figure(
-            "Failed today",
+            _("Failed today"),
             formats.count(failed),
             counted_url(today, state=RunState.FAILED),
             percent(row.failed_share) if row and failed else "",
         ),
         Figure(
-            "Latency today, median",
+            _("Latency today, median"),
             formats.duration(latency.median if latency else None),
             insights,
         ),
         Figure(
-            "Latency today, 95 %",
+            _("Latency today, 95 %"),
             formats.duration(latency.p95 if latency else None),
             insights,
         ),
@@ -114,8 +125,8 @@ def money_figures(team_id: uuid.UUID, now: datetime) -> list[Figure]:
     today = [row for row in rows if row.label == now.date().isoformat()]
     url = reverse("console:usage")
     return [
-        Figure("Spent today", formats.cost(_sum(today)), url),
-        Figure("Spent this month", formats.cost(_sum(rows)), url),
+        Figure(_("Spent today"), formats.cost(_sum(today)), url),
+        Figure(_("Spent this month"), formats.cost(_sum(rows)), url),
     ]
 
 
@@ -125,9 +136,13 @@ def most_used(budgets: Iterable[BudgetRow]) -> list[BudgetRow]:
     return sorted(timed, key=lambda row: -(row.spent + row.reserved))[:BUDGETS_SHOWN]
 
 
-def health_counts(workers: Iterable[WorkerRow]) -> list[tuple[str, int]]:
-    """Return how many workers are in each state, the most common first."""
-    return Counter(str(row.health.state) for row in workers).most_common()
+def health_counts(workers: Iterable[WorkerRow]) -> list[tuple[str, str, int]]:
+    """Return how many workers are in each state, the most common first.
+
+    Each is a value of `HealthState`, its word and the number.
+    """
+    counted = Counter(row.health.state for row in workers).most_common()
+    return [(str(state), _(HEALTH_WORDS[state]), number) for state, number in counted]
 
 
 def _sum(rows: Sequence[UsageRow]) -> Cost:

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from apps.alerts.models import Alert
 from apps.alerts.types import AlertKind
@@ -28,15 +29,6 @@ from apps.web.run_addresses import DaySpan
 MOST = 1_000
 """Counted up to here; from there on a number reads "1,000+"."""
 LOOKBACK_DAYS = 7
-FAILING_WORKERS = "Failing workers"
-NEAR_BUDGETS = "Budgets used up, or nearly"
-UNPLANNED_RUNS = f"Runs answered without a plan in the last {LOOKBACK_DAYS} days"
-TOLD_BY_ALERTS = {
-    AlertKind.WORKER: FAILING_WORKERS,
-    AlertKind.BUDGET: NEAR_BUDGETS,
-    AlertKind.PLANS: UNPLANNED_RUNS,
-}
-"""What alerts of a kind say as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +41,8 @@ class TeamNeed:
     """Of the list that shows as many."""
     is_bad: bool = False
     """True: something does not work. False: something waits."""
+    told_by: AlertKind | None = None
+    """The kind of alerts that say the same."""
 
     @property
     def is_more(self) -> bool:
@@ -77,8 +71,7 @@ def needs_of(state: TeamState) -> list[TeamNeed]:
     """
     alerted = set(state.alerts.order_by().values_list("kind", flat=True).distinct())
     needs = [*_alerts(state), *_broken(state), *_waiting(state)]
-    told = {text for kind, text in TOLD_BY_ALERTS.items() if kind in alerted}
-    return [need for need in needs if need.number and need.text not in told]
+    return [need for need in needs if need.number and need.told_by not in alerted]
 
 
 def is_failing(row: ConductorRow) -> bool:
@@ -88,7 +81,7 @@ def is_failing(row: ConductorRow) -> bool:
 
 def _alerts(state: TeamState) -> Iterable[TeamNeed]:
     url = f"{reverse('console:alert_list')}?state=waiting"
-    yield TeamNeed("Open alerts", _count(state.alerts), url, True)
+    yield TeamNeed(_("Open alerts"), _count(state.alerts), url, True)
 
 
 def _broken(state: TeamState) -> Iterable[TeamNeed]:
@@ -99,18 +92,22 @@ def _broken(state: TeamState) -> Iterable[TeamNeed]:
     unreadable = sum(not each.is_readable for each in policies_in_force(team_id))
     stopped = int(suspension_of(team_id) is not None)
     no_pool = int(not pool_list(team_id).exists())
-    yield TeamNeed("All runs are stopped", stopped, reverse("console:team"), True)
-    yield TeamNeed("Policies that cannot be read", unreadable, policy, True)
+    yield TeamNeed(_("All runs are stopped"), stopped, reverse("console:team"), True)
+    yield TeamNeed(_("Policies that cannot be read"), unreadable, policy, True)
     yield TeamNeed(
-        FAILING_WORKERS, failing, f"{workers}?health={HealthState.FAILING}", True
+        _("Failing workers"),
+        failing,
+        f"{workers}?health={HealthState.FAILING}",
+        is_bad=True,
+        told_by=AlertKind.WORKER,
     )
     yield TeamNeed(
-        "Conductors that failed their last test",
+        _("Conductors that failed their last test"),
         sum(map(is_failing, state.conductors)),
         reverse("console:conductor_list"),
         True,
     )
-    yield TeamNeed("No pool yet, so nothing runs", no_pool, pools, True)
+    yield TeamNeed(_("No pool yet, so nothing runs"), no_pool, pools, True)
 
 
 def _waiting(state: TeamState) -> Iterable[TeamNeed]:
@@ -121,21 +118,28 @@ def _waiting(state: TeamState) -> Iterable[TeamNeed]:
     filters = RunFilters(flag=RunFlag.UNPLANNED, since=since)
     near = sum(row.level != "fine" for row in state.budgets)
     yield TeamNeed(
-        "Plans that wait for approval",
+        _("Plans that wait for approval"),
         _count(approvals_waiting(state.team_id)),
         reverse("playground:approval_list"),
     )
     yield TeamNeed(
-        "Runs that wait for review",
+        _("Runs that wait for review"),
         _count(review_items(state.team_id)),
         reverse("playground:review_list"),
     )
     yield TeamNeed(
-        UNPLANNED_RUNS,
+        _("Runs answered without a plan in the last %(days)d days")
+        % {"days": LOOKBACK_DAYS},
         _count(run_list(team_id=state.team_id, filters=filters)),
         runs_address(flag=RunFlag.UNPLANNED, period=span.text),
+        told_by=AlertKind.PLANS,
     )
-    yield TeamNeed(NEAR_BUDGETS, near, reverse("console:budget_list"))
+    yield TeamNeed(
+        _("Budgets used up, or nearly"),
+        near,
+        reverse("console:budget_list"),
+        told_by=AlertKind.BUDGET,
+    )
 
 
 def _count(rows: QuerySet[Any]) -> int:

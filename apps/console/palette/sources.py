@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from django.db.models import Q
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 from apps.accounts.models import Permission, Role
 from apps.accounts.selectors import member_list, role_allows
@@ -26,23 +28,23 @@ RUN_WORDS = 2
 """Characters from which on titles of runs and conversations are searched."""
 P = Permission
 ACTIONS = (
-    ("New chat", "playground:index", P.RUN, "ask prompt"),
-    ("New preset", "console:preset_new", P.RUN, "prompt template"),
-    ("Add a worker", "console:worker_new", P.MANAGE_POOLS, "new model provider"),
-    ("Add a conductor", "console:conductor_new", P.MANAGE_POOLS, "new planner"),
-    ("Make a pool", "console:pool_new", P.MANAGE_POOLS, "new"),
-    ("Invite a member", "console:invitation_create", P.MANAGE_MEMBERS, "new person"),
-    ("Create an API key", "console:key_create", P.MANAGE_KEYS, "new token"),
-    ("Set a budget", "console:budget_create", P.MANAGE_BUDGETS, "new limit"),
-    ("Stop all runs", "console:runs_suspend", P.STOP_RUNS, "suspend emergency"),
+    (_("New chat"), "playground:index", P.RUN, "ask prompt"),
+    (_("New preset"), "console:preset_new", P.RUN, "prompt template"),
+    (_("Add a worker"), "console:worker_new", P.MANAGE_POOLS, "new model provider"),
+    (_("Add a conductor"), "console:conductor_new", P.MANAGE_POOLS, "new planner"),
+    (_("Make a pool"), "console:pool_new", P.MANAGE_POOLS, "new"),
+    (_("Invite a member"), "console:invitation_create", P.MANAGE_MEMBERS, "new person"),
+    (_("Create an API key"), "console:key_create", P.MANAGE_KEYS, "new token"),
+    (_("Set a budget"), "console:budget_create", P.MANAGE_BUDGETS, "new limit"),
+    (_("Stop all runs"), "console:runs_suspend", P.STOP_RUNS, "suspend emergency"),
 )
 OWN_PAGES = (
-    ("Account & security", "account", "name email profile"),
-    ("Password", "account_change_password", "change"),
-    ("Second factor", "mfa_index", "mfa two-factor passkeys totp"),
-    ("Sessions", "usersessions_list", "sign out browsers devices"),
-    ("Documentation", "docs", "help manual"),
-    ("API reference", "rest:docs", "rest openapi help"),
+    (_("Account & security"), "account", "name email profile"),
+    (_("Password"), "account_change_password", "change"),
+    (_("Second factor"), "mfa_index", "mfa two-factor passkeys totp"),
+    (_("Sessions"), "usersessions_list", "sign out browsers devices"),
+    (_("Documentation"), "docs", "help manual"),
+    (_("API reference"), "rest:docs", "rest openapi help"),
 )
 
 
@@ -53,40 +55,43 @@ def palette_search(request: TeamRequest, query: str) -> list[HitGroup]:
     """
     words = query.lower().split()
     groups = [
-        HitGroup("Pages", _pages(request, words)),
-        HitGroup("Conversations", _conversations(request, query)),
+        HitGroup(gettext("Pages"), _pages(request, words)),
+        HitGroup(gettext("Conversations"), _conversations(request, query)),
     ]
     if words:
         groups += [
-            HitGroup("Actions", _actions(request, words)),
-            HitGroup("Presets", _presets(request, query)),
+            HitGroup(gettext("Actions"), _actions(request, words)),
+            HitGroup(gettext("Presets"), _presets(request, query)),
             *_models(request.team.id, query),
-            HitGroup("Runs", _runs(request.team.id, query)),
-            HitGroup("Members", _members(request, query)),
-            HitGroup("Documentation", matching(_docs(), words)),
+            HitGroup(gettext("Runs"), _runs(request.team.id, query)),
+            HitGroup(gettext("Members"), _members(request, query)),
+            HitGroup(gettext("Documentation"), matching(_docs(), words)),
         ]
     return [group for group in groups if group.hits]
 
 
 def _pages(request: TeamRequest, words: Sequence[str]) -> list[Hit]:
     team = [
-        Hit(page.title, page.url, group.title, page.also)
+        Hit(page.title, page.url, group.title, f"{page.english_title} {page.also}")
         for group in nav_groups(request.membership.role)
         for page in group.pages
     ]
     own = [
-        Hit(title, reverse(route), "Yours", also) for title, route, also in OWN_PAGES
+        Hit(gettext(title), reverse(route), gettext("Yours"), f"{title} {also}")
+        for title, route, also in OWN_PAGES
     ]
     site = []
     if request.user.is_staff:
-        site = [Hit("Administration", reverse("admin:index"), "Site", "operator")]
+        title, also = _("Administration"), "operator"
+        found = gettext(title), reverse("admin:index"), gettext("Site")
+        site = [Hit(*found, f"{title} {also}")]
     return matching([*team, *own, *site], words)
 
 
 def _actions(request: TeamRequest, words: Sequence[str]) -> list[Hit]:
     role = request.membership.role
     hits = (
-        Hit(title, reverse(route), "", also)
+        Hit(gettext(title), reverse(route), "", f"{title} {also}")
         for title, route, permission, also in ACTIONS
         if role_allows(role, permission)
     )
@@ -129,14 +134,14 @@ def _runs(team_id: uuid.UUID, query: str) -> list[Hit]:
 
 def _run_hit(run: Run) -> Hit:
     address = reverse("playground:run_detail", args=[run.id])
-    return Hit(run.title or str(run.id), address, run.get_state_display())
+    return Hit(run.title or str(run.id), address, gettext(run.get_state_display()))
 
 
 def _models(team_id: uuid.UUID, query: str) -> Iterator[HitGroup]:
     sources = (
-        ("Workers", worker_list(team_id), "console:worker"),
-        ("Conductors", conductor_list(team_id), "console:conductor"),
-        ("Pools", pool_list(team_id), "console:pool"),
+        (gettext("Workers"), worker_list(team_id), "console:worker"),
+        (gettext("Conductors"), conductor_list(team_id), "console:conductor"),
+        (gettext("Pools"), pool_list(team_id), "console:pool"),
     )
     for title, rows, route in sources:
         named = rows.filter(name__icontains=query).order_by("name")

@@ -5,13 +5,15 @@ Those that pages of insights link to are offered when they are in the address.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from django import forms
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext_noop as _
 
 from apps.core.money import MICROS
 from apps.insights.types import PLANNER_WORDS, TIER_WORDS
@@ -29,17 +31,23 @@ from apps.web.run_addresses import (
 )
 
 PERIODS = {
-    "hour": ("Last hour", timedelta(hours=1)),
-    "day": ("Last 24 hours", timedelta(days=1)),
-    "week": ("Last 7 days", timedelta(days=7)),
-    "month": ("Last 30 days", timedelta(days=30)),
+    "hour": (gettext_lazy("Last hour"), timedelta(hours=1)),
+    "day": (gettext_lazy("Last 24 hours"), timedelta(days=1)),
+    "week": (gettext_lazy("Last 7 days"), timedelta(days=7)),
+    "month": (gettext_lazy("Last 30 days"), timedelta(days=30)),
 }
 PERIOD_CHOICES = [
-    ("", "Any time"),
+    ("", gettext_lazy("Any time")),
     *((key, word) for key, (word, _) in PERIODS.items()),
 ]
-KEY_WORDS = "Without a key", "A deleted key"
-MEMBER_WORDS = "Without a member", "A former member"
+KEY_WORDS = _("Without a key"), _("A deleted key")
+MEMBER_WORDS = _("Without a member"), _("A former member")
+SORT_WORDS = {
+    RunSort.COST: (_("Cost, highest first"), _("Cost, lowest first")),
+    RunSort.TOKENS: (_("Tokens, highest first"), _("Tokens, lowest first")),
+    RunSort.TIME: (_("Time, highest first"), _("Time, lowest first")),
+}
+"""Downwards and upwards."""
 SEARCHED_FIELDS = (
     "model",
     "source",
@@ -86,7 +94,12 @@ def _midnight(day: date) -> datetime:
 def _owner(value: str, names: Mapping[str, str], words: tuple[str, str]) -> str:
     """Return the name of a key or member; else one of the words: none, one is gone."""
     found = id_of(value)
-    return names.get(found.hex, words[1]) if found else words[0]
+    return names.get(found.hex, gettext(words[1])) if found else gettext(words[0])
+
+
+def _offered_words(words: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Return choices whose words are translated when they are shown."""
+    return [(value, gettext_lazy(word)) for value, word in words]
 
 
 class RunFilterForm(forms.Form):
@@ -94,15 +107,19 @@ class RunFilterForm(forms.Form):
 
     q = forms.CharField(required=False, max_length=200)
     state = forms.ChoiceField(
-        choices=[("", "Any state"), *RunState.choices, (ENDED, "Ended")],
+        choices=[
+            ("", gettext_lazy("Any state")),
+            *_offered_words(RunState.choices),
+            (ENDED, gettext_lazy("Ended")),
+        ],
         required=False,
     )
     model = forms.CharField(required=False, max_length=200)
     source = forms.ChoiceField(
         choices=[
-            ("", "Any source"),
-            (BY_CALLERS, "People and API clients"),
-            *Source.choices,
+            ("", gettext_lazy("Any source")),
+            (BY_CALLERS, gettext_lazy("People and API clients")),
+            *_offered_words(Source.choices),
         ],
         required=False,
     )
@@ -111,7 +128,8 @@ class RunFilterForm(forms.Form):
     """Days, as `2030-01-31` or `2030-01-01..2030-01-31`, are offered if they are in the
     address."""
     tier = forms.ChoiceField(
-        choices=[("", "Any tier"), *TIER_WORDS.items()], required=False
+        choices=[("", gettext_lazy("Any tier")), *_offered_words(TIER_WORDS.items())],
+        required=False,
     )
     planner = forms.CharField(required=False, max_length=40)
     worker = forms.CharField(required=False, max_length=100)
@@ -121,7 +139,10 @@ class RunFilterForm(forms.Form):
     shape = forms.CharField(required=False, max_length=16)
     fault = forms.CharField(required=False, max_length=150)
     label = forms.CharField(required=False, max_length=600)
-    flag = forms.ChoiceField(choices=[("", "Any"), *RunFlag.choices], required=False)
+    flag = forms.ChoiceField(
+        choices=[("", gettext_lazy("Any")), *_offered_words(RunFlag.choices)],
+        required=False,
+    )
     min_cost = forms.DecimalField(
         required=False, min_value=0, max_value=1_000_000, decimal_places=6
     )
@@ -130,9 +151,11 @@ class RunFilterForm(forms.Form):
     """In seconds."""
     sort = forms.ChoiceField(
         choices=[
-            ("", "Newest first"),
-            *((by.value, f"{by.label}, highest first") for by in RunSort),
-            *((f"-{by.value}", f"{by.label}, lowest first") for by in RunSort),
+            ("", gettext_lazy("Newest first")),
+            *_offered_words((by.value, words[0]) for by, words in SORT_WORDS.items()),
+            *_offered_words(
+                (f"-{by.value}", words[1]) for by, words in SORT_WORDS.items()
+            ),
         ],
         required=False,
     )
@@ -142,7 +165,9 @@ class RunFilterForm(forms.Form):
         """Return what is looked for. Raises: ValidationError if it has no word."""
         text: str = self.cleaned_data["q"]
         if text and not query_read(text).words:
-            raise forms.ValidationError("Type letters or digits to search for.")
+            raise forms.ValidationError(
+                gettext("Type letters or digits to search for.")
+            )
         return text
 
     def __init__(self, data: Any, choices: FilterChoices) -> None:
@@ -163,23 +188,28 @@ class RunFilterForm(forms.Form):
     def more_filters(self) -> list[MoreFilter]:
         """Return the filters beside the usual ones."""
         known = self._choices
-        planners = [(key or NONE, word) for key, word in PLANNER_WORDS.items()]
-        families = [*((name, name) for name in known.families), (NONE, "No family")]
+        planners = [(key or NONE, gettext(w)) for key, w in PLANNER_WORDS.items()]
+        tiers = [(key, gettext(word)) for key, word in TIER_WORDS.items()]
+        families = [(name, name) for name in known.families]
+        families.append((NONE, gettext("No family")))
         offered = [
-            ("tier", "Tier", list(TIER_WORDS.items())),
-            ("worker", "Worker", [(name, name) for name in known.workers]),
-            ("planner", "Planner", planners),
-            ("family", "Family of tasks", families),
+            ("tier", gettext("Tier"), tiers),
+            ("worker", gettext("Worker"), [(name, name) for name in known.workers]),
+            ("planner", gettext("Planner"), planners),
+            ("family", gettext("Family of tasks"), families),
         ]
         # Offered to those who come from a page that names one.
         chosen = {
-            "key": ("API key", _owner(self._get("key"), known.keys, KEY_WORDS)),
+            "key": (
+                gettext("API key"),
+                _owner(self._get("key"), known.keys, KEY_WORDS),
+            ),
             "member": (
-                "Member",
+                gettext("Member"),
                 _owner(self._get("member"), known.members, MEMBER_WORDS),
             ),
-            "shape": ("Graph of the plan", "One graph"),
-            "fault": ("Fault", fault_words(self._get("fault"))),
+            "shape": (gettext("Graph of the plan"), gettext("One graph")),
+            "fault": (gettext("Fault"), fault_words(self._get("fault"))),
         }
         offered += [
             (name, label, [(self._get(name), word)])
@@ -194,7 +224,7 @@ class RunFilterForm(forms.Form):
         value = self._get(name)
         if value and value not in dict(choices):
             choices = [*choices, (value, value)]
-        return MoreFilter(name, label, [("", "Any"), *choices], value)
+        return MoreFilter(name, label, [("", gettext("Any")), *choices], value)
 
     @property
     def has_more(self) -> bool:

@@ -11,6 +11,8 @@ from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.models import Permission
@@ -50,15 +52,15 @@ RUNS_PER_PAGE = 25
 COLUMNS_HIDDEN = "run_columns_hidden"
 """In the session."""
 COLUMNS = {
-    "plan": "Plan",
-    "state": "State",
-    "model": "Model",
-    "who": "Who",
-    "steps": "Steps",
-    "tokens": "Tokens",
-    "cost": "Cost",
-    "time": "Time",
-    "started": "Started",
+    "plan": _("Plan"),
+    "state": _("State"),
+    "model": _("Model"),
+    "who": _("Who"),
+    "steps": _("Steps"),
+    "tokens": _("Tokens"),
+    "cost": _("Cost"),
+    "time": _("Time"),
+    "started": _("Started"),
 }
 """Those that can be hidden; the prompt is always there."""
 NUMBERS = ("steps", "tokens", "cost", "time")
@@ -216,7 +218,7 @@ def _columns(request: TeamRequest, hidden: Sequence[str]) -> list[ListColumn]:
     return [
         ListColumn(
             name,
-            label,
+            gettext(label),
             name not in hidden,
             name in NUMBERS,
             name in RunSort.values,

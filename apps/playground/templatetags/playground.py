@@ -13,6 +13,8 @@ from django import template
 from django.template.loader import render_to_string
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext_noop as _
 
 from apps.core import plan_layout
 from apps.engine.usage import Cost
@@ -27,31 +29,33 @@ from apps.web import formats
 
 MISSING = "missing_plan"
 MISSING_PLAN_WORDS = {
-    MissingPlan.NO_USABLE_PLAN: "The conductor gave no usable plan, so the fallback "
-    "worker answered.",
-    MissingPlan.TIER_DOES_NOT_PLAN: "The ultra tier of the pool does not plan, so the "
-    "fallback worker answered.",
+    MissingPlan.NO_USABLE_PLAN: _(
+        "The conductor gave no usable plan, so the fallback worker answered."
+    ),
+    MissingPlan.TIER_DOES_NOT_PLAN: _(
+        "The ultra tier of the pool does not plan, so the fallback worker answered."
+    ),
 }
 ROWS_KEPT = 5_000
 """Rows of runs that are remembered, of a kilobyte each."""
 register = template.Library()
 
 STATE_WORDS = {
-    "queued": "Queued",
-    "planning": "Planning",
-    "approval": "Waiting for approval",
-    "planned": "Planned",
-    "kept": "Answer kept",
-    "running": "Running",
-    "waiting": "Waiting",
-    "retrying": "Retrying",
-    "completed": "Completed",
-    "failed": "Failed",
-    "skipped": "Skipped",
-    "cancelled": "Cancelled",
-    "stopped": "Stopped",
-    "rejected": "Rejected",
-    "unknown": "Outcome unknown",
+    "queued": _("Queued"),
+    "planning": _("Planning"),
+    "approval": _("Waiting for approval"),
+    "planned": _("Planned"),
+    "kept": _("Answer kept"),
+    "running": _("Running"),
+    "waiting": _("Waiting"),
+    "retrying": _("Retrying"),
+    "completed": _("Completed"),
+    "failed": _("Failed"),
+    "skipped": _("Skipped"),
+    "cancelled": _("Cancelled"),
+    "stopped": _("Stopped"),
+    "rejected": _("Rejected"),
+    "unknown": _("Outcome unknown"),
 }
 KIND_WORDS = {
     "secret": ("password or key", "passwords or keys"),
@@ -127,7 +131,7 @@ def kind_word(kind: str, count: int) -> str:
 @register.filter
 def state_word(state: str) -> str:
     """Return a state as people read it."""
-    return STATE_WORDS.get(state, state)
+    return gettext(STATE_WORDS.get(state, state))
 
 
 register.filter("models_of", numbering.models_of)
@@ -174,8 +178,10 @@ def plan_badge(missing: MissingPlan | None, state: str) -> SafeString:
     is_answered = state == "completed"
     return format_html(
         ' <span class="badge" data-state="unplanned" title="{}">{}</span>',
-        MISSING_PLAN_WORDS[missing],
-        "Answered without a plan" if is_answered else "Without a plan",
+        gettext(MISSING_PLAN_WORDS[missing]),
+        gettext("Answered without a plan")
+        if is_answered
+        else gettext("Without a plan"),
     )
 
 
@@ -213,11 +219,13 @@ def run_row(run: Any, waiting: Collection[uuid.UUID] = ()) -> SafeString:
         values["tags"] = run.labels.tags
     if run.id in waiting:
         values["state"] = "approval"
-    return _row(_Row(**{**values, "plan": orjson.dumps(run.plan)}))
+    row = _Row(**{**values, "plan": orjson.dumps(run.plan)})
+    return _row(row, get_language())
 
 
 @lru_cache(maxsize=ROWS_KEPT)
-def _row(row: _Row) -> SafeString:
+def _row(row: _Row, language: str | None) -> SafeString:
+    """`language`: of the page, which the words of the row are in."""
     shown = {**row._asdict(), "plan": orjson.loads(row.plan)}
     return render_to_string("playground/_run_row.html", {"run": shown})
 

@@ -11,6 +11,7 @@ import uuid
 
 from django.db import models
 from django.db.models import F, Q, QuerySet
+from django.utils.translation import gettext_noop as _
 
 from apps.core.ids import first_id
 from apps.runs.missing_plan import MISSING_PLAN
@@ -32,20 +33,20 @@ SORTED = 10_000
 class RunFlag(models.TextChoices):
     """What is remarkable about a run."""
 
-    FAULTS = "faults", "With faults"
+    FAULTS = "faults", _("With faults")
     """Calls failed, or work was repeated; the run may have its answer all the same."""
-    UNPLANNED = "unplanned", "Answered without a plan"
+    UNPLANNED = "unplanned", _("Answered without a plan")
     """Its tier should have planned."""
-    UNKNOWN_COST = "unknown_cost", "Cost not known"
+    UNKNOWN_COST = "unknown_cost", _("Cost not known")
     """A part of it: a model has no price."""
 
 
 class RunSort(models.TextChoices):
     """By which figure a list is sorted, the highest first."""
 
-    COST = "cost", "Cost"
-    TOKENS = "tokens", "Tokens"
-    TIME = "time", "Time"
+    COST = "cost", _("Cost")
+    TOKENS = "tokens", _("Tokens")
+    TIME = "time", _("Time")
 
 
 _FIGURES = {

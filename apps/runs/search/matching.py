@@ -14,6 +14,8 @@ from enum import StrEnum
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.dateformat import format as format_date
+from django.utils.translation import gettext
 
 from apps.audit.selectors import entry_recorded_at, newest_subjects
 from apps.core.errors import InvalidInput
@@ -79,20 +81,35 @@ class RunSearch:
     def sentences(self) -> list[str]:
         """Return the gaps in words, for people."""
         since = self.indexed_since
-        begin = f"{since:%-d %b %Y, %H:%M} UTC" if since else "some time"
+        begin = (
+            f"{format_date(since, 'j M Y, H:i')} UTC" if since else gettext("some time")
+        )
         words = {
-            SearchGap.OLDER: f"Runs that ended before {begin} are not indexed yet and "
-            "were not searched.",
-            SearchGap.NEWEST: "The newest runs are still being indexed; "
-            f"{RUNS_READ} of them were searched.",
-            SearchGap.LONG: f"Of runs with more than {MOST_WORDS:,} different words, "
-            f"all words were searched only in the newest {LONG_RUNS_READ}.",
-            SearchGap.PHRASE: f"The phrase was looked for in the newest "
-            f"{PHRASES_CHECKED} runs that have its words.",
-            SearchGap.MATCHES: f"Only the newest {MATCHES:,} of the runs found are "
-            "listed.",
-            SearchGap.WORDS: f"Only the first {MOST_SOUGHT} words were looked for.",
-            SearchGap.UNREADABLE: "Some runs cannot be read and were not searched.",
+            SearchGap.OLDER: gettext(
+                "Runs that ended before {begin} are not indexed yet and were not "
+                "searched."
+            ).format(begin=begin),
+            SearchGap.NEWEST: gettext(
+                "The newest runs are still being indexed; {number} of them were "
+                "searched."
+            ).format(number=RUNS_READ),
+            SearchGap.LONG: gettext(
+                "Of runs with more than {words} different words, all words were "
+                "searched only in the newest {number}."
+            ).format(words=f"{MOST_WORDS:,}", number=LONG_RUNS_READ),
+            SearchGap.PHRASE: gettext(
+                "The phrase was looked for in the newest {number} runs that have its "
+                "words."
+            ).format(number=PHRASES_CHECKED),
+            SearchGap.MATCHES: gettext(
+                "Only the newest {number} of the runs found are listed."
+            ).format(number=f"{MATCHES:,}"),
+            SearchGap.WORDS: gettext(
+                "Only the first {number} words were looked for."
+            ).format(number=MOST_SOUGHT),
+            SearchGap.UNREADABLE: gettext(
+                "Some runs cannot be read and were not searched."
+            ),
         }
         return [words[gap] for gap in self.gaps]
 

@@ -28,7 +28,8 @@ GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Run the site": ("configuration", "operations", "faults", "protocols"),
     "Reference": (
-        *("glossary", "events", "architecture", "simulated-benchmark", "adr", CHANGES),
+        *("glossary", "events", "architecture", "simulated-benchmark"),
+        *("translations", "adr", CHANGES),
     ),
 }
 """Pages by the kind of reader; those in folders follow the one of their folder."""

@@ -7,6 +7,7 @@ from typing import Any
 from allauth.account.adapter import get_adapter
 from django import template
 from django.conf import settings
+from django.utils.translation import gettext
 
 register = template.Library()
 
@@ -53,5 +54,8 @@ def browser_name(user_agent: str) -> str:
     browser = next((name for sign, name in BROWSERS.items() if sign in user_agent), "")
     system = next((name for sign, name in SYSTEMS.items() if sign in user_agent), "")
     if browser and system:
-        return f"{browser} on {system}"
-    return user_agent[:90] or "Unknown browser"
+        return gettext("%(browser)s on %(system)s") % {
+            "browser": browser,
+            "system": system,
+        }
+    return user_agent[:90] or gettext("Unknown browser")

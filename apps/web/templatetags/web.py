@@ -8,12 +8,16 @@ from typing import Any
 
 from django import template
 from django.template import Context
-from django.utils.html import format_html
+from django.utils.dateformat import format as format_date
+from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
+from django.utils.translation import get_language, gettext
 
 from apps.core.plain_text import plain
 from apps.web import formats
 from apps.web.documentation import library
+from apps.web.script_words import ENGLISH, script_words
 from apps.web.team_access import frame_of
 
 register = template.Library()
@@ -43,6 +47,13 @@ def sentence(message: str) -> str:
 
 
 @register.filter
+def field_label(label: str) -> str:
+    """Return the label of a field with one capital, in languages that allow that."""
+    text = str(label)
+    return capfirst(text.lower()) if get_language() == ENGLISH else text
+
+
+@register.filter
 def clip(text: str, length: int) -> str:
     """Return `text` cut to `length` characters, with an ellipsis if it was longer."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
@@ -57,7 +68,9 @@ def at(items: Sequence[Any], index: int) -> Any:
 @register.filter
 def limit_ms(milliseconds: int | None) -> str:
     """Return a time limit, or what it means if there is none."""
-    return "no limit" if milliseconds is None else formats.duration(milliseconds)
+    return (
+        gettext("no limit") if milliseconds is None else formats.duration(milliseconds)
+    )
 
 
 @register.simple_tag
@@ -74,7 +87,7 @@ def when(moment: datetime | None, form: str = "moment") -> SafeString | str:
         exact.isoformat(),
         form,
         exact.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3],
-        exact.strftime("%-d %b %Y, %H:%M"),
+        format_date(exact, "j M Y, H:i"),
     )
 
 
@@ -102,3 +115,28 @@ def team_frame(context: Context) -> str:
 def site_version() -> str:
     """Return the version of the product, as the list of changes names it."""
     return library.site_version()
+
+
+@register.simple_tag
+def english() -> SafeString:
+    """Return an attribute for what is in English on a page of another language."""
+    return _lang_of(ENGLISH)
+
+
+@register.simple_tag
+def translated() -> SafeString:
+    """Return an attribute for what is translated within a part in English."""
+    return _lang_of(get_language() or ENGLISH)
+
+
+def _lang_of(language: str) -> SafeString:
+    if get_language() == ENGLISH:
+        return SafeString("")
+    return format_html(' lang="{}"', language)
+
+
+@register.simple_tag(name="script_words")
+def script_words_tag() -> SafeString:
+    """Return what scripts need to speak the language of the page; empty: English."""
+    words = script_words()
+    return json_script(words, "script-words") if words else SafeString("")

@@ -1,0 +1,82 @@
+"""Reads catalogues of translations, and the words that code and templates mark.
+
+Without gettext's tools, which are needed only to update catalogues.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.utils.translation import templatize
+
+ROOT = Path(__file__).parents[2]
+MARKS = {"gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy", "_"}
+PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\w+\}|</?\w+")
+"""Values that are filled in, and the elements of HTML around words."""
+_LINE = re.compile(r'^(?:(msgid|msgid_plural|msgstr)(?:\[(\d)\])? )?(".*")$')
+_CALL = re.compile(r"""\b(?:n?gettext|_)\(u?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
+
+
+@dataclass
+class Message:
+    """One message of a catalogue."""
+
+    texts: dict[str, str]
+    """By what they are: msgid, msgid_plural, msgstr, or msgstr and its number."""
+    flags: str
+
+    @property
+    def english(self) -> list[str]:
+        return [text for name, text in self.texts.items() if name.startswith("msgid")]
+
+    @property
+    def translations(self) -> list[str]:
+        return [text for name, text in self.texts.items() if name.startswith("msgstr")]
+
+
+def messages_of(path: Path) -> list[Message]:
+    """Return the messages of a .po file without its header."""
+    found = [_message(block) for block in path.read_text("utf-8").split("\n\n")]
+    return [each for each in found if each.texts.get("msgid")]
+
+
+def _message(block: str) -> Message:
+    texts: dict[str, str] = {}
+    name = flags = ""
+    for line in block.splitlines():
+        if line.startswith("#,"):
+            flags += line
+        elif match := _LINE.match(line):
+            name = (match[1] + (match[2] or "")) if match[1] else name
+            texts[name] = texts.get(name, "") + ast.literal_eval(match[3])
+    return Message(texts, flags)
+
+
+def marked_words() -> set[str]:
+    """Return every text that is marked for translation; of pairs the singular."""
+    return {*_in_templates(), *_in_code((ROOT / "apps").rglob("*.py"))}
+
+
+def _in_templates() -> Iterator[str]:
+    for path in (ROOT / "templates").rglob("*.html"):
+        for call in _CALL.findall(templatize(path.read_text("utf-8"))):
+            yield ast.literal_eval(call)
+
+
+def _in_code(paths: Iterable[Path]) -> Iterator[str]:
+    for path in paths:
+        text = path.read_text("utf-8")
+        if "django.utils.translation" in text:
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.Call) and _name(node.func) in MARKS:
+                    word = node.args[0]
+                    if isinstance(word, ast.Constant):
+                        yield str(word.value)
+
+
+def _name(function: ast.expr) -> str:
+    return function.id if isinstance(function, ast.Name) else ""
