@@ -13,6 +13,7 @@ from django.db import connections
 
 from apps.accounts.guesses import guesses
 from apps.accounts.models import Membership, Role, Team, User
+from apps.core import ids
 from apps.core.redis_outage import redis_outage
 from apps.governance.selectors import policies_forget
 from apps.pools.prices.catalog_cache import price_book_forget
@@ -83,6 +84,12 @@ def _no_price_list_is_remembered() -> None:
 def _no_site_policy_is_remembered() -> None:
     """Read the rules for all teams from the database of this test."""
     policies_forget(None)
+
+
+@pytest.fixture(autouse=True)
+def _ids_of_this_moment() -> None:
+    """Make ids of the time it is, though an earlier test put the clock forward."""
+    ids.begin_anew()
 
 
 @pytest.fixture(scope="session")

@@ -45,13 +45,14 @@ class _Sequence:
 _sequence = _Sequence()
 
 
-def _begin_anew() -> None:
-    # A forked child would hand out its parent's random words, or wait for its lock.
+def begin_anew() -> None:
+    """Forget the ids made so far: those to come ascend from the present on."""
     global _sequence
     _sequence = _Sequence()
 
 
-os.register_at_fork(after_in_child=_begin_anew)
+# A forked child would hand out its parent's random words, or wait for its lock.
+os.register_at_fork(after_in_child=begin_anew)
 
 
 def new_id() -> uuid.UUID:
