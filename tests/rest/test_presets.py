@@ -7,6 +7,7 @@ import uuid
 import pytest
 
 from apps.accounts.models import Scope
+from apps.presets.templates import MOST_PLACES, Template
 from apps.runs.selectors import run_record
 from tests.rest.conftest import actions, fault, keyed, member, program
 from tests.rest.test_runs import ended
@@ -204,6 +205,15 @@ def test_a_wrong_use_is_refused_with_the_reason(caller, call, status, words):
         caller.post("runs/", {"preset": {"id": preset["id"], **call}}), status
     )
     assert words in error["message"]
+
+
+def test_a_prompt_too_long_is_refused_before_it_is_made(caller, monkeypatch):
+    preset = made(caller, prompt="{{a}}" * MOST_PLACES)
+    monkeypatch.setattr(Template, "fill", lambda *_: pytest.fail("the text was made"))
+    call = {"id": preset["id"], "variables": {"a": "é" * 100_000}}
+    error = fault(caller.post("runs/", {"preset": call}), 400)
+    assert error["param"] == "preset.variables"
+    assert "the prompt has 100,000,000 bytes; at most" in error["message"]
 
 
 def test_a_run_has_a_prompt_or_a_preset_and_a_model(caller):
