@@ -6,6 +6,8 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import Role, Team
+from apps.console.presets import differences
+from apps.console.presets.differences import text_pieces
 from apps.presets.models import Preset
 from apps.presets.selectors import content_of
 from tests.factories import MembershipFactory
@@ -134,10 +136,39 @@ def test_versions_are_compared_by_word_and_in_words(bob, team):
     changed = {**TEXTS, "prompt": "Good day {{name}}!", "settings.max_steps": "2"}
     bob.post(at(preset, "edit/"), changed)
     shown = page(bob, at(preset, "versions/2/"))
-    assert "<del>Hello</del>" in shown and "<ins>Good day</ins>" in shown
+    assert "<del>Hello </del>" in shown and "<ins>Good day </ins>" in shown
     assert "Max steps: <del><bdi>not set</bdi></del> → <ins><bdi>2</bdi></ins>" in shown
     assert "prompt, settings changed" in page(bob, at(preset))
     assert bob.get(at(preset, "versions/3/")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kinds"),
+    [
+        ("a b", "a b", []),
+        ("a b", "a c", ["same", "removed", "added"]),
+        ("a b c", "b ", ["removed", "same", "removed"]),
+        ("", "a", ["added"]),
+        ("a\n" * 6_000, "b\n" * 6_000, ["removed", "added"]),
+        ("a b " * 3_000 + "\nz", "b a " * 3_000 + "\nz", ["removed", "added", "same"]),
+        ("a " * 60_000 + "\nb", "b\n" + "a " * 60_000 + "\nb", ["added", "same"]),
+    ],
+)
+def test_pieces_make_up_both_texts(before, after, kinds):
+    pieces = text_pieces(before, after)
+    assert [each.kind for each in pieces] == kinds
+    if pieces:
+        assert "".join(p.text for p in pieces if p.kind != "added") == before
+        assert "".join(p.text for p in pieces if p.kind != "removed") == after
+
+
+def test_the_list_of_versions_compares_no_texts_by_word(bob, team, monkeypatch):
+    preset = made(bob, team)
+    bob.post(at(preset, "edit/"), {**TEXTS, "prompt": "Hi", "system": "Be brief."})
+    monkeypatch.setattr(
+        differences, "places_in_common", lambda *_: pytest.fail("texts were compared")
+    )
+    assert "prompt, system prompt changed" in page(bob, at(preset))
 
 
 def test_an_older_version_is_restored_as_a_new_one(bob, team):

@@ -21,6 +21,7 @@ from django.views.decorators.http import (
 
 from apps.accounts.rights import READ_PRESETS, RUN
 from apps.console.layout import change_and_tell, console_page, posted, try_change
+from apps.console.presets.differences import version_difference
 from apps.console.presets.forms import PresetForm, initial_of, initial_sent
 from apps.console.presets.rows import (
     SHOWN_VERSIONS,
@@ -140,12 +141,12 @@ def preset_version_page(
     """Show what a version says, and what it changed."""
     preset = _preset(request, preset_id)
     version = access_preset_version(preset, number)
-    before = preset_version_list(preset).filter(number=number - 1)
-    (shown, *_) = version_rows([version, *before])
+    before = preset_version_list(preset).filter(number=number - 1).first()
     context = {
         "row": preset_row(request.principal, preset),
         "text": version_text(version),
-        "difference": shown.difference,
+        "difference": before
+        and version_difference(*map(content_of, (before, version))),
         "is_newest": version.number == preset.newest,
     }
     return console_page(request, "console/preset_version.html", context, tab=TAB)
