@@ -5,11 +5,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.conf import settings
 
 from apps.accounts.principal import Principal
 from apps.core.errors import Conflict, InvalidInput, PromptTooLong
+from apps.core.money import usd_text
 from apps.presets.contents import content_of
 from apps.presets.inputs import PresetContent, PresetSettings
 from apps.presets.models import Preset, PresetVersion
@@ -89,6 +91,27 @@ def preset_compose(
         is_edited = not _makes(template, values, text)
     use = PresetUse(opened.preset.id, opened.version.number, is_edited)
     return ComposedPrompt(text, opened.content.system, opened.content.settings, use)
+
+
+def limits_with_preset(
+    settings: PresetSettings, own: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the field `conductor` of a request, with the limits of its preset.
+
+    What the request says itself counts; null says nothing, so the preset's limit holds.
+    """
+    micros = settings.max_cost_micros
+    limits = {
+        "max_steps": settings.max_steps,
+        "max_time_s": settings.max_time_s,
+        "max_cost_usd": None if micros is None else usd_text(micros),
+        "data_class": settings.data_class,
+    }
+    return _stated(limits) | _stated(own)
+
+
+def _stated(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _filled(template: Template, values: Mapping[str, str], param: str) -> str:
