@@ -116,6 +116,25 @@ def test_other_texts_make_a_version_and_another_name_does_not(bob, team):
     ]
 
 
+def test_a_form_replaces_no_version_that_it_does_not_know(alice, bob, team):
+    preset = made(bob, team, is_shared="on")
+    form = page(alice, at(preset, "edit/"))
+    assert '<input type="hidden" name="version" value="1"' in form
+    bob.post(at(preset, "edit/"), {**TEXTS, "prompt": "Two", "version": "1"})
+    mine = {**TEXTS, "name": "Late", "prompt": "Three", "version": "1"}
+    late = alice.post(at(preset, "edit/"), mine)
+    shown = late.content.decode()
+    assert late.status_code == 422
+    assert "Version 2 was saved meanwhile, by Bob" in shown
+    assert ">\nThree</textarea>" in shown and at(preset, "versions/2/") in shown
+    assert '<input type="hidden" name="version" value="2"' in shown
+    assert texts(preset) == ["Hello {{name}}!", "Two"]
+    preset.refresh_from_db()
+    assert preset.name == "Greet"
+    alice.post(at(preset, "edit/"), {**mine, "version": "2"})
+    assert texts(preset) == ["Hello {{name}}!", "Two", "Three"]
+
+
 @pytest.mark.parametrize(
     ("prompt", "why"),
     [
@@ -212,6 +231,17 @@ def test_owner_and_admins_change_a_shared_preset_and_others_copy_it(
     mine = made(bob, team, is_shared="on")
     alice.post(at(mine, "edit/"), {**TEXTS, "prompt": "Better"})
     assert texts(mine)[-1] == "Better"
+
+
+def test_an_admin_who_stops_sharing_is_led_to_the_list(alice, bob, team):
+    preset = made(bob, team, is_shared="on")
+    answer = alice.post(at(preset, "share/"), {"share": "no"}, follow=True)
+    assert answer.redirect_chain == [("/presets/", 302)]
+    words = "Greet is no longer shared. Only its owner, Bob, sees it now."
+    assert words in answer.content.decode()
+    own = made(alice, team, is_shared="on")
+    answer = alice.post(at(own, "share/"), {"share": "no"})
+    assert answer["Location"] == at(own)
 
 
 def test_a_viewer_sees_shared_presets_and_may_do_nothing(alice, vera, team):

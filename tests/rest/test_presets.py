@@ -97,6 +97,18 @@ def test_other_texts_make_a_version_and_others_do_not(bob, cast):
     assert actions(cast.team)[-2:] == ["preset.version_created"] * 2
 
 
+def test_a_change_of_an_older_version_is_refused(bob):
+    preset = made(bob)
+    path = f"presets/{preset['id']}/"
+    assert bob.patch(path, {"prompt": "Two", "version": 1}).json()["version"] == 2
+    error = fault(bob.patch(path, {"prompt": "Late", "version": 1}), 409)
+    assert error["message"] == "version 2 was saved meanwhile, by Bob"
+    assert bob.get(path).json()["prompt"] == "Two"
+    assert (
+        fault(bob.post("presets/", {**SENT, "version": 1}), 400)["param"] == "version"
+    )
+
+
 def test_what_changes_is_on_record_without_its_texts(bob, alice, cast):
     preset = made(bob, name="CANARY", system="CANARY")
     path = f"presets/{preset['id']}/"
