@@ -24,7 +24,7 @@ def preset(site):
     return answer.json()["id"]
 
 
-def ask(site, key: str = "", **body) -> httpx.Response:
+def ask(site, key: Any = "", **body) -> httpx.Response:
     headers = {"Authorization": f"Bearer {site.key}"}
     if key:
         headers["Idempotency-Key"] = key

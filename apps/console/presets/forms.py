@@ -90,8 +90,10 @@ class PresetForm(PathForm):
 
     def save_after(self, version: int) -> None:
         """Let the next attempt come after a newer version than the form was made of."""
-        self.data = self.data.copy()
-        self.data["version"] = str(version)
+        data = QueryDict(mutable=True)
+        data.update(self.data)
+        data["version"] = str(version)
+        self.data = data
 
     def values(self) -> dict[str, Any]:
         """Return what services take."""
