@@ -86,6 +86,15 @@ class Backend(Protocol):
         """
         ...
 
+    async def holder(
+        self, team_id: uuid.UUID, key: str, digest: bytes
+    ) -> uuid.UUID | None:
+        """Return the run that holds an idempotency key; None: the key is free.
+
+        Raises: IdempotencyConflict if it was used with another body.
+        """
+        ...
+
     async def release(self, team_id: uuid.UUID, key: str, run_id: uuid.UUID) -> None:
         """Free an idempotency key if `run_id` is what holds it."""
         ...

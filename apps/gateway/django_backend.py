@@ -20,6 +20,7 @@ from apps.runs.planning.model_resolver import direct_model
 from apps.runs.selectors import asking_worker, run_is_over, run_record
 from apps.runs.services import (
     idempotency_claim,
+    idempotency_holder,
     idempotency_release,
     run_cancel,
     run_find,
@@ -113,6 +114,15 @@ class DjangoBackend:
             team_id=team_id, key=key, body_digest=digest, run_id=run_id
         )
         return holder
+
+    async def holder(
+        self, team_id: uuid.UUID, key: str, digest: bytes
+    ) -> uuid.UUID | None:
+        """Return the run that holds an idempotency key. Raises: IdempotencyConflict."""
+        found: uuid.UUID | None = await database_sync_to_async(idempotency_holder)(
+            team_id=team_id, key=key, body_digest=digest
+        )
+        return found
 
     async def release(self, team_id: uuid.UUID, key: str, run_id: uuid.UUID) -> None:
         """Free an idempotency key if `run_id` is what holds it."""

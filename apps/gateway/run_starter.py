@@ -15,6 +15,7 @@ from apps.accounts.principal import KeyPrincipal
 from apps.accounts.types import KeyHolder, ProgressWord
 from apps.budgets.rate_limits import Admission
 from apps.core.data_classes import data_class_read, highest
+from apps.core.errors import Overloaded
 from apps.engine.ports import CallParams, Messages
 from apps.gateway.auth import require_admitted
 from apps.gateway.backend import Backend
@@ -72,6 +73,8 @@ class ChatTask:
     """What the caller says of the run, to find it by."""
     preset: PresetUse | None = None
     """What made the messages. None: no preset."""
+    is_repeat: bool = False
+    """True: its key stands for a run, so it begins none."""
     vectors: VectorSink | None = None
     """Where the vectors go that are asked for. None: an answer is."""
 
@@ -113,10 +116,7 @@ class RunStarter:
         if key is None:
             started = begun(await begin(order, None))
         else:
-            # Another API key may be allowed less: it is not told what this one asked.
-            head = f"{exchange.scope['path']}\n{principal.key_id}\n".encode()
-            head += exchange.headers.get(CLASS_HEADER.lower().encode(), b"")
-            digest = hashlib.sha256(head + raw_body).digest()
+            digest = request_digest(exchange, principal, raw_body)
             started = await self._keyed.start(order, key, digest, begin)
         started.is_background = asked.is_background
         exchange.run_id = started.run_id
@@ -143,10 +143,25 @@ class RunStarter:
         async def begin_in_turn(
             order: RunOrder, run_id: uuid.UUID | None
         ) -> LiveRun | RunRecord:
+            if asked.is_repeat:
+                raise Overloaded(
+                    "the client that had begun this run left; ask again",
+                    retry_after_s=1,
+                )
             await self._admission_queue.enter(order.team_id)
             return await begin(order, run_id)
 
         return begin_in_turn
+
+
+def request_digest(
+    exchange: Exchange, principal: KeyPrincipal, raw_body: bytes
+) -> bytes:
+    """Return what tells a request with an idempotency key from another one."""
+    # Another API key may be allowed less: it is not told what this one asked.
+    head = f"{exchange.scope['path']}\n{principal.key_id}\n".encode()
+    head += exchange.headers.get(CLASS_HEADER.lower().encode(), b"")
+    return hashlib.sha256(head + raw_body).digest()
 
 
 async def order_alone(

@@ -23,13 +23,14 @@ from apps.runs.records.round_view import StepView
 from apps.runs.records.run_view import RunView
 from apps.runs.selectors import access_run, run_view
 from apps.runs.services import run_fork
+from apps.web.languages import EnglishForm
 from apps.web.team_access import TeamRequest, page, team_view
 
 MAX_TEXT = 200_000
 RUN_AGAIN, USE_ANSWER = "run", "answer"
 
 
-class ForkForm(forms.Form):
+class ForkForm(EnglishForm):
     """What changes in one step."""
 
     mode = forms.ChoiceField(

@@ -5,9 +5,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
 
 from apps.accounts.principal import Principal
-from apps.core.errors import Conflict, InvalidInput
+from apps.core.errors import Conflict, InvalidInput, PromptTooLong
+from apps.core.money import usd_text
 from apps.presets.contents import content_of
 from apps.presets.inputs import PresetContent, PresetSettings
 from apps.presets.models import Preset, PresetVersion
@@ -82,12 +86,54 @@ def preset_compose(
     # What browsers do with a line feed at the beginning of a field is no edit.
     if text is None or text.strip() == opened.content.prompt.strip():
         _require_all(template, values, param)
-        text, is_edited = template.fill(values), False
+        text, is_edited = _filled(template, values, param), False
     else:
-        is_whole = not (template.missing(values) or template.unknown(values))
-        is_edited = not is_whole or template.fill(values).strip() != text.strip()
+        is_edited = not _makes(template, values, text)
     use = PresetUse(opened.preset.id, opened.version.number, is_edited)
     return ComposedPrompt(text, opened.content.system, opened.content.settings, use)
+
+
+def limits_with_preset(
+    settings: PresetSettings, own: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the field `conductor` of a request, with the limits of its preset.
+
+    What the request says itself counts; null says nothing, so the preset's limit holds.
+    """
+    micros = settings.max_cost_micros
+    limits = {
+        "max_steps": settings.max_steps,
+        "max_time_s": settings.max_time_s,
+        "max_cost_usd": None if micros is None else usd_text(micros),
+        "data_class": settings.data_class,
+    }
+    return _stated(limits) | _stated(own)
+
+
+def _stated(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _filled(template: Template, values: Mapping[str, str], param: str) -> str:
+    # Measured first: a long value in many places would fill the memory.
+    size, most = template.filled_bytes(values), settings.MAX_PROMPT_BYTES
+    if size > most:
+        where = f"{param}.variables"
+        raise PromptTooLong(
+            f"{where}: with these values the prompt has {size:,} bytes; at most "
+            f"{most:,} are accepted",
+            param=where,
+        )
+    return template.fill(values)
+
+
+def _makes(template: Template, values: Mapping[str, str], text: str) -> bool:
+    """Return whether a text is what the template makes of the values."""
+    if template.missing(values) or template.unknown(values):
+        return False
+    if template.filled_bytes(values) > settings.MAX_PROMPT_BYTES:
+        return False
+    return template.fill(values).strip() == text.strip()
 
 
 def _require_all(template: Template, values: Mapping[str, str], param: str) -> None:

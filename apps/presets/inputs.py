@@ -116,3 +116,5 @@ class PresetChanges(InputPart):
     prompt: PromptTemplate | None = None
     system: SystemPrompt | None = None
     settings: PresetSettings | None = None
+    version: int | None = None
+    """The newest one, as the sender knows it. None: whatever it is."""

@@ -25,11 +25,7 @@ def preset_list(
     They are its own and the shared ones. Owners and admins also see those of API keys
     and of people who have left, which nobody else could delete.
     """
-    own = Q(owner_type=principal.actor.type, owner_id=principal.actor.id)
-    seen = own | Q(is_shared=True)
-    if _is_admin(principal):
-        members = [str(each) for each in roles_of(principal.team_id)]
-        seen |= ~Q(owner_type="user", owner_id__in=members)
+    seen = _seen_unshared(principal) | Q(is_shared=True)
     rows = Preset.objects.for_team(principal.team_id).filter(seen)
     return rows if is_archived is None else rows.filter(is_archived=is_archived)
 
@@ -46,6 +42,12 @@ def access_preset(principal: Principal, preset_id: uuid.UUID) -> Preset:
     if found is None:
         raise NotFound(f"there is no preset {str(preset_id)!r} that you may see")
     return found
+
+
+def sees_unshared(principal: Principal, preset: Preset) -> bool:
+    """Say whether the principal sees a preset even if nobody shares it."""
+    rows = Preset.objects.for_team(principal.team_id).filter(id=preset.id)
+    return rows.filter(_seen_unshared(principal)).exists()
 
 
 def preset_version_list(preset: Preset) -> TeamQuerySet[PresetVersion]:
@@ -72,6 +74,14 @@ def may_change_preset(principal: Principal, preset: Preset) -> bool:
     actor = principal.actor
     is_own = (preset.owner_type, preset.owner_id) == (actor.type, actor.id)
     return is_own or _is_admin(principal)
+
+
+def _seen_unshared(principal: Principal) -> Q:
+    seen = Q(owner_type=principal.actor.type, owner_id=principal.actor.id)
+    if _is_admin(principal):
+        members = [str(each) for each in roles_of(principal.team_id)]
+        seen |= ~Q(owner_type="user", owner_id__in=members)
+    return seen
 
 
 def _is_admin(principal: Principal) -> bool:

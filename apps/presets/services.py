@@ -77,10 +77,16 @@ def preset_update(
 ) -> Preset:
     """Change what is given. Other texts or settings make a new version.
 
-    Raises: NotAllowed, InvalidFields, NotFound, Conflict.
+    Raises: NotAllowed, InvalidFields, NotFound; Conflict also if `version` is given
+    and is the newest one no more.
     """
     row = _locked(principal, preset)
     given = values_read(PresetChanges, values)
+    if given.version not in (None, row.newest):
+        newest = access_preset_version(row)
+        raise Conflict(
+            f"version {newest.number} was saved meanwhile, by {newest.created_by}"
+        )
     _describe(row, given, principal)
     if any(getattr(given, name) is not None for name in TEXTS):
         before = content_of(access_preset_version(row))

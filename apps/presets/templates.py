@@ -72,6 +72,15 @@ class Template:
         full = {**self.defaults, **values}
         return "".join(part.text or full[part.variable] for part in self.parts)
 
+    def filled_bytes(self, values: Mapping[str, str]) -> int:
+        """Return the size that the filled-in text has in UTF-8. Raises: KeyError."""
+        full = {**self.defaults, **values}
+        sizes = {each.name: _bytes(full[each.name]) for each in self.variables}
+        return sum(
+            sizes[part.variable] if part.variable else _bytes(part.text)
+            for part in self.parts
+        )
+
 
 def template_read(text: str) -> Template:
     """Return the template that a text is. Raises: TemplateError."""
@@ -86,7 +95,7 @@ def template_read(text: str) -> Template:
             f"a template has at most {MOST_VARIABLES} variables; this one has "
             f"{len(defaults)}"
         )
-    if len(parts) > 2 * MOST_PLACES:
+    if sum(bool(part.variable) for part in parts) > MOST_PLACES:
         raise TemplateError(f"variables stand in at most {MOST_PLACES} places")
     variables = tuple(TemplateVariable(*each) for each in defaults.items())
     return Template(_joined(parts), variables)
@@ -128,6 +137,10 @@ def _pieces(text: str) -> Iterator[tuple[TemplatePart, str | None]]:
         place = closing + 2
     if place < len(text):
         yield TemplatePart(text[place:]), None
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
 
 
 def _variable(inside: str, line: int) -> tuple[str, str | None]:

@@ -29,7 +29,11 @@ from apps.engine import events as ev
 from apps.runs.coordination.cancel_requests import cancel_await, cancel_request
 from apps.runs.coordination.suspensions import runs_allow, runs_suspend
 from apps.runs.execution.executor import Executor, find_run, get_executor, stop_run
-from apps.runs.execution.idempotency_keys import idempotency_claim, idempotency_release
+from apps.runs.execution.idempotency_keys import (
+    idempotency_claim,
+    idempotency_holder,
+    idempotency_release,
+)
 from apps.runs.forks import StepEdit, forked, order_again, with_model
 from apps.runs.labels import MOST_TAGS, TAG_LENGTH, labels_erase, run_tags_set
 from apps.runs.list_export import MOST_EXPORTED, RunListFormat, run_list_export
@@ -52,6 +56,7 @@ __all__ = [
     "TAG_LENGTH",
     "RunListFormat",
     "idempotency_claim",
+    "idempotency_holder",
     "idempotency_release",
     "prompts_embed_begin",
     "run_cancel",

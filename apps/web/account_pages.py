@@ -70,8 +70,8 @@ def account_language(request: HttpRequest) -> HttpResponse:
     """Keep the language that a person or a visitor chose, and go back to the page."""
     form = LanguageForm(request.POST)
     if not form.is_valid():
-        raise InvalidInput("the pages do not speak this language", param="language")
-    code, wanted = form.cleaned_data["language"], form.cleaned_data["next"]
+        raise InvalidInput("this language is not available", param="language")
+    code, wanted = form.cleaned_data["language"], request.POST.get("next", "")
     response = redirect(way_back(request, wanted))
     keep_language(request, response, code)
     if request.user.is_authenticated and not wanted:

@@ -7,10 +7,12 @@ language holds for one request: nothing that runs later or elsewhere is translat
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from django import forms
 from django.conf import settings
 from django.db import Error
+from django.forms.utils import ErrorList
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import reverse
@@ -22,15 +24,32 @@ from apps.accounts.models import User
 from apps.core.database_outage import is_outage
 from apps.web.script_words import ENGLISH
 
+MOST_ADDRESS = 2_000
+"""Characters of an address that is gone back to."""
 COOKIE_S = 365 * 24 * 60 * 60
 ENGLISH_PATHS = ("/api/", "/admin/")
+
+
+class EnglishErrors(ErrorList):
+    """Errors of a form that is in English, whatever the language of its reader."""
+
+    def __getitem__(self, index: Any) -> Any:
+        with translation.override(ENGLISH):
+            return super().__getitem__(index)
+
+
+class EnglishForm(forms.Form):
+    """A form of a page that is not translated."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("error_class", EnglishErrors)
+        super().__init__(*args, **kwargs)
 
 
 class LanguageForm(forms.Form):
     """Takes the language that a person chose; empty: as their browser says."""
 
     language = forms.ChoiceField(choices=lambda: settings.LANGUAGES, required=False)
-    next = forms.CharField(required=False, max_length=2_000)
 
 
 class LanguageMiddleware:
@@ -82,11 +101,15 @@ def keep_language(request: HttpRequest, response: HttpResponseBase, code: str) -
 
 
 def way_back(request: HttpRequest, wanted: str) -> str:
-    """Return the page to go on with: the one that is wanted if it is on this site."""
+    """Return the page to go on with: `wanted` if it is a path on this site.
+
+    A path that is too long or odd is ignored, so that the choice is kept anyway.
+    """
+    is_path = wanted.startswith("/") and wanted.isprintable()
     is_here = url_has_allowed_host_and_scheme(
         wanted, {request.get_host()}, require_https=request.is_secure()
     )
-    if is_here:
+    if len(wanted) <= MOST_ADDRESS and is_path and is_here:
         return wanted
     return reverse("account" if request.user.is_authenticated else "account_login")
 

@@ -17,7 +17,7 @@ export function setUpEstimate(form, place) {
     question.abort();
     question = new AbortController();
     const data = new FormData(form);
-    if (!String(data.get("prompt")).trim() || form.querySelector("[aria-invalid]")) {
+    if (!String(data.get("prompt")).trim() || form.querySelector('[aria-invalid="true"]')) {
       place.hidden = true;
       return;
     }

@@ -123,7 +123,7 @@ function usePrompt(text) {
 function showError(message, isOfPrompt = true) {
   error.textContent = message;
   error.hidden = !message;
-  prompt.toggleAttribute("aria-invalid", Boolean(message) && isOfPrompt);
+  prompt.setAttribute("aria-invalid", String(Boolean(message) && isOfPrompt));
 }
 
 /** Say at once, not after sending it, that a prompt is too long. */

@@ -159,11 +159,24 @@ export function setUpPresets({ form, prompt, onChange }) {
     (slot.querySelector("fieldset textarea") ?? prompt).focus();
   }
 
+  /**
+   * What the composer holds without a preset that the page came with; what was changed
+   * since stays. @param {Record<string, string>} settings @returns {string[][]}
+   */
+  function without({ model, ...settings }) {
+    const set = Object.entries({ ...settings, ...(model && { worker: model }) })
+      .map(([name, value]) => [form.elements.namedItem(name), String(value)])
+      .filter(([field, value]) => field && value && field.value === value)
+      .map(([field]) => [field.name, field.options?.[0].value ?? ""]);
+    return [["prompt", ""], ...set];
+  }
+
   function remove() {
+    const values = before ?? without(JSON.parse(bar().dataset.settings));
     slot.replaceChildren();
     setAddress(null);
     prompt.readOnly = false;
-    for (const [name, value] of before ?? [["prompt", ""]]) form.elements.namedItem(name).value = value;
+    for (const [name, value] of values) form.elements.namedItem(name).value = value;
     before = null;
     onChange();
     prompt.focus();

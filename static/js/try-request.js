@@ -42,7 +42,7 @@ function changed() {
   }
   error.textContent = problem;
   error.hidden = !problem;
-  body.toggleAttribute("aria-invalid", Boolean(problem));
+  body.setAttribute("aria-invalid", String(Boolean(problem)));
   document.querySelector("#try-curl").textContent = [
     `curl ${method === "GET" ? "" : `-X ${method} `}${url} \\`,
     `  -H "Authorization: Bearer $CONDUCTOR_API_KEY"${hasBody ? " \\" : ""}`,
@@ -112,7 +112,7 @@ form.addEventListener("submit", async (event) => {
   } catch (reason) {
     answer.hidden = false;
     const isStopped = reason.name === "AbortError";
-    status.textContent = isStopped ? "Stopped. The run of this request is stopped too." : "The server could not be reached, or the connection was cut.";
+    status.textContent = isStopped ? "Stopped." : "The server could not be reached, or the connection was cut.";
   } finally {
     sending = null;
     stop.hidden = true;

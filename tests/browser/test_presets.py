@@ -10,6 +10,7 @@ from playwright.async_api import Page, expect
 
 from apps.accounts.models import Role
 from apps.accounts.principal import member_principal
+from apps.presets.models import Preset
 from apps.presets.services import preset_create
 from tests.browser import runs
 
@@ -29,9 +30,9 @@ def echo(site):
 
 
 @database_sync_to_async
-def make(site, name: str, **values) -> None:
+def make(site, name: str, **values) -> Preset:
     owner = member_principal(site.cast.alice, site.cast.team, Role.OWNER, {})
-    preset_create(principal=owner, values={"name": name, **VALUES, **values})
+    return preset_create(principal=owner, values={"name": name, **VALUES, **values})
 
 
 def prompt_of(page: Page):
@@ -146,6 +147,18 @@ async def test_what_was_written_comes_back_when_a_preset_is_removed(visit, site,
     await expect(page.get_by_label("Route to")).to_have_value("worker/echo")
     await page.get_by_role("link", name="Remove the preset").click()
     await expect(prompt_of(page)).to_have_value("What I wrote before")
+    await expect(page.get_by_label("Route to")).to_have_value("")
+
+
+async def test_settings_go_with_a_preset_that_the_page_came_with(visit, site, echo):
+    preset = await make(site, "Greet")
+    page = (await visit(site.cast.alice)).page
+    await page.goto(f"/?preset={preset.id}")
+    await expect(page.locator("#composer[data-ready]")).to_be_attached()
+    await expect(page.locator("#composer [name=temperature]")).to_have_value("0.5")
+    await page.get_by_role("link", name="Remove the preset").click()
+    for name in ("prompt", "system", "temperature"):
+        await expect(page.locator(f"#composer [name={name}]")).to_have_value("")
     await expect(page.get_by_label("Route to")).to_have_value("")
 
 

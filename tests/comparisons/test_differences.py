@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.playground.comparing.differences import differences
+from apps.web.text_differences import differences
 
 
 @pytest.mark.parametrize(

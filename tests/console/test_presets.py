@@ -6,6 +6,8 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import Role, Team
+from apps.console.presets import differences
+from apps.console.presets.differences import text_pieces
 from apps.presets.models import Preset
 from apps.presets.selectors import content_of
 from tests.factories import MembershipFactory
@@ -114,6 +116,25 @@ def test_other_texts_make_a_version_and_another_name_does_not(bob, team):
     ]
 
 
+def test_a_form_replaces_no_version_that_it_does_not_know(alice, bob, team):
+    preset = made(bob, team, is_shared="on")
+    form = page(alice, at(preset, "edit/"))
+    assert '<input type="hidden" name="version" value="1"' in form
+    bob.post(at(preset, "edit/"), {**TEXTS, "prompt": "Two", "version": "1"})
+    mine = {**TEXTS, "name": "Late", "prompt": "Three", "version": "1"}
+    late = alice.post(at(preset, "edit/"), mine)
+    shown = late.content.decode()
+    assert late.status_code == 422
+    assert "Version 2 was saved meanwhile, by Bob" in shown
+    assert ">\nThree</textarea>" in shown and at(preset, "versions/2/") in shown
+    assert '<input type="hidden" name="version" value="2"' in shown
+    assert texts(preset) == ["Hello {{name}}!", "Two"]
+    preset.refresh_from_db()
+    assert preset.name == "Greet"
+    alice.post(at(preset, "edit/"), {**mine, "version": "2"})
+    assert texts(preset) == ["Hello {{name}}!", "Two", "Three"]
+
+
 @pytest.mark.parametrize(
     ("prompt", "why"),
     [
@@ -134,10 +155,39 @@ def test_versions_are_compared_by_word_and_in_words(bob, team):
     changed = {**TEXTS, "prompt": "Good day {{name}}!", "settings.max_steps": "2"}
     bob.post(at(preset, "edit/"), changed)
     shown = page(bob, at(preset, "versions/2/"))
-    assert "<del>Hello</del>" in shown and "<ins>Good day</ins>" in shown
+    assert "<del>Hello </del>" in shown and "<ins>Good day </ins>" in shown
     assert "Max steps: <del><bdi>not set</bdi></del> → <ins><bdi>2</bdi></ins>" in shown
     assert "prompt, settings changed" in page(bob, at(preset))
     assert bob.get(at(preset, "versions/3/")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kinds"),
+    [
+        ("a b", "a b", []),
+        ("a b", "a c", ["same", "removed", "added"]),
+        ("a b c", "b ", ["removed", "same", "removed"]),
+        ("", "a", ["added"]),
+        ("a\n" * 6_000, "b\n" * 6_000, ["removed", "added"]),
+        ("a b " * 3_000 + "\nz", "b a " * 3_000 + "\nz", ["removed", "added", "same"]),
+        ("a " * 60_000 + "\nb", "b\n" + "a " * 60_000 + "\nb", ["added", "same"]),
+    ],
+)
+def test_pieces_make_up_both_texts(before, after, kinds):
+    pieces = text_pieces(before, after)
+    assert [each.kind for each in pieces] == kinds
+    if pieces:
+        assert "".join(p.text for p in pieces if p.kind != "added") == before
+        assert "".join(p.text for p in pieces if p.kind != "removed") == after
+
+
+def test_the_list_of_versions_compares_no_texts_by_word(bob, team, monkeypatch):
+    preset = made(bob, team)
+    bob.post(at(preset, "edit/"), {**TEXTS, "prompt": "Hi", "system": "Be brief."})
+    monkeypatch.setattr(
+        differences, "places_in_common", lambda *_: pytest.fail("texts were compared")
+    )
+    assert "prompt, system prompt changed" in page(bob, at(preset))
 
 
 def test_an_older_version_is_restored_as_a_new_one(bob, team):
@@ -181,6 +231,17 @@ def test_owner_and_admins_change_a_shared_preset_and_others_copy_it(
     mine = made(bob, team, is_shared="on")
     alice.post(at(mine, "edit/"), {**TEXTS, "prompt": "Better"})
     assert texts(mine)[-1] == "Better"
+
+
+def test_an_admin_who_stops_sharing_is_led_to_the_list(alice, bob, team):
+    preset = made(bob, team, is_shared="on")
+    answer = alice.post(at(preset, "share/"), {"share": "no"}, follow=True)
+    assert answer.redirect_chain == [("/presets/", 302)]
+    words = "Greet is no longer shared. Only its owner, Bob, sees it now."
+    assert words in answer.content.decode()
+    own = made(alice, team, is_shared="on")
+    answer = alice.post(at(own, "share/"), {"share": "no"})
+    assert answer["Location"] == at(own)
 
 
 def test_a_viewer_sees_shared_presets_and_may_do_nothing(alice, vera, team):

@@ -281,6 +281,12 @@ class FakeBackend:
     ) -> ComposedPrompt:
         raise NotFound(f"there is no preset {str(call.preset_id)!r}")
 
+    async def holder(
+        self, team_id: uuid.UUID, key: str, digest: bytes
+    ) -> uuid.UUID | None:
+        held = self.claims.get((team_id, key))
+        return held and held[1]
+
     async def claim(
         self, team_id: uuid.UUID, key: str, digest: bytes, run_id: uuid.UUID
     ) -> uuid.UUID:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import pytest
 
@@ -22,8 +24,10 @@ def preset(site):
     return answer.json()["id"]
 
 
-def ask(site, **body) -> httpx.Response:
+def ask(site, key: Any = "", **body) -> httpx.Response:
     headers = {"Authorization": f"Bearer {site.key}"}
+    if key:
+        headers["Idempotency-Key"] = key
     address = f"{site.api_url}/chat/completions"
     return httpx.post(address, json=body, headers=headers, timeout=30)
 
@@ -57,6 +61,38 @@ def test_what_the_request_says_itself_counts(site, preset):
     assert run.model == "conductor-mini"
     assert record.params["temperature"] == 1
     assert record.params["narrowing"] == {"max_time_s": 30}
+
+
+def test_null_takes_no_limit_of_the_preset_away(site, preset):
+    path, limits = f"presets/{preset}/", {"max_time_s": 60, "data_class": "internal"}
+    program(site.key).patch(path, {"settings": {"model": "worker/echo", **limits}})
+    call = {"id": preset, "variables": {"name": "Bob"}}
+    answer = ask(site, preset=call, conductor=dict.fromkeys(limits))
+    assert answer.status_code == 200, answer.text
+    run = Run.objects.for_team(site.cast.team.id).get()
+    assert run_record(run.team_id, run.id).params["narrowing"] == limits
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_G8_a_repeated_request_needs_its_preset_no_more(site, preset, is_streamed):
+    call = {"id": preset, "variables": {"name": "Bob"}}
+    body: dict[str, Any] = {"preset": call, "stream": is_streamed}
+    first = ask(site, key="k-1", **body)
+    assert first.status_code == 200, first.text
+    changes = [{"prompt": "{{other}}"}, {"is_archived": True}]
+    for change in changes:
+        program(site.key).patch(f"presets/{preset}/", change)
+        again = ask(site, key="k-1", **body)
+        assert again.status_code == 200, again.text
+        assert again.headers["idempotent-replayed"] == "true"
+        assert '"model":"worker/echo"' in again.text
+        if not is_streamed:
+            assert again.json() == first.json()
+    program(site.key).delete(f"presets/{preset}/")
+    assert ask(site, key="k-1", **body).status_code == 200
+    assert ask(site, key="k-2", **body).status_code == 404
+    assert ask(site, key="k-1", **body, temperature=1).status_code == 422
+    assert Run.objects.for_team(site.cast.team.id).count() == 1
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,7 @@ def test_a_value_is_never_read_as_a_template():
             "at most 20 variables; this one has 21",
         ),
         ("{{a}} " * (MOST_PLACES + 1), "at most 500 places"),
+        ("{{a}}" * (MOST_PLACES + 1), "at most 500 places"),
     ],
 )
 def test_a_bad_template_is_refused_with_the_reason(text, why):
@@ -106,6 +107,19 @@ def test_texts_and_values_stay_as_they_are(pieces, end, data):
     source = "".join(_before_variable(t) + f"{{{{{n}}}}}" for t, n in pieces)
     filled = template_read(source + template_escape(end)).fill(values)
     assert filled == "".join(text + values[name] for text, name in pieces) + end
+
+
+def test_texts_between_variables_are_no_places():
+    assert template_read("{{a}} b\\{{ c" * MOST_PLACES).fill({"a": "1"})
+
+
+@given(st.lists(TEXTS, max_size=3), TEXTS)
+def test_the_size_is_known_before_the_text_is_made(values, end):
+    source = "".join(f"{{{{v{n}}}}}{{{{v{n}}}}}" for n in range(len(values)))
+    template = template_read(source + template_escape(end))
+    named = {f"v{n}": value for n, value in enumerate(values)}
+    filled = template.fill(named).encode(errors="surrogatepass")
+    assert template.filled_bytes(named) == len(filled)
 
 
 @given(TEXTS)

@@ -7,6 +7,7 @@ import uuid
 import pytest
 
 from apps.accounts.models import Scope
+from apps.presets.templates import MOST_PLACES, Template
 from apps.runs.selectors import run_record
 from tests.rest.conftest import actions, fault, keyed, member, program
 from tests.rest.test_runs import ended
@@ -94,6 +95,18 @@ def test_other_texts_make_a_version_and_others_do_not(bob, cast):
     assert (told["version"], told["prompt"]) == (4, SENT["prompt"])
     fault(bob.post(f"{path}versions/4/restore/"), 409)
     assert actions(cast.team)[-2:] == ["preset.version_created"] * 2
+
+
+def test_a_change_of_an_older_version_is_refused(bob):
+    preset = made(bob)
+    path = f"presets/{preset['id']}/"
+    assert bob.patch(path, {"prompt": "Two", "version": 1}).json()["version"] == 2
+    error = fault(bob.patch(path, {"prompt": "Late", "version": 1}), 409)
+    assert error["message"] == "version 2 was saved meanwhile, by Bob"
+    assert bob.get(path).json()["prompt"] == "Two"
+    assert (
+        fault(bob.post("presets/", {**SENT, "version": 1}), 400)["param"] == "version"
+    )
 
 
 def test_what_changes_is_on_record_without_its_texts(bob, alice, cast):
@@ -204,6 +217,15 @@ def test_a_wrong_use_is_refused_with_the_reason(caller, call, status, words):
         caller.post("runs/", {"preset": {"id": preset["id"], **call}}), status
     )
     assert words in error["message"]
+
+
+def test_a_prompt_too_long_is_refused_before_it_is_made(caller, monkeypatch):
+    preset = made(caller, prompt="{{a}}" * MOST_PLACES)
+    monkeypatch.setattr(Template, "fill", lambda *_: pytest.fail("the text was made"))
+    call = {"id": preset["id"], "variables": {"a": "é" * 100_000}}
+    error = fault(caller.post("runs/", {"preset": call}), 400)
+    assert error["param"] == "preset.variables"
+    assert "the prompt has 100,000,000 bytes; at most" in error["message"]
 
 
 def test_a_run_has_a_prompt_or_a_preset_and_a_model(caller):

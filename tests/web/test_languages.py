@@ -105,6 +105,29 @@ def test_choice_leads_to_no_other_site(alice, way):
     assert answer["Location"] == ACCOUNT
 
 
+@pytest.mark.parametrize("way", [f"{RUNS}?q={'x' * 2_000}", "/\0", "a\nb"])
+def test_an_odd_way_back_does_not_stop_the_choice(alice, cast, way):
+    answer = alice.post(CHOICE, {"language": "de", "next": way})
+    assert (answer.status_code, answer["Location"]) == (302, ACCOUNT)
+    cast.alice.refresh_from_db()
+    assert cast.alice.language == "de"
+
+
+@pytest.mark.parametrize(
+    ("address", "values"),
+    [
+        ("/presets/new/", {"name": "x" * 500}),
+        ("/budgets/new/", {"kind": "xx"}),
+        ("/keys/new/", {}),
+    ],
+)
+def test_errors_of_forms_are_in_the_language_of_their_page(german, address, values):
+    shown = text_of(german.post(address, values))
+    assert '<main id="main" lang="en"' in shown
+    assert "This field is required." in shown
+    assert "Dieses Feld" not in shown and "Stellen Sie sicher" not in shown
+
+
 def test_choice_is_no_page(alice):
     assert alice.get(CHOICE).status_code == 405
 
@@ -165,7 +188,7 @@ def test_errors_for_programs_are_english_on_pages_too(german):
     answer = german.post(
         CHOICE, {"language": "xx"}, headers={"Accept": "application/json"}
     )
-    assert answer.json()["error"]["message"] == "the pages do not speak this language"
+    assert answer.json()["error"]["message"] == "this language is not available"
 
 
 def test_page_of_the_api_reference_has_the_readers_language(german):

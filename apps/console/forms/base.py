@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 from django import forms
 
 from apps.core.errors import InvalidFields, InvalidInput
+from apps.web.languages import EnglishForm
 
 PLAIN_TYPES = {"checkbox", "radio", "hidden", "file"}
 """Inputs that are not drawn as a box."""
 
 
-class ConsoleForm(forms.Form):
+class ConsoleForm(EnglishForm):
     """A form whose fields look like the site's and that can take a service's errors."""
 
     error_names: ClassVar[dict[str, str]] = {}

@@ -11,6 +11,7 @@ from django import forms
 from apps.accounts.models import ApiKey, Membership
 from apps.console.forms import numbers
 from apps.console.forms.base import ConsoleForm
+from apps.web.languages import EnglishForm
 
 KINDS = {
     "team": "The whole team",
@@ -99,7 +100,7 @@ class BudgetForm(ConsoleForm):
         field.choices = [("", prompt), *choices]
 
 
-class UsageForm(forms.Form):
+class UsageForm(EnglishForm):
     """The period of the usage page; it lives in the address."""
 
     days = forms.ChoiceField(choices=list(USAGE_DAYS.items()), required=False)

@@ -11,6 +11,7 @@ from django.http import QueryDict
 
 from apps.console.forms.budgets import USAGE_DAYS
 from apps.insights.types import GROUPS, Group, Inquiry
+from apps.web.languages import EnglishForm
 
 GROUP_WORDS: dict[Group, str] = {
     "day": "Day",
@@ -24,7 +25,7 @@ GROUP_WORDS: dict[Group, str] = {
 }
 
 
-class InsightsForm(forms.Form):
+class InsightsForm(EnglishForm):
     """The period, the grouping and the reference; what makes no sense is ignored."""
 
     days = forms.ChoiceField(choices=list(USAGE_DAYS.items()), required=False)

@@ -12,6 +12,7 @@ from apps.audit.browsing.search import GROUP, EntryFilter
 from apps.audit.models import ExportFormat
 from apps.console.forms.base import ConsoleForm
 from apps.core.data_classes import DATA_CLASSES
+from apps.web.languages import EnglishForm
 
 OUTCOMES = {
     "success": "Success",
@@ -39,7 +40,7 @@ class ExportForm(ConsoleForm):
     )
 
 
-class LedgerForm(forms.Form):
+class LedgerForm(EnglishForm):
     """Which entries of the ledger."""
 
     action = forms.CharField(max_length=64, required=False)

@@ -8,9 +8,10 @@ from django import forms
 from django.http import QueryDict
 
 from apps.pools.selectors import pool_list, worker_list
+from apps.web.languages import EnglishForm
 
 
-class SubtasksForm(forms.Form):
+class SubtasksForm(EnglishForm):
     """A pool, and filters of its runs and steps; what makes no sense is ignored."""
 
     pool = forms.ChoiceField(required=False)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from apps.core.money import usd_text
 from apps.presets.inputs import PresetContent, PresetSettings
 from apps.web.formats import duration
+from apps.web.text_differences import MOST_CHARACTERS, MOST_PARTS, places_in_common
 
-MOST_PIECES = 2_000
-"""Words, or lines, that are compared one by one; the time grows with their square."""
-_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+_WORDS = re.compile(r"(?:\w+|[^\w\s])\s*|\s+")
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
@@ -44,15 +42,15 @@ class VersionDifference:
     system: Sequence[ChangedPiece]
     settings: Sequence[SettingChange]
 
-    @property
-    def words(self) -> str:
-        """Return the names of what changed, as one text."""
-        named = {
-            "prompt": self.prompt,
-            "system prompt": self.system,
-            "settings": self.settings,
-        }
-        return ", ".join(name for name, changes in named.items() if changes)
+
+def changed_parts(before: PresetContent, after: PresetContent) -> str:
+    """Return the names of what a version changed of the one before it, as one text."""
+    named = {
+        "prompt": before.prompt != after.prompt,
+        "system prompt": before.system != after.system,
+        "settings": before.settings != after.settings,
+    }
+    return ", ".join(name for name, is_changed in named.items() if is_changed)
 
 
 def version_difference(
@@ -94,20 +92,31 @@ def text_pieces(before: str, after: str) -> list[ChangedPiece]:
     """
     if before == after:
         return []
-    for pattern in (_WORDS, _LINES):
+    is_long = max(len(before), len(after)) > MOST_CHARACTERS
+    for pattern in (_LINES,) if is_long else (_WORDS, _LINES):
         olds, news = pattern.findall(before), pattern.findall(after)
-        if max(len(olds), len(news)) <= MOST_PIECES:
+        if max(len(olds), len(news)) <= MOST_PARTS:
             return list(_compared(olds, news))
     return list(_changed(before, after))
 
 
 def _compared(olds: Sequence[str], news: Sequence[str]) -> Iterator[ChangedPiece]:
-    matcher = SequenceMatcher(None, olds, news, autojunk=False)
-    for kind, i, j, k, m in matcher.get_opcodes():
-        if kind == "equal":
-            yield ChangedPiece("same", "".join(olds[i:j]))
-        else:
-            yield from _changed("".join(olds[i:j]), "".join(news[k:m]))
+    same: list[str] = []
+    old = new = 0
+    ends = (len(olds), len(news))
+    for i, j in [*places_in_common(olds, news), ends]:
+        if (i, j) != (old, new):
+            yield from _same(same)
+            same = []
+            yield from _changed("".join(olds[old:i]), "".join(news[new:j]))
+        same += olds[i : i + 1]
+        old, new = i + 1, j + 1
+    yield from _same(same)
+
+
+def _same(parts: Sequence[str]) -> Iterator[ChangedPiece]:
+    if parts:
+        yield ChangedPiece("same", "".join(parts))
 
 
 def _changed(before: str, after: str) -> Iterator[ChangedPiece]:

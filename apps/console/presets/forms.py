@@ -73,6 +73,10 @@ class PresetForm(PathForm):
         last = self.fields.pop("is_shared")
         if is_new:
             self.fields["is_shared"] = last
+        else:
+            self.fields["version"] = forms.IntegerField(
+                required=False, widget=forms.HiddenInput()
+            )
 
     @property
     def text_fields(self) -> list[forms.BoundField]:
@@ -83,6 +87,13 @@ class PresetForm(PathForm):
     def setting_fields(self) -> list[forms.BoundField]:
         """Return the fields of how its runs are answered."""
         return [self[name] for name in self.fields if name.startswith(SETTINGS)]
+
+    def save_after(self, version: int) -> None:
+        """Let the next attempt come after a newer version than the form was made of."""
+        data = QueryDict(mutable=True)
+        data.update(self.data)
+        data["version"] = str(version)
+        self.data = data
 
     def values(self) -> dict[str, Any]:
         """Return what services take."""

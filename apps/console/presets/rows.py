@@ -9,9 +9,8 @@ import orjson
 
 from apps.accounts.principal import Principal
 from apps.console.presets.differences import (
-    VersionDifference,
+    changed_parts,
     setting_words,
-    version_difference,
 )
 from apps.presets.models import Preset, PresetVersion
 from apps.presets.selectors import content_of, description_of, may_change_preset
@@ -35,8 +34,8 @@ class PresetVersionRow:
     """A version in the history of a preset."""
 
     version: PresetVersion
-    difference: VersionDifference | None
-    """None: it is the first one."""
+    changed: str | None
+    """The names of the parts that it changed. None: it is the first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +81,14 @@ def call_sample(text: VersionText) -> str:
 
 
 def version_rows(versions: Sequence[PresetVersion]) -> Iterator[PresetVersionRow]:
-    """Yield versions, the newest first, each with what it changed.
+    """Yield versions, the newest first, each with the names of what it changed.
 
     The last one given is only compared with, unless it is the first of its preset.
     """
     contents = [content_of(each) for each in versions]
     for place, version in enumerate(versions):
         if place + 1 < len(versions):
-            change = version_difference(contents[place + 1], contents[place])
-            yield PresetVersionRow(version, change)
+            changed = changed_parts(contents[place + 1], contents[place])
+            yield PresetVersionRow(version, changed)
         elif version.number == 1:
             yield PresetVersionRow(version, None)

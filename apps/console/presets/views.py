@@ -21,6 +21,7 @@ from django.views.decorators.http import (
 
 from apps.accounts.rights import READ_PRESETS, RUN
 from apps.console.layout import change_and_tell, console_page, posted, try_change
+from apps.console.presets.differences import version_difference
 from apps.console.presets.forms import PresetForm, initial_of, initial_sent
 from apps.console.presets.rows import (
     SHOWN_VERSIONS,
@@ -41,6 +42,7 @@ from apps.presets.selectors import (
     preset_list,
     preset_version_list,
     presets_matching,
+    sees_unshared,
 )
 from apps.presets.services import (
     preset_copy,
@@ -140,12 +142,12 @@ def preset_version_page(
     """Show what a version says, and what it changed."""
     preset = _preset(request, preset_id)
     version = access_preset_version(preset, number)
-    before = preset_version_list(preset).filter(number=number - 1)
-    (shown, *_) = version_rows([version, *before])
+    before = preset_version_list(preset).filter(number=number - 1).first()
     context = {
         "row": preset_row(request.principal, preset),
         "text": version_text(version),
-        "difference": shown.difference,
+        "difference": before
+        and version_difference(*map(content_of, (before, version))),
         "is_newest": version.number == preset.newest,
     }
     return console_page(request, "console/preset_version.html", context, tab=TAB)
@@ -160,6 +162,7 @@ def preset_edit(request: TeamRequest, preset_id: uuid.UUID) -> HttpResponseBase:
         "name": preset.name,
         "description": description_of(preset),
         **initial_of(content_of(access_preset_version(preset))),
+        "version": preset.newest,
     }
     form = PresetForm(
         posted(request), initial=initial, team_id=request.team.id, is_new=False
@@ -176,6 +179,10 @@ def preset_edit(request: TeamRequest, preset_id: uuid.UUID) -> HttpResponseBase:
             is_new = saved.newest > preset.newest
             messages.success(request, what if is_new else f"{saved.name} is saved.")
             return redirect("console:preset", preset.id)
+        preset.refresh_from_db(fields=["newest"])
+        if form.cleaned_data["version"] not in (None, preset.newest):
+            form.save_after(preset.newest)
+            return _form_page(request, form, preset, is_late=True)
     return _form_page(request, form, preset)
 
 
@@ -290,25 +297,37 @@ def _changed(
     request: TeamRequest, preset_id: uuid.UUID, values: Mapping[str, Any], done: str
 ) -> HttpResponseBase:
     preset = _own(request, preset_id)
+    principal, back = request.principal, reverse("console:preset", args=[preset.id])
+    if values.get("is_shared") is False and not sees_unshared(principal, preset):
+        done += f". Only its owner, {preset.owner_name}, sees it now"
+        back = reverse("console:preset_list")
     return change_and_tell(
         request,
-        lambda: preset_update(
-            principal=request.principal, preset=preset, values=values
-        ),
+        lambda: preset_update(principal=principal, preset=preset, values=values),
         f"{preset.name} {done}.",
-        reverse("console:preset", args=[preset.id]),
+        back,
     )
 
 
 def _form_page(
-    request: TeamRequest, form: PresetForm, preset: Preset | None = None
+    request: TeamRequest,
+    form: PresetForm,
+    preset: Preset | None = None,
+    *,
+    is_late: bool = False,
 ) -> HttpResponseBase:
     if preset is None:
         action, back = reverse("console:preset_new"), reverse("console:preset_list")
     else:
         action = reverse("console:preset_edit", args=[preset.id])
         back = reverse("console:preset", args=[preset.id])
-    context = {"form": form, "preset": preset, "action": action, "back": back}
+    context = {
+        "form": form,
+        "preset": preset,
+        "is_late": is_late,
+        "action": action,
+        "back": back,
+    }
     status = 422 if form.is_bound else 200
     return console_page(
         request, "console/preset_form.html", context, tab=TAB, status=status

@@ -11,17 +11,20 @@ from typing import Any
 from uuid import UUID
 
 from apps.accounts.principal import KeyPrincipal
-from apps.core.errors import InvalidInput
-from apps.core.money import usd_text
+from apps.core.errors import InvalidInput, NotFound
 from apps.gateway.backend import Backend
+from apps.gateway.exchange import Exchange
+from apps.gateway.idempotency import idempotency_key
 from apps.gateway.parsing.json_fields import (
     read_integer,
     read_object,
     read_text,
     type_error,
 )
-from apps.presets.composing import ComposedPrompt, PresetCall
-from apps.runs.types import PresetUse
+from apps.gateway.run_handles import was_given_up
+from apps.gateway.run_starter import request_digest
+from apps.presets.composing import ComposedPrompt, PresetCall, limits_with_preset
+from apps.runs.types import PresetUse, RunRecord
 
 FIELD = "preset"
 AT = f"{FIELD}."
@@ -48,6 +51,42 @@ async def with_preset(
     return _filled_in(body, composed), composed.use
 
 
+async def repeated_run(
+    body: Mapping[str, Any],
+    exchange: Exchange,
+    principal: KeyPrincipal,
+    backend: Backend,
+    raw: bytes,
+) -> RunRecord | None:
+    """Return the run that a request of a preset repeats by its Idempotency-Key.
+
+    None: it repeats none, or one that its client gave up. The preset may have changed
+    since, or be gone. Raises: InvalidInput, IdempotencyConflict.
+    """
+    key = idempotency_key(exchange)
+    if key is None or body.get(FIELD) is None:
+        return None
+    digest = request_digest(exchange, principal, raw)
+    run_id = await backend.holder(principal.team_id, key, digest)
+    if run_id is None:
+        return None
+    try:
+        record = await backend.run_record(principal.team_id, run_id)
+    except NotFound:  # claimed this moment
+        return None
+    is_free = record.summary is not None and was_given_up(record.summary)
+    return None if is_free else record
+
+
+def without_preset(body: Mapping[str, Any], record: RunRecord) -> Mapping[str, Any]:
+    """Return a body that asks for a run on record again, without its preset."""
+    kept = {name: value for name, value in body.items() if name != FIELD}
+    kept["model"] = kept.get("model") or record.model
+    # The prompt is empty once it is erased; the answer of the run is what counts.
+    kept["messages"] = [{"role": "user", "content": record.prompt or "(erased)"}]
+    return kept
+
+
 def _read_call(body: Mapping[str, Any]) -> PresetCall:
     given = read_object(body, FIELD) or {}
     if unknown := sorted(given.keys() - PARTS):
@@ -69,13 +108,7 @@ def _read_call(body: Mapping[str, Any]) -> PresetCall:
 
 
 def _filled_in(body: Mapping[str, Any], composed: ComposedPrompt) -> dict[str, Any]:
-    settings, micros = composed.settings, composed.settings.max_cost_micros
-    narrowing = {
-        "max_steps": settings.max_steps,
-        "max_time_s": settings.max_time_s,
-        "max_cost_usd": None if micros is None else usd_text(micros),
-        "data_class": settings.data_class,
-    }
+    settings = composed.settings
     messages = [{"role": "user", "content": composed.text}]
     if composed.system.strip():
         messages.insert(0, {"role": "system", "content": composed.system})
@@ -84,8 +117,7 @@ def _filled_in(body: Mapping[str, Any], composed: ComposedPrompt) -> dict[str, A
     for name, value in defaults.items():
         if filled.get(name) is None and value is not None:
             filled[name] = value
-    stated = {name: value for name, value in narrowing.items() if value is not None}
     own = filled.get("conductor")
-    if stated and (own is None or isinstance(own, dict)):
-        filled["conductor"] = stated | (own or {})
+    if own is None or isinstance(own, dict):
+        filled["conductor"] = limits_with_preset(settings, own or {})
     return {**filled, "messages": messages}

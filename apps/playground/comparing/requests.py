@@ -21,6 +21,7 @@ from apps.runs.forks import order_again, with_model
 from apps.runs.models import Run, Source
 from apps.runs.selectors import access_run, run_estimate, run_record
 from apps.runs.types import RunOrder
+from apps.web.languages import EnglishForm
 from apps.web.team_access import TeamRequest
 
 CARRIED = (
@@ -30,7 +31,7 @@ CARRIED = (
 """Fields of the composer that a comparison takes over."""
 
 
-class CandidatesForm(forms.Form):
+class CandidatesForm(EnglishForm):
     """Who answers, and how the answers are shown."""
 
     candidate = forms.MultipleChoiceField(required=False)

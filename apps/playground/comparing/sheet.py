@@ -23,7 +23,6 @@ from apps.comparisons.models import (
 from apps.comparisons.selectors import vote_reason
 from apps.comparisons.types import ComparisonView
 from apps.governance.selectors import ratings_by
-from apps.playground.comparing.differences import Differences, differences
 from apps.playground.comparing.step_pairs import StepPair, step_pairs
 from apps.playground.comparing.words import (
     Named,
@@ -36,6 +35,7 @@ from apps.runs.models import Run
 from apps.runs.planning.model_resolver import direct_worker
 from apps.runs.records.run_view import RunView
 from apps.runs.selectors import run_events
+from apps.web.text_differences import Differences, differences
 
 NOT_JUDGED = "Not judged yet: nothing here says which answer is better."
 

@@ -22,6 +22,7 @@ from apps.engine.messages import system_of
 from apps.engine.ports import CallParams
 from apps.runs.types import RunRestrictions
 from apps.web.formats import duration
+from apps.web.languages import EnglishForm
 
 MAX_TEMPERATURE = 2
 MAX_STEPS = 1_000
@@ -76,7 +77,7 @@ def settings_in(recorded: str) -> ComposerSettings:
     return settings_recorded(orjson.loads(recorded or "{}"))
 
 
-class SettingsForm(forms.Form):
+class SettingsForm(EnglishForm):
     """The settings that come with a prompt. None restricts more than the tier does."""
 
     system = forms.CharField(strip=False, required=False)

@@ -8,6 +8,7 @@ from django import forms
 
 from apps.sharing.models import NOTE_LENGTH
 from apps.sharing.types import SharingStatus
+from apps.web.languages import EnglishForm
 
 HOURS = {
     1: "1 hour",
@@ -20,7 +21,7 @@ HOURS = {
 ANSWER, PLAN = "answer", "plan"
 
 
-class ShareForm(forms.Form):
+class ShareForm(EnglishForm):
     """How long a link works and what it shows."""
 
     hours = forms.TypedChoiceField(label="Works for", coerce=int)

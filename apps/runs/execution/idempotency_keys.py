@@ -61,6 +61,19 @@ def idempotency_claim(
     raise Overloaded("the idempotency key changes hands too quickly", retry_after_s=1)
 
 
+def idempotency_holder(
+    *, team_id: uuid.UUID, key: str, body_digest: bytes
+) -> uuid.UUID | None:
+    """Return the run that a key stands for; None: the key is free.
+
+    Raises: IdempotencyConflict if the key stands for a request with another body.
+    """
+    held = IdempotencyKey.objects.for_team(team_id).filter(key=key).first()
+    if held is None or _is_over(held, timezone.now()):
+        return None
+    return _held_run(held, body_digest)
+
+
 def idempotency_release(*, team_id: uuid.UUID, key: str, run_id: uuid.UUID) -> None:
     """Give a key back that stands for `run_id`; others keep theirs.
 

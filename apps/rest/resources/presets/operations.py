@@ -111,13 +111,15 @@ class OnePreset(RestView):
         body=PresetChangeInput,
         is_partial=True,
         answer=PresetDetailOutput,
+        errors=(409,),
         sent={"prompt": SENT["prompt"], "is_shared": True},
         example=WHOLE_EXAMPLE,
     )
     def patch(self, request: Request, preset_id: uuid.UUID) -> Response:
         """Change what is sent. Other texts or settings make a new version.
 
-        `is_shared` and `is_archived` share, unshare, archive and unarchive it.
+        `is_shared` and `is_archived` share, unshare, archive and unarchive it. With
+        `version`, nothing changes if there is a newer version than that.
         """
         preset = access_preset(self.principal, preset_id)
         values = preset_values(self.read(PresetChangeInput, is_partial=True))

@@ -152,6 +152,12 @@ class PresetChangeInput(Input):
     is_archived = Flag(
         required=False, help_text="True: it is offered nowhere, and no run can use it."
     )
+    version = Whole(
+        min_value=1,
+        required=False,
+        help_text="The newest version that you know. If there is a newer one, nothing "
+        "changes, and the answer is 409.",
+    )
 
 
 class NewPresetInput(PresetChangeInput):
@@ -163,6 +169,7 @@ class NewPresetInput(PresetChangeInput):
         help_text=TEMPLATE_HELP,
     )
     is_archived = None  # type: ignore[assignment]
+    version = None  # type: ignore[assignment]
 
 
 class PresetQuery(PageQuery):

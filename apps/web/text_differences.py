@@ -54,6 +54,35 @@ def differences(text: str, base: str) -> Differences | None:
     return None
 
 
+def places_in_common(
+    parts: Sequence[str], base: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Return the longest common subsequence: of each part in it its place in either.
+
+    The caller sees to it that there are at most MOST_PARTS on each side.
+    """
+    places: dict[str, int] = defaultdict(int)
+    for place, part in enumerate(base):
+        places[part] |= 1 << place
+    full = (1 << len(base)) - 1
+    row, rows = full, []
+    for part in parts:
+        common = row & places.get(part, 0)
+        row = ((row + common) | (row - common)) & full
+        rows.append(row)
+    found = []
+    i, j = len(parts), len(base)
+    while i and j:
+        if rows[i - 1] >> (j - 1) & 1:
+            j -= 1
+            continue
+        i -= 1
+        if not i or rows[i - 1] >> (j - 1) & 1:
+            j -= 1
+            found.append((i, j))
+    return found[::-1]
+
+
 def _split(pattern: re.Pattern[str], text: str) -> list[str]:
     lead = len(text) - len(text.lstrip())
     parts = [found for found in pattern.findall(text, lead) if found]
@@ -64,26 +93,8 @@ def _split(pattern: re.Pattern[str], text: str) -> list[str]:
 
 def _shared(parts: Sequence[str], base: Sequence[str]) -> list[bool]:
     """Return of each part whether it is in the longest common subsequence."""
-    places: dict[str, int] = defaultdict(int)
-    for place, part in enumerate(base):
-        places[part] |= 1 << place
-    full = (1 << len(base)) - 1
-    row, rows = full, []
-    for part in parts:
-        common = row & places.get(part, 0)
-        row = ((row + common) | (row - common)) & full
-        rows.append(row)
-    found = [False] * len(parts)
-    i, j = len(parts), len(base)
-    while i and j:
-        if rows[i - 1] >> (j - 1) & 1:
-            j -= 1
-            continue
-        i -= 1
-        if not i or rows[i - 1] >> (j - 1) & 1:
-            found[i] = True
-            j -= 1
-    return found
+    found = {place for place, _ in places_in_common(parts, base)}
+    return [place in found for place in range(len(parts))]
 
 
 def _merged(parts: Sequence[str], shared: Sequence[bool]) -> tuple[TextPiece, ...]:
