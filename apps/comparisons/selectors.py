@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from django.db.models import QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from apps.audit.selectors import entry_list
 from apps.audit.types import Actor
@@ -23,6 +23,8 @@ from apps.runs.planning.direct_choices import DirectChoice, direct_choices
 
 COUNTED_COMPARISONS = 5_000
 """The newest ones, whose votes are counted."""
+LISTED_OF_RUN = 20
+"""Comparisons of one run, the newest ones."""
 
 
 def comparison_list(team_id: uuid.UUID) -> QuerySet[Comparison]:
@@ -58,21 +60,28 @@ def comparison_view(comparison: Comparison, actor: Actor) -> ComparisonView:
 
 
 def comparisons_of_run(team_id: uuid.UUID, run_id: uuid.UUID) -> list[Comparison]:
-    """Return the comparisons that a run is an answer of, the newest first."""
-    holding = ComparedAnswer.objects.filter(run_id=run_id)
-    rows = Comparison.objects.for_team(team_id)
-    return list(rows.filter(id__in=holding.values("comparison_id")))
+    """Return the newest comparisons that a run is an answer of, with their answers."""
+    rows = _holding(team_id, run_id).prefetch_related("answers")
+    return list(rows[:LISTED_OF_RUN])
 
 
 def comparison_of_runs(
-    team_id: uuid.UUID, first: uuid.UUID, second: uuid.UUID
+    team_id: uuid.UUID, run_ids: Collection[uuid.UUID]
 ) -> Comparison | None:
-    """Return the newest comparison of two runs and no other, if there is one."""
-    for comparison in comparisons_of_run(team_id, first):
-        runs = {each.run_id for each in comparison.answers.all()}
-        if runs == {first, second}:
-            return comparison
-    return None
+    """Return the newest comparison of these runs and no other, if there is one."""
+    wanted = set(run_ids)
+    counted = _holding(team_id, next(iter(wanted))).annotate(
+        answer_count=Count("answers"),
+        wanted_count=Count("answers", filter=Q(answers__run_id__in=wanted)),
+    )
+    count = len(wanted)
+    return counted.filter(answer_count=count, wanted_count=count).first()
+
+
+def _holding(team_id: uuid.UUID, run_id: uuid.UUID) -> QuerySet[Comparison]:
+    held = ComparedAnswer.objects.filter(run_id=run_id)
+    rows = Comparison.objects.for_team(team_id)
+    return rows.filter(id__in=held.values("comparison_id"))
 
 
 def judge_list(comparison: Comparison) -> list[DirectChoice]:

@@ -22,6 +22,7 @@ from apps.comparisons.models import (
     ComparisonVote,
     VoteChoice,
 )
+from apps.comparisons.selectors import comparison_of_runs
 from apps.core.errors import ConductorError, Conflict, InvalidFields, InvalidInput
 from apps.core.ids import new_id
 from apps.core.validation import clean_lines
@@ -51,6 +52,9 @@ def comparison_create(
 ) -> Comparison:
     """Start a run for each order, and compare their answers and those of kept runs.
 
+    Without orders, a comparison of the same runs that is there is returned: nothing
+    is left to start.
+
     `orders`: of admitted runs, one for each candidate. `kept`: recorded runs, whose
     columns come first. The columns of a blind comparison have an order by chance. If
     one run cannot start, those already started are cancelled, and there is no
@@ -64,6 +68,8 @@ def comparison_create(
     if is_blind:
         _chance.shuffle(columns)
     with transaction.atomic():
+        if not orders and (found := _existing(team_id, kept)):
+            return found
         comparison = Comparison.objects.create(
             team_id=team_id,
             actor_type=actor.type,
@@ -87,6 +93,14 @@ def comparison_create(
         )
         entries_append(batch=Batch(team_id, (draft,)))
     return comparison
+
+
+def _existing(team_id: uuid.UUID, kept: Sequence[Run]) -> Comparison | None:
+    """Return the comparison of kept runs, if there is one; in a transaction."""
+    ids = sorted(run.id for run in kept)
+    # The row is locked: two requests at once would make two comparisons.
+    Run.objects.for_team(team_id).select_for_update().get(id=ids[0])
+    return comparison_of_runs(team_id, ids)
 
 
 def comparison_cancel(*, comparison: Comparison, actor: Actor) -> int:

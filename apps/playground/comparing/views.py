@@ -228,7 +228,7 @@ def pair_page(
     request: TeamRequest, left: uuid.UUID, right: uuid.UUID
 ) -> HttpResponseBase:
     """Show two runs side by side: their comparison, or the offer to keep one."""
-    if found := comparison_of_runs(request.team.id, left, right):
+    if found := comparison_of_runs(request.team.id, (left, right)):
         return redirect("playground:comparison", found.id)
     sheet = pair_sheet(
         access_run(team_id=request.team.id, run_id=left),

@@ -47,7 +47,7 @@ from apps.rest.resources.comparisons.shapes import (
 from apps.rest.resources.runs import EXAMPLE as RUN_EXAMPLE
 from apps.rest.resources.runs import PromptInput, prompt_sent, run_order
 from apps.rest.schema import operation
-from apps.rest.throttles import pass_run
+from apps.rest.throttles import pass_request, pass_run
 from apps.rest.views import RestView
 from apps.runs.models import Source
 from apps.runs.selectors import access_run
@@ -221,8 +221,13 @@ class Comparisons(RestView):
         },
     )
     def post(self, request: Request) -> Response:
-        """Start a run for each candidate: all of them, or none if one is refused."""
+        """Start a run for each candidate: all of them, or none if one is refused.
+
+        Without `models`, a comparison of the same runs that is there is returned.
+        """
         values = self.read(ComparisonInput)
+        if not values.get("models"):
+            pass_request(self)
         principal = self.principal
         principal.require(READ_RUNS)
         run_ids, is_blind = values.pop("run_ids", []), values.pop("is_blind")
