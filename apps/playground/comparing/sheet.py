@@ -238,10 +238,8 @@ class ComparisonSheet:
 
     @property
     def _undecided(self) -> str:
-        votes = self.view.votes if self.view else ()
-        if votes:
-            kinds = {vote.choice for vote in votes}
-            if kinds == {VoteChoice.NONE}:
+        if self.view and self.view.votes:
+            if self.view.leading == VoteChoice.NONE:
                 return "None of the answers is good, by the votes."
             return "No answer is better than the others, by the votes."
         judged = self.judgement

@@ -82,7 +82,8 @@ class AnswerComparisonOutput(Output):
     answers = ComparedAnswerOutput(many=True)
     preferred = serializers.CharField(
         allow_null=True,
-        help_text="Letter of the better answer, by most votes, else by the judge.",
+        help_text="Letter of the better answer: the outcome with the most votes, of "
+        "ties and votes for none too; without votes, by the judge.",
     )
     own_vote = ComparisonVoteOutput(allow_null=True)
     votes = ComparisonVoteOutput(many=True)
