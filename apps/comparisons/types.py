@@ -71,7 +71,7 @@ class ComparisonView:
 
 @dataclass(frozen=True, slots=True)
 class CandidateVotes:
-    """How a candidate fared in the votes of a team."""
+    """The votes of a team on a candidate, as far as somebody may know them."""
 
     model: str
     votes: int
@@ -79,4 +79,4 @@ class CandidateVotes:
     preferred: int
     """Of these, those that named its answer the better one."""
     blind: int
-    """Of these, those on blind comparisons."""
+    """Of these, those given while the voter did not know who wrote what."""

@@ -59,6 +59,7 @@ from apps.playground.feedback_view import feedback_change
 from apps.playground.forms import first_fault
 from apps.playground.views import known_places
 from apps.runs.admission import run_admit
+from apps.runs.planning.direct_choices import DirectChoice
 from apps.runs.selectors import access_run
 from apps.web.team_access import TeamRequest, page, team_view
 
@@ -77,7 +78,7 @@ def comparison_index(request: TeamRequest) -> HttpResponseBase:
         "section": "comparisons",
         "pager": listed,
         "rows": comparison_rows(views),
-        "candidates": candidate_rows(candidate_votes(request.team.id)),
+        "candidates": candidate_rows(candidate_votes(request.team.id, request.actor)),
     }
     return page(request, "playground/comparison_list.html", context)
 
@@ -128,7 +129,7 @@ def comparison_page(request: TeamRequest, comparison_id: uuid.UUID) -> HttpRespo
         "sheet": sheet,
         "comparison": comparison,
         "known": frozenset[int](),
-        "judges": judge_list(comparison) if sheet.is_revealed else [],
+        "judges": _judges(comparison, sheet),
         "reason_length": REASON_LENGTH,
     }
     return page(request, "playground/comparison.html", context)
@@ -147,7 +148,7 @@ def comparison_body(request: TeamRequest, comparison_id: uuid.UUID) -> HttpRespo
         "sheet": sheet,
         "comparison": comparison,
         "known": known_places(request) if sheet.is_revealed else frozenset[int](),
-        "judges": judge_list(comparison) if sheet.is_revealed else [],
+        "judges": _judges(comparison, sheet),
         "reason_length": REASON_LENGTH,
     }
     response = page(request, "playground/_comparison.html", context)
@@ -268,6 +269,11 @@ def _sheet(request: TeamRequest, comparison: Comparison) -> ComparisonSheet:
     view = comparison_view(comparison, request.actor)
     base = request.GET.get("differences", "")
     return comparison_sheet(view, request.actor, timezone.now(), base=base)
+
+
+def _judges(comparison: Comparison, sheet: ComparisonSheet) -> list[DirectChoice]:
+    """Return who can judge; nobody while the page has no form to ask one."""
+    return judge_list(comparison) if sheet.is_revealed and sheet.is_over else []
 
 
 def _new_page(

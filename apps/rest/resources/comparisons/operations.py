@@ -326,14 +326,14 @@ class ComparisonJudge(RestView):
 
 
 class ComparisonCandidates(RestView):
-    """How candidates fared in votes."""
+    """Results by candidate."""
 
     tag = TAG
     rights = {"GET": READ_RUNS}
 
     @operation(
         "comparison_candidate_list",
-        "List how candidates fared",
+        "List results by candidate",
         page_of=CandidateVotesOutput,
         query=PageQuery,
         example={
@@ -347,9 +347,13 @@ class ComparisonCandidates(RestView):
         },
     )
     def get(self, request: Request) -> Response:
-        """Return how often each candidate was preferred in the votes of the team."""
+        """Return how often each candidate was preferred in the votes of the team.
+
+        Of the newest 5,000 comparisons whose answers are to the same prompt; not of
+        blind ones in which the member or key has not voted.
+        """
         rows = []
-        for each in candidate_votes(self.principal.team_id):
+        for each in candidate_votes(self.principal.team_id, self.principal.actor):
             found = share(each.preferred, each.votes)
             assert found is not None  # those without votes are not counted
             rows.append(

@@ -98,7 +98,9 @@ class CandidateVotesOutput(Output):
         help_text="On comparisons that it took part in, ties included."
     )
     preferred = serializers.IntegerField(help_text="Of these, for its answer.")
-    blind = serializers.IntegerField(help_text="Of these, on blind comparisons.")
+    blind = serializers.IntegerField(
+        help_text="Of these, those given before the voter knew who wrote what."
+    )
     share = serializers.FloatField()
     low = serializers.FloatField(help_text="Wilson's interval of 95 %.")
     high = serializers.FloatField()
