@@ -8,11 +8,14 @@ import uuid
 
 import pytest
 
+from apps.accounts.models import Role
+from apps.accounts.principal import member_principal
 from apps.budgets.services import budget_create
 from apps.comparisons.models import Comparison, JudgementState
 from apps.core.errors import Conflict
+from apps.presets.services import preset_create
 from apps.runs.models import Run
-from apps.runs.selectors import run_record
+from apps.runs.selectors import run_record, run_view
 from tests.comparisons.conftest import signed_in, start
 from tests.conftest import Site
 from tests.factories import ACTOR
@@ -175,6 +178,33 @@ def test_judge_reads_the_conversation_before_a_follow_up(site):
     asked = run_record(site.cast.team.id, follow.judgements.get().run_id).prompt
     assert "My number is 4711." in asked
     assert "Double it." in asked
+
+
+def test_preset_is_carried_into_a_comparison(site):
+    team, bob = site.cast.team, site.cast.bob
+    principal = member_principal(bob, team, Role.MEMBER, {})
+    values = {"name": "Greet", "prompt": "Say hello to {{name}}."}
+    preset = preset_create(principal=principal, values=values)
+    sent = {
+        "preset": str(preset.id),
+        "preset_version": "1",
+        "variable-name": "Ada",
+        "prompt": values["prompt"],
+    }
+    browser = signed_in(bob)
+    page = browser.post("/comparisons/new/", sent).content.decode()
+    assert "Say hello to Ada." in page
+    for name in ("preset", "preset_version", "variable-name"):
+        assert f'name="{name}" value="{sent[name]}"' in page
+    chosen = {**sent, "prompt": "Say hello to Ada.", "candidate": list(THREE)}
+    answer = browser.post("/comparisons/start/", chosen)
+    comparison = ended(site, uuid.UUID(answer["Location"].split("/")[-2]))
+    for each in comparison.answers.all():
+        run = Run.objects.for_team(team.id).get(id=each.run_id)
+        view = run_view(run)
+        assert view.prompt == "Say hello to Ada."
+        assert view.preset.preset_id == preset.id
+        assert not view.preset.is_edited
 
 
 def test_viewer_starts_none(site):

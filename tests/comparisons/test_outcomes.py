@@ -107,3 +107,19 @@ def test_comparison_without_its_runs_is_not_there(cast, recorded):
     assert bob.get(path).status_code == 200
     rows.filter(id=ids[0]).delete()
     assert bob.get(path).status_code == 404
+
+
+def test_names_of_workers_that_are_gone_are_hidden_too(cast):
+    """The team has no workers any more; the runs still name theirs."""
+    texts = ("I am gpt-5.", "Ask o3.")
+    plans = ([{"worker": "gpt-5", "access": []}], [{"worker": "o3", "access": []}])
+    runs = [
+        record_run(cast.team, stories.answered(text), plan=plan)
+        for text, plan in zip(texts, plans, strict=True)
+    ]
+    comparison = kept_comparison(cast, runs, is_blind=True)
+    path = f"comparisons/{comparison.id}/"
+    shown = [each["answer"] for each in member(cast.bob).get(path).json()["answers"]]
+    assert shown == ["I am [hidden].", "Ask [hidden]."]
+    page = signed_in(cast.bob).get(f"/{path}").content.decode()
+    assert "gpt-5" not in page

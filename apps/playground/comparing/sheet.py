@@ -317,7 +317,9 @@ def _sheet(
     ratings = ratings_by(team_id, [run.id for run in runs.values()], actor)
     bodies = {i: compose(run.id, run_events(run), now) for i, run in runs.items()}
     is_revealed = view is None or view.is_revealed
-    mask = None if is_revealed else name_mask(team_id)
+    mask = (
+        None if is_revealed else name_mask(team_id, [run.id for run in runs.values()])
+    )
     texts = {i: _answer(body.story, mask) for i, body in bodies.items()}
     stories = [body.story for body in bodies.values()]
     prompts = {story.prompt for story in stories}

@@ -49,6 +49,7 @@ from apps.playground.comparing.requests import (
     compared_request,
     estimating,
     orders_of,
+    prompt_shown,
 )
 from apps.playground.comparing.sheet import (
     ComparisonSheet,
@@ -281,9 +282,10 @@ def _new_page(
 ) -> HttpResponseBase:
     pools = pool_choices(request.team.id)
     estimate: Estimating | None = None
-    hint = ""
+    hint, prompt = "", asked.prompt
     if asked.prompt:
         try:
+            prompt = prompt_shown(request, asked)
             estimate = estimating(request, asked, pools)
         except ConductorError as error:
             hint = _sentence(error)
@@ -294,6 +296,7 @@ def _new_page(
     context: dict[str, Any] = {
         "section": "comparisons",
         "asked": asked,
+        "prompt": prompt,
         "kept": kept,
         "groups": groups,
         "chosen": (

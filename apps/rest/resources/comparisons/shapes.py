@@ -147,7 +147,7 @@ def _answer(view: ComparisonView, each: AnswerRun, has_texts: bool) -> dict[str,
         story = run_view(each.run)
         text = (story.answer or "") if story.state == "completed" else ""
         if not view.is_revealed:
-            text = name_mask(view.comparison.team_id).whole(text)
+            text = name_mask(view.comparison.team_id, [each.run.id]).whole(text)
     return {
         "letter": each.answer.letter,
         "is_over": each.run.is_over,
