@@ -71,7 +71,7 @@ SHOWN = 25
 @require_GET
 @team_view
 def comparison_index(request: TeamRequest) -> HttpResponseBase:
-    """List the team's comparisons, and how candidates fared in its votes."""
+    """List the team's comparisons, and the results by candidate."""
     paginator = Paginator(comparison_list(request.team.id), SHOWN)
     listed = paginator.get_page(request.GET.get("page"))
     views = comparison_views(list(listed.object_list), request.actor)
