@@ -107,7 +107,7 @@ class _Column:
         self.subscriber = subscriber
         self._run = column.run
         self._column = column.answer.position
-        self._blind = None if mask is None else _BlindText(mask)
+        self._blind = None if mask is None else BlindText(mask)
         self._place: tuple[int, int] | None = None
         """Round and step that write the answer. None: not known yet."""
 
@@ -139,7 +139,7 @@ class _Column:
         return [{**each, "column": self._column} for each in found if each]
 
 
-class _BlindText:
+class BlindText:
     """The text of an answer as it grows, with nothing that tells who writes it."""
 
     def __init__(self, mask: NameMask) -> None:
@@ -147,18 +147,25 @@ class _BlindText:
         self._call: tuple[int, ...] = ()
         self._attempt = 0
         """How many calls have begun to write the answer."""
-        self._text = ""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._kept, self._dropped, self._end = "", 0, 0
+        """The end of the text; how much came before it; how much of it is settled."""
         self._sent = 0
 
     def piece(self, call: tuple[int, ...], piece: Frame) -> Frame | None:
         """Take a piece in; return what can be sent now, if there is something."""
         if call != self._call:
-            self._call, self._text, self._sent = call, "", 0
+            self._call = call
+            self._begin()
             self._attempt += 1
-        self._text = self._text[: piece["offset"]] + piece["text"]
-        shown = self._mask.beginning(self._text)
-        fresh, offset = shown[self._sent :], self._sent
-        self._sent = max(self._sent, len(shown))
+        at = piece["offset"] - self._dropped
+        self._kept = self._kept[: max(at, 0)] + piece["text"][max(-at, 0) :]
+        fresh, self._end = self._mask.continued(self._kept, self._end)
+        self._drop_settled()
+        offset = self._sent
+        self._sent += len(fresh)
         if not fresh:
             return None
         return {
@@ -169,6 +176,14 @@ class _BlindText:
             "text": fresh,
             "reasoning": "",
         }
+
+    def _drop_settled(self) -> None:
+        """Forget what is settled, but for one character: whether a name
+        can begin there depends on it."""
+        count = max(0, self._end - 1)
+        self._kept = self._kept[count:]
+        self._dropped += count
+        self._end -= count
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
@@ -184,7 +199,8 @@ def _access(
         lambda team_id: access_comparison(team_id=team_id, comparison_id=comparison_id),
     )
     view = comparison_view(comparison, principal.actor)
-    mask = None if view.is_revealed else name_mask(comparison.team_id)
+    run_ids = [each.run.id for each in view.answers]
+    mask = None if view.is_revealed else name_mask(comparison.team_id, run_ids)
     return view, mask, principal
 
 

@@ -23,10 +23,12 @@ from apps.comparisons.models import (
     ComparisonJudgement,
     JudgementState,
 )
+from apps.comparisons.requests import all_equal, key_of_record
 from apps.comparisons.selectors import comparison_view, judge_list
 from apps.core.data_classes import data_class_read, highest
 from apps.core.errors import Conflict, InvalidInput
 from apps.engine.events import RunCompleted
+from apps.engine.messages import question_of
 from apps.runs.admission import ordered_by
 from apps.runs.models import Run, Source
 from apps.runs.selectors import access_run, run_record, run_view
@@ -35,7 +37,10 @@ from apps.runs.types import RunOrder, RunRecord, RunRestrictions
 
 MARK_BYTES = 8
 AT_WORK = "a judge is at work on this comparison; wait for its judgement"
-VOTE_FIRST = "vote first: a judgement must not sway a blind vote"
+VOTE_FIRST = "vote first: a judgement must not influence a blind vote"
+DIFFERENT_PROMPTS = (
+    "these answers are to different prompts, so a judge cannot compare them"
+)
 NO_JUDGE = (
     "this team's pools have no worker that could judge: each one has given an answer "
     "here, or is disabled"
@@ -66,10 +71,12 @@ def judgement_ask(
 ) -> ComparisonJudgement:
     """Ask a worker to judge the answers, once in each order; both calls are runs.
 
+    The judge reads the whole request: of a follow-up, the conversation before it too.
+
     `model`: asks the judge directly. Empty: the first worker that can judge. Blocks;
     not for the event loop. Raises: InvalidInput; Conflict if fewer than two answers can
-    be judged, a judge is at work, or the comparison is blind and the principal has not
-    voted; as `run_start_blocking`.
+    be judged, their requests differ, a judge is at work, or the comparison is blind and
+    the principal has not voted; as `run_start_blocking`.
     """
     worker = _judge(comparison, model)
     if not comparison_view(comparison, principal.actor).is_revealed:
@@ -84,7 +91,10 @@ def judgement_ask(
     places = [place for place, text in texts.items() if text]
     if len(places) < 2:
         raise Conflict("a judge needs two answers that are complete and not erased")
-    request = next(iter(records.values())).prompt
+    judged = [records[place] for place in places]
+    if not all_equal([key_of_record(each) for each in judged]):
+        raise Conflict(DIFFERENT_PROMPTS)
+    request = question_of(judged[0].messages) or judged[0].prompt
     restrictions = _restrictions(list(records.values()))
     started: list[uuid.UUID] = []
     try:

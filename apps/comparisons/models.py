@@ -51,6 +51,9 @@ class Comparison(models.Model):
     actor_name = models.CharField(max_length=200)
     is_blind = models.BooleanField()
     """True: who has not voted sees the answers without what made them."""
+    has_same_prompt = models.BooleanField()
+    """False: the runs were asked different things, or that is unknown, since a prompt
+    had been erased. No judge compares them, and their votes count for no candidate."""
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = TeamQuerySet["Comparison"].as_manager()
@@ -112,6 +115,8 @@ class ComparisonVote(models.Model):
     """The better answer. NULL: none is better."""
     entry_seq = models.BigIntegerField()
     """Of the ledger entry that holds the reason."""
+    is_blind = models.BooleanField()
+    """True: given while the comparison was blind to the voter, so not a changed one."""
     voted_at = models.DateTimeField(auto_now=True)
 
     objects = models.Manager["ComparisonVote"]()
@@ -150,7 +155,7 @@ class ComparisonJudgement(models.Model):
     reversed_run_id = models.UUIDField()
     """Of the call with the answers from right to left."""
     positions = models.JSONField()
-    """Columns that were judged, from left to right; those without an answer lack."""
+    """Columns that were judged, from left to right: those with an answer."""
     state = models.CharField(max_length=10, choices=JudgementState.choices)
     position = models.PositiveSmallIntegerField(null=True)
     """The better answer. NULL: it named none in both orders."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
-from django.db.models import QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from apps.audit.selectors import entry_list
 from apps.audit.types import Actor
@@ -20,9 +19,13 @@ from apps.comparisons.types import AnswerRun, CandidateVotes, ComparisonView
 from apps.core.errors import NotFound
 from apps.runs.models import Run
 from apps.runs.planning.direct_choices import DirectChoice, direct_choices
+from apps.runs.planning.model_resolver import direct_worker
+from apps.runs.selectors import run_view
 
 COUNTED_COMPARISONS = 5_000
 """The newest ones, whose votes are counted."""
+LISTED_OF_RUN = 20
+"""Comparisons of one run, the newest ones."""
 
 
 def comparison_list(team_id: uuid.UUID) -> QuerySet[Comparison]:
@@ -58,28 +61,41 @@ def comparison_view(comparison: Comparison, actor: Actor) -> ComparisonView:
 
 
 def comparisons_of_run(team_id: uuid.UUID, run_id: uuid.UUID) -> list[Comparison]:
-    """Return the comparisons that a run is an answer of, the newest first."""
-    holding = ComparedAnswer.objects.filter(run_id=run_id)
-    rows = Comparison.objects.for_team(team_id)
-    return list(rows.filter(id__in=holding.values("comparison_id")))
+    """Return the newest comparisons that a run is an answer of, with their answers."""
+    rows = _holding(team_id, run_id).prefetch_related("answers")
+    return list(rows[:LISTED_OF_RUN])
 
 
 def comparison_of_runs(
-    team_id: uuid.UUID, first: uuid.UUID, second: uuid.UUID
+    team_id: uuid.UUID, run_ids: Collection[uuid.UUID]
 ) -> Comparison | None:
-    """Return the newest comparison of two runs and no other, if there is one."""
-    for comparison in comparisons_of_run(team_id, first):
-        runs = {each.run_id for each in comparison.answers.all()}
-        if runs == {first, second}:
-            return comparison
-    return None
+    """Return the newest comparison of these runs and no other, if there is one."""
+    wanted = set(run_ids)
+    counted = _holding(team_id, next(iter(wanted))).annotate(
+        answer_count=Count("answers"),
+        wanted_count=Count("answers", filter=Q(answers__run_id__in=wanted)),
+    )
+    count = len(wanted)
+    return counted.filter(answer_count=count, wanted_count=count).first()
+
+
+def _holding(team_id: uuid.UUID, run_id: uuid.UUID) -> QuerySet[Comparison]:
+    held = ComparedAnswer.objects.filter(run_id=run_id)
+    rows = Comparison.objects.for_team(team_id)
+    return rows.filter(id__in=held.values("comparison_id"))
 
 
 def judge_list(comparison: Comparison) -> list[DirectChoice]:
-    """Return the workers that can judge: all but those that were asked directly."""
-    asked = {each.model for each in comparison.answers.all()}
+    """Return the workers that can judge: all but those that wrote an answer."""
     found = direct_choices(comparison.team_id)
-    return [each for each in found if each.model not in asked]
+    authors = set[str]()
+    answers = list(comparison.answers.all())
+    runs = Run.objects.for_team(comparison.team_id)
+    for run in runs.filter(id__in=[each.run_id for each in answers]):
+        final = run_view(run).final_step
+        authors.add(final.worker if final else "")
+    authors |= {direct_worker(each.model) for each in answers}
+    return [each for each in found if each.name not in authors]
 
 
 def vote_reason(team_id: uuid.UUID, vote: ComparisonVote) -> str | None:
@@ -88,34 +104,40 @@ def vote_reason(team_id: uuid.UUID, vote: ComparisonVote) -> str | None:
     return entries[0].bodies.get("reason", "") if entries else ""
 
 
-def candidate_votes(team_id: uuid.UUID) -> list[CandidateVotes]:
-    """Return how each candidate fared in votes, the one with the most votes first.
+def candidate_votes(team_id: uuid.UUID, actor: Actor) -> list[CandidateVotes]:
+    """Return the votes on each candidate, the one with the most votes first.
 
-    A tie, or a vote that none is good, prefers nobody. Candidates that stand more than
-    once in a comparison are left out there: a vote between them says nothing of them.
+    Of the newest `COUNTED_COMPARISONS` that ask the same of all. Blind ones in which
+    `actor` has not voted are left out: the votes would tell who wrote what. A tie, or a
+    vote that none is good, prefers nobody. Candidates that stand more than once in a
+    comparison are left out there: a vote between them says nothing of them.
     """
-    votes: Counter[str] = Counter()
-    preferred: Counter[str] = Counter()
-    blind: Counter[str] = Counter()
-    for comparison in comparison_list(team_id)[:COUNTED_COMPARISONS]:
-        cast = list(comparison.votes.all())
-        answers = list(comparison.answers.all())
-        for answer in _single(answers):
-            votes[answer.model] += len(cast)
-            blind[answer.model] += len(cast) * comparison.is_blind
-            named = [vote for vote in cast if vote.position == answer.position]
-            preferred[answer.model] += len(named)
-    return [
-        CandidateVotes(model, count, preferred[model], blind[model])
-        for model, count in sorted(votes.items(), key=lambda each: (-each[1], each[0]))
-        if count
-    ]
-
-
-def _single(answers: Iterable[ComparedAnswer]) -> list[ComparedAnswer]:
-    rows = list(answers)
-    counts = Counter(each.model for each in rows)
-    return [each for each in rows if counts[each.model] == 1]
+    newest = Comparison.objects.for_team(team_id).values("id")[:COUNTED_COMPARISONS]
+    own = ComparisonVote.objects.filter(
+        comparison=OuterRef("comparison"), actor_type=actor.type, actor_id=actor.id
+    )
+    twins = ComparedAnswer.objects.filter(
+        comparison=OuterRef("comparison"), model=OuterRef("model")
+    ).exclude(id=OuterRef("id"))
+    votes = "comparison__votes"
+    rows = (
+        ComparedAnswer.objects.filter(
+            Q(comparison__is_blind=False) | Exists(own),
+            ~Exists(twins),
+            comparison__in=newest,
+            comparison__has_same_prompt=True,
+        )
+        .order_by()
+        .values_list("model")
+        .annotate(
+            count=Count(votes),
+            preferred=Count(votes, filter=Q(comparison__votes__position=F("position"))),
+            blind=Count(votes, filter=Q(comparison__votes__is_blind=True)),
+        )
+        .filter(count__gt=0)
+        .order_by("-count", "model")
+    )
+    return [CandidateVotes(*row) for row in rows]
 
 
 def _view(

@@ -22,11 +22,18 @@ from apps.comparisons.models import (
     ComparisonVote,
     VoteChoice,
 )
+from apps.comparisons.requests import (
+    all_equal,
+    candidate_keys,
+    key_of_record,
+    request_key,
+)
+from apps.comparisons.selectors import comparison_of_runs
 from apps.core.errors import ConductorError, Conflict, InvalidFields, InvalidInput
 from apps.core.ids import new_id
 from apps.core.validation import clean_lines
 from apps.runs.models import Run
-from apps.runs.selectors import access_run
+from apps.runs.selectors import access_run, run_record
 from apps.runs.services import run_cancel, run_start_blocking
 from apps.runs.types import RunOrder
 
@@ -51,42 +58,70 @@ def comparison_create(
 ) -> Comparison:
     """Start a run for each order, and compare their answers and those of kept runs.
 
+    Without orders, a comparison of the same runs that is there is returned: nothing
+    is left to start.
+
     `orders`: of admitted runs, one for each candidate. `kept`: recorded runs, whose
     columns come first. The columns of a blind comparison have an order by chance. If
-    one run cannot start, those already started are cancelled, and there is no
-    comparison.
+    one run cannot start, or the comparison cannot be stored, the runs that started are
+    cancelled, and there is no comparison.
 
     Blocks; not for the event loop. Raises: InvalidInput; as `run_start_blocking`.
     """
-    _check(orders, kept, is_blind=is_blind)
+    _check(team_id, orders, kept, is_blind=is_blind)
+    asked = [request_key(order.prompt, order.messages) for order in orders]
+    asked += [key_of_record(run_record(team_id, run.id)) for run in kept]
+    started = _started(orders, actor)
     columns = [(run.id, run.model) for run in kept]
-    columns += [(run_id, order.model) for run_id, order in _started(orders, actor)]
+    columns += [(run_id, order.model) for run_id, order in started]
     if is_blind:
         _chance.shuffle(columns)
-    with transaction.atomic():
-        comparison = Comparison.objects.create(
-            team_id=team_id,
-            actor_type=actor.type,
-            actor_id=actor.id,
-            actor_name=actor.display[:200],
-            is_blind=is_blind,
-        )
-        ComparedAnswer.objects.bulk_create(
-            ComparedAnswer(
-                comparison=comparison, position=i, run_id=run_id, model=model
-            )
-            for i, (run_id, model) in enumerate(columns)
-        )
-        facts = {
-            "run_ids": [str(run_id) for run_id, _ in columns],
-            "models": [model for _, model in columns],
-            "is_blind": is_blind,
-        }
-        draft = EntryDraft(
-            "comparison.created", "comparison", comparison.id, actor, facts
-        )
-        entries_append(batch=Batch(team_id, (draft,)))
+    try:
+        with transaction.atomic():
+            if not orders and (found := _existing(team_id, kept)):
+                return found
+            facts = {"is_blind": is_blind, "has_same_prompt": all_equal(asked)}
+            return _stored(team_id, actor, columns, facts)
+    except Exception:
+        reason = "the comparison could not be stored"
+        _stop([run_id for run_id, _ in started], team_id, actor, reason)
+        raise
+
+
+def _stored(
+    team_id: uuid.UUID,
+    actor: Actor,
+    columns: Sequence[tuple[uuid.UUID, str]],
+    kind: Mapping[str, bool],
+) -> Comparison:
+    """Store a comparison with its columns and its entry; in a transaction."""
+    comparison = Comparison.objects.create(
+        team_id=team_id,
+        actor_type=actor.type,
+        actor_id=actor.id,
+        actor_name=actor.display[:200],
+        **kind,
+    )
+    ComparedAnswer.objects.bulk_create(
+        ComparedAnswer(comparison=comparison, position=i, run_id=run_id, model=model)
+        for i, (run_id, model) in enumerate(columns)
+    )
+    facts = {
+        "run_ids": [str(run_id) for run_id, _ in columns],
+        "models": [model for _, model in columns],
+        "is_blind": comparison.is_blind,
+    }
+    draft = EntryDraft("comparison.created", "comparison", comparison.id, actor, facts)
+    entries_append(batch=Batch(team_id, (draft,)))
     return comparison
+
+
+def _existing(team_id: uuid.UUID, kept: Sequence[Run]) -> Comparison | None:
+    """Return the comparison of kept runs, if there is one; in a transaction."""
+    ids = sorted(run.id for run in kept)
+    # The row is locked: two requests at once would make two comparisons.
+    Run.objects.for_team(team_id).select_for_update().get(id=ids[0])
+    return comparison_of_runs(team_id, ids)
 
 
 def comparison_cancel(*, comparison: Comparison, actor: Actor) -> int:
@@ -149,21 +184,30 @@ def vote_give(
             "choice": choice,
             "position": position,
             "entry_seq": seq,
+            "is_blind": comparison.is_blind and before is None,
         },
     )
     return vote
 
 
-def _check(orders: Sequence[RunOrder], kept: Sequence[Run], *, is_blind: bool) -> None:
+def _check(
+    team_id: uuid.UUID,
+    orders: Sequence[RunOrder],
+    kept: Sequence[Run],
+    *,
+    is_blind: bool,
+) -> None:
     count = len(orders) + len(kept)
     if not FEWEST_ANSWERS <= count <= MOST_ANSWERS:
         raise InvalidInput(
             f"a comparison has {FEWEST_ANSWERS} to {MOST_ANSWERS} answers, not {count}",
             param="models",
         )
-    models = [order.model for order in orders]
-    if len(set(models)) < len(models) or len({run.id for run in kept}) < len(kept):
-        raise InvalidInput("each candidate stands once", param="models")
+    candidates = candidate_keys(team_id, [order.model for order in orders])
+    if len(set(candidates)) < len(candidates):
+        raise InvalidInput("name each candidate only once", param="models")
+    if len({run.id for run in kept}) < len(kept):
+        raise InvalidInput("name each run only once", param="run_ids")
     if is_blind and kept:
         raise InvalidInput(SEEN, param="is_blind")
 

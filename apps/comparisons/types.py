@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from apps.comparisons.models import (
@@ -45,20 +46,32 @@ class ComparisonView:
     def preferred(self) -> int | None:
         """Return the position of the better answer.
 
-        The one that most votes name; without such votes, the judge's. None: neither
-        says so, or two have as many votes.
+        The one that most votes name, ties and votes for none counted as well; without
+        votes, the judge's. None: neither says so, or two outcomes have as many votes.
         """
-        named = [v.position for v in self.votes if v.position is not None]
-        if named:
-            return _most_frequent(named)
-        if self.votes or self.judgement is None:
+        if self.votes:
+            found = self.leading
+            return found if isinstance(found, int) else None
+        return None if self.judgement is None else self.judgement.position
+
+    @property
+    def leading(self) -> int | str | None:
+        """Return what has more votes than anything else: a position, or a choice.
+
+        None: there are no votes, or two outcomes have as many.
+        """
+        counts = Counter(
+            each.choice if each.position is None else each.position
+            for each in self.votes
+        ).most_common(2)
+        if not counts or (len(counts) == 2 and counts[0][1] == counts[1][1]):
             return None
-        return self.judgement.position
+        return counts[0][0]
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateVotes:
-    """How a candidate fared in the votes of a team."""
+    """The votes of a team on a candidate, as far as somebody may know them."""
 
     model: str
     votes: int
@@ -66,11 +79,4 @@ class CandidateVotes:
     preferred: int
     """Of these, those that named its answer the better one."""
     blind: int
-    """Of these, those on blind comparisons."""
-
-
-def _most_frequent(positions: list[int]) -> int | None:
-    counts = sorted({(positions.count(each), each) for each in positions})
-    if len(counts) > 1 and counts[-1][0] == counts[-2][0]:
-        return None
-    return counts[-1][1]
+    """Of these, those given while the voter did not know who wrote what."""

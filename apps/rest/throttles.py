@@ -26,11 +26,22 @@ class Rates(BaseThrottle):
         is_run = view.starts_runs and request.method == "POST"
         if principal is None or principal.key is None or is_run:
             return True
-        key = principal.key
-        # A view that waited runs a second time; its request counts once.
-        view.admission = once(request._request, "admission", lambda: admit(key))
-        view.admission.require()
+        pass_request(view)
         return True
+
+
+def pass_request(view: Any) -> None:
+    """Admit a request of a key that starts no run; a member's passes.
+
+    Raises: RateLimited.
+    """
+    key = view.principal.key
+    if key is None:
+        return
+    # A view that waited runs a second time; its request counts once.
+    request = view.request._request
+    view.admission = once(request, "admission", lambda: admit(key))
+    view.admission.require()
 
 
 def pass_run(view: Any, model: str, prompt: str) -> Admission:

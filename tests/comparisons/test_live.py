@@ -8,12 +8,18 @@ import uuid
 
 import pytest
 
+from apps.accounts.models import Role
+from apps.accounts.principal import member_principal
 from apps.budgets.services import budget_create
 from apps.comparisons.models import Comparison, JudgementState
+from apps.core.errors import Conflict
+from apps.presets.services import preset_create
 from apps.runs.models import Run
+from apps.runs.selectors import run_record, run_view
 from tests.comparisons.conftest import signed_in, start
 from tests.conftest import Site
 from tests.factories import ACTOR
+from tests.rest.conftest import member
 
 THREE = ("conductor-ultra", "worker/sim-delta", "worker/sim-birch")
 
@@ -127,6 +133,78 @@ def test_bad_choice_is_explained_and_nothing_is_lost(site, fields, words):
     assert words in page
     assert sent["prompt"].strip() in page
     assert not Run.objects.for_team(site.cast.team.id).exists()
+
+
+def test_one_candidate_under_two_names_is_refused(site):
+    pool = site.cast.team.pools.get(is_default=True).name
+    for model in ("worker/sim-delta", "conductor-ultra"):
+        same = model.replace("conductor-", "") if "ultra" in model else model
+        fields = {"prompt": "Hello", "models": [model, f"{pool}/{same}"]}
+        answer = member(site.cast.alice).post("comparisons/", fields)
+        assert answer.status_code == 400
+        assert "name each candidate only once" in answer.content.decode()
+    assert not Run.objects.for_team(site.cast.team.id).exists()
+
+
+def test_comparison_that_cannot_be_stored_stops_its_runs(site, monkeypatch):
+    def fail(**_: object) -> None:
+        raise Conflict("the ledger is full")
+
+    stopped: list[str] = []
+
+    def stop(*, reason: str, **_: object) -> bool:
+        stopped.append(reason)
+        return True
+
+    monkeypatch.setattr("apps.comparisons.services.entries_append", fail)
+    monkeypatch.setattr("apps.comparisons.services.run_cancel", stop)
+    answer = signed_in(site.cast.alice).post(
+        "/comparisons/start/", {"prompt": "Hello", "candidate": list(THREE)}
+    )
+    assert answer.status_code == 409
+    assert stopped == ["the comparison could not be stored"] * 3
+    assert not Comparison.objects.for_team(site.cast.team.id).exists()
+
+
+def test_judge_reads_the_conversation_before_a_follow_up(site):
+    site.add_worker("scripted")
+    models = ("worker/sim-delta", "worker/sim-birch")
+    before = ended(site, start(site, *models, prompt="My number is 4711."))
+    run_id = str(before.answers.all()[0].run_id)
+    follow = ended(site, start(site, *models, prompt="Double it.", run=run_id))
+    assert follow.has_same_prompt
+    alice = signed_in(site.cast.alice)
+    alice.post(f"/comparisons/{follow.id}/judge/", {"judge": "worker/scripted"})
+    asked = run_record(site.cast.team.id, follow.judgements.get().run_id).prompt
+    assert "My number is 4711." in asked
+    assert "Double it." in asked
+
+
+def test_preset_is_carried_into_a_comparison(site):
+    team, bob = site.cast.team, site.cast.bob
+    principal = member_principal(bob, team, Role.MEMBER, {})
+    values = {"name": "Greet", "prompt": "Say hello to {{name}}."}
+    preset = preset_create(principal=principal, values=values)
+    sent = {
+        "preset": str(preset.id),
+        "preset_version": "1",
+        "variable-name": "Ada",
+        "prompt": values["prompt"],
+    }
+    browser = signed_in(bob)
+    page = browser.post("/comparisons/new/", sent).content.decode()
+    assert "Say hello to Ada." in page
+    for name in ("preset", "preset_version", "variable-name"):
+        assert f'name="{name}" value="{sent[name]}"' in page
+    chosen = {**sent, "prompt": "Say hello to Ada.", "candidate": list(THREE)}
+    answer = browser.post("/comparisons/start/", chosen)
+    comparison = ended(site, uuid.UUID(answer["Location"].split("/")[-2]))
+    for each in comparison.answers.all():
+        run = Run.objects.for_team(team.id).get(id=each.run_id)
+        view = run_view(run)
+        assert view.prompt == "Say hello to Ada."
+        assert view.preset.preset_id == preset.id
+        assert not view.preset.is_edited
 
 
 def test_viewer_starts_none(site):

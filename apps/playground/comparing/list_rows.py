@@ -1,4 +1,4 @@
-"""Rows of the list of comparisons, and of how candidates fared in votes."""
+"""Rows of the list of comparisons, and of the results by candidate."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def comparison_rows(views: Sequence[ComparisonView]) -> list[ComparisonRow]:
 
 
 def candidate_rows(counts: Sequence[CandidateVotes]) -> list[CandidateRow]:
-    """Return how candidates fared, each with its interval."""
+    """Return the results by candidate, each with its interval."""
     rows = []
     for each in counts:
         found = share(each.preferred, each.votes)

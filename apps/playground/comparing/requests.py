@@ -14,7 +14,8 @@ from apps.conversations.services import prepared_order
 from apps.core.errors import InvalidInput
 from apps.playground.choices import PoolChoice
 from apps.playground.comparing.candidates import Estimating, candidate_models
-from apps.playground.composing.asked import id_in, prompt_asked
+from apps.playground.composing.asked import id_in, prompt_asked, text_asked
+from apps.playground.composing.presets import preset_sent
 from apps.playground.forms import RunForm, first_fault
 from apps.runs.admission import ordered_by, run_admit
 from apps.runs.forks import order_again, with_model
@@ -22,11 +23,12 @@ from apps.runs.models import Run, Source
 from apps.runs.selectors import access_run, run_estimate, run_record
 from apps.runs.types import RunOrder
 from apps.web.languages import EnglishForm
+from apps.web.preset_fields import VARIABLE
 from apps.web.team_access import TeamRequest
 
 CARRIED = (
     *("conversation", "run", "replaces", "system", "temperature", "max_steps"),
-    *("max_cost", "max_time_s", "data_class"),
+    *("max_cost", "max_time_s", "data_class", "preset", "preset_version"),
 )
 """Fields of the composer that a comparison takes over."""
 
@@ -86,6 +88,11 @@ def compared_request(request: TeamRequest) -> ComparedRequest:
         return ComparedRequest(run, (), prompt)
     values = cast(QueryDict, sent)
     carried = [(name, str(values[name])) for name in CARRIED if values.get(name)]
+    carried += [
+        (name, str(value))
+        for name, value in values.items()
+        if name.startswith(VARIABLE)
+    ]
     carried += [("attachment", str(each)) for each in values.getlist("attachment")]
     return ComparedRequest(None, tuple(carried), values.get("prompt", ""))
 
@@ -103,7 +110,8 @@ def orders_of(
     if asked.run is not None:
         return [_again(request, asked.run, asked.prompt, each) for each in models]
     form = _prompt_form(request, pools)
-    following = prompt_asked(request, form)
+    text, preset = preset_sent(request, form.cleaned_data["prompt"])
+    following = text_asked(request, form, text)
     orders = []
     for model in models:
         admission = run_admit(request.principal, model, following.prompt)
@@ -114,10 +122,21 @@ def orders_of(
             model=model,
             source=Source.PLAYGROUND.value,
             params=form.params,
+            preset=preset,
             restrictions=form.restrictions,
         )
         orders.append(prepared_order(following, order))
     return orders
+
+
+def prompt_shown(request: TeamRequest, asked: ComparedRequest) -> str:
+    """Return the prompt to show: what a preset makes of it, once it can.
+
+    Raises: NotFound, Conflict, InvalidInput for missing variables.
+    """
+    if asked.run is not None or request.method != "POST":
+        return asked.prompt
+    return preset_sent(request, asked.prompt)[0]
 
 
 def estimating(

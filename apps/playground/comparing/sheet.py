@@ -22,6 +22,7 @@ from apps.comparisons.models import (
 )
 from apps.comparisons.selectors import vote_reason
 from apps.comparisons.types import ComparisonView
+from apps.core.errors import NotFound
 from apps.governance.selectors import ratings_by
 from apps.playground.comparing.step_pairs import StepPair, step_pairs
 from apps.playground.comparing.words import (
@@ -38,6 +39,14 @@ from apps.runs.selectors import run_events
 from apps.web.text_differences import Differences, differences
 
 NOT_JUDGED = "Not judged yet: nothing here says which answer is better."
+UNDECIDED: Mapping[str, str] = {
+    JudgementState.TIE: "The judge finds the answers equal.",
+    JudgementState.SPLIT: "The judge decides by the order of the answers, so nothing "
+    "here says which one is better.",
+    JudgementState.FAILED: "The judge gave no readable judgement, so nothing here says "
+    "which answer is better.",
+}
+"""What is said without votes, by what came of asking a judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +222,9 @@ class ComparisonSheet:
         """
         if not self.is_revealed:
             return ()
+        opened = self._opened
         names: list[Named] = [
-            (f"{column.letter} ({opened.name})", opened.body.story)
-            for column, opened in self._opened
+            (f"{column.letter} ({run.name})", run.body.story) for column, run in opened
         ]
         going = [name for name, story in names if not story.is_over]
         if going:
@@ -226,8 +235,11 @@ class ComparisonSheet:
         better = self.view.preferred if self.view else None
         if better is None:
             return (self._undecided, *same, costs_alone(names), *_endings(names))
-        mine = names[better]
-        beside = [n for i, n in enumerate(names) if i != better]
+        by_position = dict(zip((c.position for c, _ in opened), names, strict=True))
+        mine = by_position.pop(better, None)
+        if mine is None:  # the run of the better answer is gone
+            return (self._undecided, *same, costs_alone(names), *_endings(names))
+        beside = by_position.values()
         sentences = [s for other in beside for s in difference(mine, other)]
         decided = f"{mine[0]} is better, {self._decided_by}."
         return (decided, *same, *dict.fromkeys(sentences))
@@ -238,16 +250,12 @@ class ComparisonSheet:
 
     @property
     def _undecided(self) -> str:
-        votes = self.view.votes if self.view else ()
-        if votes:
-            kinds = {vote.choice for vote in votes}
-            if kinds == {VoteChoice.NONE}:
+        if self.view and self.view.votes:
+            if self.view.leading == VoteChoice.NONE:
                 return "None of the answers is good, by the votes."
             return "No answer is better than the others, by the votes."
-        judged = self.judgement
-        if judged and judged.judgement.state == JudgementState.TIE:
-            return "The judge finds the answers equal."
-        return NOT_JUDGED
+        state = self.judgement.judgement.state if self.judgement else ""
+        return UNDECIDED.get(state, NOT_JUDGED)
 
     @property
     def _decided_by(self) -> str:
@@ -271,10 +279,13 @@ def comparison_sheet(
 ) -> ComparisonSheet:
     """Return a comparison as somebody may see it.
 
-    `base`: letter of the answer whose differences to the others are shown.
+    `base`: letter of the answer whose differences to the others are shown. Raises:
+    NotFound if none of its runs is there any more.
     """
     team_id = view.comparison.team_id
     runs = {each.answer.position: each.run for each in view.answers}
+    if not runs:
+        raise NotFound("the runs of this comparison are no longer there")
     sheet = _sheet(view, runs, actor, now, base)
     replies = judge_replies(team_id, view.judgement) if view.judgement else None
     return replace(
@@ -306,7 +317,9 @@ def _sheet(
     ratings = ratings_by(team_id, [run.id for run in runs.values()], actor)
     bodies = {i: compose(run.id, run_events(run), now) for i, run in runs.items()}
     is_revealed = view is None or view.is_revealed
-    mask = None if is_revealed else name_mask(team_id)
+    mask = (
+        None if is_revealed else name_mask(team_id, [run.id for run in runs.values()])
+    )
     texts = {i: _answer(body.story, mask) for i, body in bodies.items()}
     stories = [body.story for body in bodies.values()]
     prompts = {story.prompt for story in stories}
@@ -354,7 +367,7 @@ def _differences(
     if position == place:
         if len(texts) > 2:
             return None
-        place = next(i for i in texts if i != position)
+        place = next((i for i in texts if i != position), place)
     return differences(texts[position], texts[place])
 
 

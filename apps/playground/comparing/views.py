@@ -49,6 +49,7 @@ from apps.playground.comparing.requests import (
     compared_request,
     estimating,
     orders_of,
+    prompt_shown,
 )
 from apps.playground.comparing.sheet import (
     ComparisonSheet,
@@ -59,6 +60,7 @@ from apps.playground.feedback_view import feedback_change
 from apps.playground.forms import first_fault
 from apps.playground.views import known_places
 from apps.runs.admission import run_admit
+from apps.runs.planning.direct_choices import DirectChoice
 from apps.runs.selectors import access_run
 from apps.web.team_access import TeamRequest, page, team_view
 
@@ -69,7 +71,7 @@ SHOWN = 25
 @require_GET
 @team_view
 def comparison_index(request: TeamRequest) -> HttpResponseBase:
-    """List the team's comparisons, and how candidates fared in its votes."""
+    """List the team's comparisons, and the results by candidate."""
     paginator = Paginator(comparison_list(request.team.id), SHOWN)
     listed = paginator.get_page(request.GET.get("page"))
     views = comparison_views(list(listed.object_list), request.actor)
@@ -77,7 +79,7 @@ def comparison_index(request: TeamRequest) -> HttpResponseBase:
         "section": "comparisons",
         "pager": listed,
         "rows": comparison_rows(views),
-        "candidates": candidate_rows(candidate_votes(request.team.id)),
+        "candidates": candidate_rows(candidate_votes(request.team.id, request.actor)),
     }
     return page(request, "playground/comparison_list.html", context)
 
@@ -128,7 +130,7 @@ def comparison_page(request: TeamRequest, comparison_id: uuid.UUID) -> HttpRespo
         "sheet": sheet,
         "comparison": comparison,
         "known": frozenset[int](),
-        "judges": judge_list(comparison) if sheet.is_revealed else [],
+        "judges": _judges(comparison, sheet),
         "reason_length": REASON_LENGTH,
     }
     return page(request, "playground/comparison.html", context)
@@ -147,7 +149,7 @@ def comparison_body(request: TeamRequest, comparison_id: uuid.UUID) -> HttpRespo
         "sheet": sheet,
         "comparison": comparison,
         "known": known_places(request) if sheet.is_revealed else frozenset[int](),
-        "judges": judge_list(comparison) if sheet.is_revealed else [],
+        "judges": _judges(comparison, sheet),
         "reason_length": REASON_LENGTH,
     }
     response = page(request, "playground/_comparison.html", context)
@@ -228,7 +230,7 @@ def pair_page(
     request: TeamRequest, left: uuid.UUID, right: uuid.UUID
 ) -> HttpResponseBase:
     """Show two runs side by side: their comparison, or the offer to keep one."""
-    if found := comparison_of_runs(request.team.id, left, right):
+    if found := comparison_of_runs(request.team.id, (left, right)):
         return redirect("playground:comparison", found.id)
     sheet = pair_sheet(
         access_run(team_id=request.team.id, run_id=left),
@@ -270,14 +272,20 @@ def _sheet(request: TeamRequest, comparison: Comparison) -> ComparisonSheet:
     return comparison_sheet(view, request.actor, timezone.now(), base=base)
 
 
+def _judges(comparison: Comparison, sheet: ComparisonSheet) -> list[DirectChoice]:
+    """Return who can judge; nobody while the page has no form to ask one."""
+    return judge_list(comparison) if sheet.is_revealed and sheet.is_over else []
+
+
 def _new_page(
     request: TeamRequest, asked: ComparedRequest, *, fault: str = "", status: int = 400
 ) -> HttpResponseBase:
     pools = pool_choices(request.team.id)
     estimate: Estimating | None = None
-    hint = ""
+    hint, prompt = "", asked.prompt
     if asked.prompt:
         try:
+            prompt = prompt_shown(request, asked)
             estimate = estimating(request, asked, pools)
         except ConductorError as error:
             hint = _sentence(error)
@@ -288,6 +296,7 @@ def _new_page(
     context: dict[str, Any] = {
         "section": "comparisons",
         "asked": asked,
+        "prompt": prompt,
         "kept": kept,
         "groups": groups,
         "chosen": (

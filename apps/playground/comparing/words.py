@@ -127,5 +127,6 @@ def costs_alone(runs: Sequence[Named]) -> str:
     for name, story in runs:
         cost = story.total_cost
         price = "an unknown amount" if cost.has_unknown else _price(cost.micros)
-        parts.append(f"{name} {price} and {formats.duration(story.latency_ms or 0)}")
-    return f"It took {_listed(parts)}."
+        took = formats.duration(story.latency_ms or 0)
+        parts.append(f"{name} cost {price} and took {took}")
+    return f"{'; '.join(parts)}."

@@ -23,6 +23,11 @@ from apps.web.team_access import TeamRequest
 def prompt_asked(request: TeamRequest, form: RunForm) -> NextTurn:
     """Return what the run would be asked that a form describes. Raises: Conflict."""
     text, _ = preset_sent(request, form.cleaned_data["prompt"])
+    return text_asked(request, form, text)
+
+
+def text_asked(request: TeamRequest, form: RunForm, text: str) -> NextTurn:
+    """Return the same for a text that a preset has made of the form, or not."""
     prompt = prompt_of_form(request, form, text)
     if conversation_id := id_in(request.POST.get("conversation", "")):
         conversation = conversation_own(request, conversation_id)

@@ -47,7 +47,7 @@ from apps.rest.resources.comparisons.shapes import (
 from apps.rest.resources.runs import EXAMPLE as RUN_EXAMPLE
 from apps.rest.resources.runs import PromptInput, prompt_sent, run_order
 from apps.rest.schema import operation
-from apps.rest.throttles import pass_run
+from apps.rest.throttles import pass_request, pass_run
 from apps.rest.views import RestView
 from apps.runs.models import Source
 from apps.runs.selectors import access_run
@@ -221,8 +221,13 @@ class Comparisons(RestView):
         },
     )
     def post(self, request: Request) -> Response:
-        """Start a run for each candidate: all of them, or none if one is refused."""
+        """Start a run for each candidate: all of them, or none if one is refused.
+
+        Without `models`, a comparison of the same runs that is there is returned.
+        """
         values = self.read(ComparisonInput)
+        if not values.get("models"):
+            pass_request(self)
         principal = self.principal
         principal.require(READ_RUNS)
         run_ids, is_blind = values.pop("run_ids", []), values.pop("is_blind")
@@ -321,14 +326,14 @@ class ComparisonJudge(RestView):
 
 
 class ComparisonCandidates(RestView):
-    """How candidates fared in votes."""
+    """Results by candidate."""
 
     tag = TAG
     rights = {"GET": READ_RUNS}
 
     @operation(
         "comparison_candidate_list",
-        "List how candidates fared",
+        "List results by candidate",
         page_of=CandidateVotesOutput,
         query=PageQuery,
         example={
@@ -342,9 +347,13 @@ class ComparisonCandidates(RestView):
         },
     )
     def get(self, request: Request) -> Response:
-        """Return how often each candidate was preferred in the votes of the team."""
+        """Return how often each candidate was preferred in the votes of the team.
+
+        Of the newest 5,000 comparisons whose answers are to the same prompt; not of
+        blind ones in which the member or key has not voted.
+        """
         rows = []
-        for each in candidate_votes(self.principal.team_id):
+        for each in candidate_votes(self.principal.team_id, self.principal.actor):
             found = share(each.preferred, each.votes)
             assert found is not None  # those without votes are not counted
             rows.append(

@@ -82,7 +82,8 @@ class AnswerComparisonOutput(Output):
     answers = ComparedAnswerOutput(many=True)
     preferred = serializers.CharField(
         allow_null=True,
-        help_text="Letter of the better answer, by most votes, else by the judge.",
+        help_text="Letter of the better answer: the outcome with the most votes, of "
+        "ties and votes for none too; without votes, by the judge.",
     )
     own_vote = ComparisonVoteOutput(allow_null=True)
     votes = ComparisonVoteOutput(many=True)
@@ -97,7 +98,9 @@ class CandidateVotesOutput(Output):
         help_text="On comparisons that it took part in, ties included."
     )
     preferred = serializers.IntegerField(help_text="Of these, for its answer.")
-    blind = serializers.IntegerField(help_text="Of these, on blind comparisons.")
+    blind = serializers.IntegerField(
+        help_text="Of these, those given before the voter knew who wrote what."
+    )
     share = serializers.FloatField()
     low = serializers.FloatField(help_text="Wilson's interval of 95 %.")
     high = serializers.FloatField()
@@ -144,7 +147,7 @@ def _answer(view: ComparisonView, each: AnswerRun, has_texts: bool) -> dict[str,
         story = run_view(each.run)
         text = (story.answer or "") if story.state == "completed" else ""
         if not view.is_revealed:
-            text = name_mask(view.comparison.team_id).whole(text)
+            text = name_mask(view.comparison.team_id, [each.run.id]).whole(text)
     return {
         "letter": each.answer.letter,
         "is_over": each.run.is_over,
