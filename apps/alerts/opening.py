@@ -120,7 +120,7 @@ def _record(alert: Alert, action: str, facts: dict[str, Any]) -> None:
     try:
         with transaction.atomic():
             entries_append(batch=Batch(alert.team_id, (draft,)))
-    except ConductorError:
+    except (ConductorError, ValueError, IntegrityError):
         if alert.kind != AlertKind.LEDGER:
             raise
         # A chain that takes no entries is what this alert is about.
