@@ -23,7 +23,7 @@ from apps.core.database_outage import is_outage
 from apps.web.script_words import ENGLISH
 
 COOKIE_S = 365 * 24 * 60 * 60
-ENGLISH_PATHS = ("/api/", "/admin/")
+ENGLISH_PATHS = ("/api/", "/admin/", "/shared/")
 
 
 class LanguageForm(forms.Form):
