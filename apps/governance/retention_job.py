@@ -100,7 +100,7 @@ def _delete_idle(team_id: uuid.UUID, now: datetime) -> IdleDeleted | None:
             keeps_pinned=rule.keeps_pinned,
             kept_runs=on_hold.run_ids,
         )
-        ids = conversations_delete(due, limit=CONVERSATIONS_AT_ONCE)
+        ids = conversations_delete(due, team_id=team_id, limit=CONVERSATIONS_AT_ONCE)
         if not ids:
             return None
         facts = {

@@ -180,6 +180,16 @@ def member_links_end(team_id: uuid.UUID, user_id: uuid.UUID, actor: Actor) -> No
         _revoke(team_id, Q(made_by=user_id), actor, reason, timezone.now())
 
 
+def conversation_links_end(
+    team_id: uuid.UUID, conversation_ids: Collection[uuid.UUID], actor: Actor
+) -> None:
+    """End the links of conversations that are deleted, in the open transaction."""
+    if SharingSettings.objects.for_team(team_id).select_for_update().exists():
+        chosen = Q(turn__conversation__in=conversation_ids)
+        reason = "the conversation was deleted"
+        _revoke(team_id, chosen, actor, reason, timezone.now())
+
+
 def share_link_note_view(link: ShareLink, context: Mapping[str, str]) -> None:
     """Count that a link was opened; the first time is recorded in the ledger.
 

@@ -18,10 +18,13 @@ from apps.runs.models import Run
 from apps.sharing.models import ShareLink
 from tests.audit.tampering import set_head
 from tests.conftest import Cast
+from tests.governance.conftest import later
+from tests.governance.test_idle_conversations import expire
+from tests.governance.test_idle_conversations import rule as idle_rule
 from tests.playground import stories
 from tests.rest.conftest import fault
 from tests.sharing.conftest import opened, path_of, record_run, shared, works
-from tests.sharing.test_share_links import shared_chat
+from tests.sharing.test_share_links import entries, shared_chat
 
 PROSE = "One **word** follows another `one` here, [as](https://example.org) ever.\n\n"
 LONG = PROSE * (CHARACTERS // 2 // len(PROSE))
@@ -122,3 +125,26 @@ def test_an_admin_who_revokes_a_link_of_a_conversation_is_back_at_the_list(
     assert page.status_code == 200
     assert page.redirect_chain[-1][0] == reverse("console:share_links")
     assert not works(link)
+
+
+def test_the_end_of_a_link_is_on_record_when_its_conversation_is_deleted(
+    bob, chat, cast
+):
+    link = shared_chat(bob, chat)
+    assert bob.delete(f"conversations/{chat.id}/").status_code == 204
+    assert not works(link)
+    [entry] = entries(cast, "share_link.revoked")
+    assert entry["data"] == {"reason": "the conversation was deleted", "views": 0}
+    assert entry["actor"]["display"] == "Bob"
+
+
+def test_the_end_of_a_link_is_on_record_when_its_conversation_is_not_used(
+    bob, chat, cast
+):
+    link = shared_chat(bob, chat, hours=24 * 30)
+    idle_rule(cast, 7)
+    assert expire(later(8)) == 1
+    assert not works(link)
+    [entry] = entries(cast, "share_link.revoked")
+    assert entry["actor"]["type"] == "service"
+    assert entry["targets"] == [{"id": link["id"], "type": "share_link"}]
