@@ -17,6 +17,7 @@ from apps.alerts.mails import alert_mails_send
 from apps.audit.exports.jobs import exports_expire
 from apps.batches.services import files_expire
 from apps.budgets.crossings import budget_crossings_record
+from apps.core.database_outage import is_outage
 from apps.evaluation.ab.jobs import ab_tests_end
 from apps.evaluation.production.counting import outcomes_count
 from apps.governance.services import (
@@ -133,9 +134,10 @@ class MaintenanceThread:
             for _ in job():
                 if self._stop.wait(PAUSE_S):
                     return
-        except (DatabaseError, InterfaceError):
-            raise
-        except Exception:  # the boundary of a thread: the next look may do better
+        except Exception as exc:  # the boundary of a thread
+            if is_outage(exc):
+                raise
+            # The next look may do better; the other jobs get their turn now.
             logger.exception("maintenance: %s this time", complaint)
 
     def _run(self) -> None:

@@ -443,6 +443,8 @@ TEAM_DELETE_CHECK = "apps.governance.services.team_delete_check"
 """What may refuse that a team is deleted."""
 MEMBER_GONE = "apps.sharing.services.member_links_end"
 """What ends with a membership, beside keys and invitations."""
+CONVERSATIONS_GONE = "apps.sharing.services.conversation_links_end"
+"""What ends with conversations that are deleted."""
 SHARE_LINKS = read_bool("SHARE_LINKS", default=True)
 """Teams may turn on share links. Off: none works, whatever teams chose."""
 SHARE_LINK_LOOKUPS_PER_MINUTE = read_int("SHARE_LINK_LOOKUPS_PER_MINUTE", 60)

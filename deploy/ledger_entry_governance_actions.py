@@ -426,6 +426,7 @@ GOVERNANCE_ACTIONS: Mapping[str, Action] = {
         "The condition of an alert was over.",
         "alert",
         {**ALERT, "open_s": count("Seconds that it was open.")},
+        optional={"reason": REASON},
     ),
     "alert.acknowledged": Action(
         "A person knows of an alert.", "alert", {"kind": ALERT_KIND, "name": ALERT_NAME}

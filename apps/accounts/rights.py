@@ -32,6 +32,8 @@ KEEP_VIEWS = Right(Permission.READ_RUNS)
 """Of the list of runs; they belong to people."""
 SHARE_RUNS = Right(Permission.SHARE_RUNS)
 """People alone: a link ends when the member who made it leaves."""
+REVOKE_OWN_LINKS = Right(Permission.READ_RUNS)
+"""Also of a member who may not share any more."""
 MANAGE_SHARING = Right(Permission.MANAGE_SHARING)
 READ_SHARING = Right(Permission.READ_TEAM, (Scope.AUDIT_READ,))
 EXPORT_RUNS = Right(Permission.EXPORT_RUNS, (Scope.AUDIT_EXPORT,))

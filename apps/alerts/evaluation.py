@@ -22,7 +22,7 @@ from apps.alerts.models import Alert, AlertMail, AlertMailState, AlertRule
 from apps.alerts.opening import TEST_LASTS, alert_close, alert_note, alert_open
 from apps.alerts.selectors import alert_rules
 from apps.audit.models import ChainHead, Entry, FullCheck
-from apps.core.errors import ConductorError
+from apps.core.database_outage import is_outage
 from apps.core.ids import first_id
 from apps.runs.models import PlanApproval, Run
 
@@ -45,19 +45,24 @@ def alerts_evaluate(now: datetime | None = None) -> Iterator[int]:
     for team_id in list(_teams(moment)):
         try:
             yield team_alerts_evaluate(team_id, moment)
-        except ConductorError:
-            # Other teams must get their turn; the next look tries again.
+        except Exception as exc:  # other teams must get their turn
+            if is_outage(exc):
+                raise
             logger.exception("the alerts of team %s cannot be evaluated", team_id)
 
 
 def team_alerts_evaluate(team_id: uuid.UUID, now: datetime) -> int:
-    """Open and close the alerts of a team; return how many."""
+    """Open and close the alerts of a team; return how many.
+
+    A rule that fails is logged and tried again at the next look: the alert about a
+    broken ledger must open though the ledger takes no entry of any other.
+    """
     rows = Alert.objects.for_team(team_id).filter(closed_at__isnull=True)
     opened = {(row.kind, row.subject): row for row in rows}
     changed = 0
     for rule in alert_rules(team_id):
         mine = {sub: row for (kind, sub), row in opened.items() if kind == rule.kind}
-        changed += _apply(rule, mine, now)
+        changed += _try_apply(rule, mine, now)
     for row in opened.values():
         if row.kind == Alert.TEST and row.opened_at <= now - TEST_LASTS:
             changed += alert_close(row, None, now)
@@ -74,6 +79,18 @@ def alerts_forget(now: datetime | None = None) -> Iterator[int]:
     done = done.exclude(state=AlertMailState.WAITING)
     while ids := list(done.values_list("id", flat=True)[:ROWS_AT_ONCE]):
         yield AlertMail.objects.across_teams().filter(id__in=ids).delete()[0]
+
+
+def _try_apply(rule: AlertRule, opened: dict[str, Alert], now: datetime) -> int:
+    try:
+        return _apply(rule, opened, now)
+    except Exception as exc:  # other rules must get their turn
+        if is_outage(exc):
+            raise
+        logger.exception(
+            "the %s rule of team %s cannot be evaluated", rule.kind, rule.team_id
+        )
+        return 0
 
 
 def _apply(rule: AlertRule, opened: dict[str, Alert], now: datetime) -> int:

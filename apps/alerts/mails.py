@@ -28,7 +28,7 @@ from apps.alerts.models import (
     AlertMailState,
     AlertRule,
 )
-from apps.alerts.selectors import is_in_audience, mail_is_set_up
+from apps.alerts.selectors import access_rule, is_in_audience, mail_is_set_up
 from apps.alerts.types import AlertChannel
 from apps.alerts.words import alert_detail, alert_place, alert_title, alert_url
 from apps.core.ids import new_id
@@ -89,8 +89,8 @@ def mail_test_send(team: Team, user: User) -> str:
     context = {"team": plain_line(team.name), "link": link}
     try:
         _mail("test", f"[{context['team']}] Test of alerts", context, user).send()
-    except OSError as exc:  # SMTP's errors among them
-        logger.warning("a test mail of alerts could not be sent: %s", exc)
+    except Exception as exc:  # of the server, or of a backend or an address
+        logger.warning("a test mail of alerts could not be sent", exc_info=True)
         return f"{type(exc).__name__}: {exc}"[:FAULT_LENGTH]
     return ""
 
@@ -129,12 +129,35 @@ def _send_to(team_id: uuid.UUID, user_id: uuid.UUID, now: datetime) -> int:
         .select_related("alert", "team", "user")
         .order_by("id")[:MOST_IN_DIGEST]
     )
-    if not Membership.objects.for_team(team_id).filter(user_id=user_id).exists():
-        return rows.filter(id__in=[row.id for row in found]).delete()[0]
+    wanted = _wanted(found, now)
+    unwanted = {row.id for row in found} - {row.id for row in wanted}
+    rows.filter(id__in=unwanted).delete()
+    found = wanted
+    if not found:
+        return 0
     room = MAILS_AN_HOUR - seen["count"]
     is_single = len(found) <= min(SINGLE, room)
     parts = [[row] for row in found] if is_single else [found]
     return sum(_deliver(_claimed(part, now), now) for part in parts)
+
+
+def _wanted(rows: Sequence[AlertMail], now: datetime) -> list[AlertMail]:
+    """Return those that their person is still to learn of, a while after `mails_add`.
+
+    Of muted alerts nobody learns, and no one who has left, whose account is off, whom
+    the rule is not for any more, or who wants no mail of the kind.
+    """
+    rules = {row.alert.kind: row.team_id for row in rows}
+    people = {
+        kind: set(_recipients(access_rule(team_id, kind)))
+        for kind, team_id in rules.items()
+    }
+    return [
+        row
+        for row in rows
+        if row.user_id in people[row.alert.kind]
+        and (row.alert.muted_until is None or row.alert.muted_until <= now)
+    ]
 
 
 def _claimed(rows: Sequence[AlertMail], now: datetime) -> list[AlertMail]:
@@ -159,8 +182,8 @@ def _deliver(rows: Sequence[AlertMail], now: datetime) -> int:
     )
     try:
         _news_mail(rows).send()
-    except OSError as exc:  # SMTP's errors among them
-        logger.warning("a mail about alerts could not be sent: %s", exc)
+    except Exception:  # of the server, or of a backend or an address
+        logger.warning("a mail about alerts could not be sent", exc_info=True)
         hopeless = mine.filter(attempts__gt=len(RETRIES))
         hopeless.update(state=AlertMailState.FAILED)
         return 0

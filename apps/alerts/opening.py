@@ -22,6 +22,7 @@ from apps.audit.types import SERVICE, Batch, EntryDraft
 from apps.core.errors import ConductorError
 
 logger = logging.getLogger(__name__)
+SWITCHED_OFF = "the rule was switched off"
 TEST_LASTS = timedelta(minutes=10)
 """A test alert closes by itself after it."""
 
@@ -65,7 +66,10 @@ def alert_note(alert: Alert, seen: Observation) -> None:
 
 
 def alert_close(alert: Alert, rule: AlertRule | None, now: datetime) -> bool:
-    """Close an alert; False: another process was faster. A test has no rule."""
+    """Close an alert; False: another process was faster. A test has no rule.
+
+    Nothing is over when its rule was switched off, so then nobody gets a mail.
+    """
     with transaction.atomic():
         rows = Alert.objects.for_team(alert.team_id).filter(id=alert.id)
         if not rows.filter(closed_at__isnull=True).update(closed_at=now):
@@ -73,22 +77,34 @@ def alert_close(alert: Alert, rule: AlertRule | None, now: datetime) -> bool:
         alert = rows.get()
         if rule is None:
             return True
-        if rule.mails_when_closed and not _is_muted(alert, now):
+        is_over = rule.is_enabled
+        if is_over and rule.mails_when_closed and not _is_muted(alert, now):
             mails_add(alert, rule, is_about_end=True)
         _record(alert, "alert.closed", _facts(alert, rule, now))
     return True
 
 
 def bell_test_open(*, team_id: uuid.UUID, user_id: uuid.UUID) -> None:
-    """Open a test alert for one person's bell; one that is open already stays."""
+    """Open a test alert for one person's bell; one that is open begins anew."""
+    now = timezone.now()
     row = Alert(
         team_id=team_id,
         kind=Alert.TEST,
         subject=str(user_id),
         severity=AlertSeverity.WARNING,
-        opened_at=timezone.now(),
+        opened_at=now,
     )
     Alert.objects.bulk_create([row], ignore_conflicts=True)
+    same = Alert.objects.for_team(team_id).filter(
+        kind=row.kind, subject=row.subject, closed_at__isnull=True
+    )
+    same.update(
+        opened_at=now,
+        acknowledged_at=None,
+        acknowledged_by="",
+        muted_until=None,
+        muted_by="",
+    )
 
 
 def _severity(seen: Observation) -> AlertSeverity:
@@ -112,6 +128,8 @@ def _facts(alert: Alert, rule: AlertRule, now: datetime) -> dict[str, Any]:
     if alert.closed_at is not None:
         seconds = (alert.closed_at - alert.opened_at).total_seconds()
         facts["open_s"] = max(0, int(seconds))
+        if not rule.is_enabled:
+            facts["reason"] = SWITCHED_OFF
     return facts
 
 
@@ -120,7 +138,7 @@ def _record(alert: Alert, action: str, facts: dict[str, Any]) -> None:
     try:
         with transaction.atomic():
             entries_append(batch=Batch(alert.team_id, (draft,)))
-    except ConductorError:
+    except (ConductorError, ValueError, IntegrityError):
         if alert.kind != AlertKind.LEDGER:
             raise
         # A chain that takes no entries is what this alert is about.

@@ -10,11 +10,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.accounts.models import Membership, Team, User
+from apps.accounts.selectors import membership_of
 from apps.alerts.inputs import AlertRuleChange, MailChoiceInput, MuteInput
 from apps.alerts.mails import mail_test_send
 from apps.alerts.models import Alert, AlertMailChoice, AlertRule
 from apps.alerts.opening import TEST_LASTS, bell_test_open
-from apps.alerts.selectors import mail_is_set_up, rule_values
+from apps.alerts.selectors import bell_alerts, mail_is_set_up, rule_values
 from apps.alerts.types import DEFAULTS, AlertAudience, AlertChannel, AlertKind
 from apps.audit.services import entries_append
 from apps.audit.types import Actor, Batch, EntryDraft
@@ -33,6 +34,9 @@ __all__ = [
 ]
 NO_MAIL = "this site sends no mail; its operator sets EMAIL_BACKEND and EMAIL_HOST"
 NO_WEBHOOK = "no enabled webhook is subscribed to alert.opened; add one under Webhooks"
+NO_BELL = (
+    "no rule names you for the bell, so you have none; change who a rule is for first"
+)
 UNUSED = "this kind of rule has none"
 
 
@@ -92,7 +96,13 @@ def alert_mute(*, alert: Alert, values: Mapping[str, Any], actor: Actor) -> Aler
     if not row.is_open:
         raise Conflict("this alert is closed already")
     until = timezone.now() + timedelta(minutes=minutes) if minutes else None
+    now = timezone.now()
     row.muted_until, row.muted_by = until, actor.display[:200] if until else ""
+    # Of closed ones too: the next to open takes over a mute that has not ended.
+    same = Alert.objects.for_team(row.team_id).filter(
+        kind=row.kind, subject=row.subject, muted_until__gt=now
+    )
+    same.update(muted_until=row.muted_until, muted_by=row.muted_by)
     row.save(update_fields=["muted_until", "muted_by"])
     facts = {"kind": row.kind, "name": row.name, "minutes": minutes}
     _record(row.team_id, "alert.muted", "alert", row.id, actor, facts)
@@ -120,6 +130,7 @@ def alert_test(*, team: Team, user: User, channel: AlertChannel, actor: Actor) -
     """
     match channel:
         case AlertChannel.BELL:
+            _require_bell(team, user)
             bell_test_open(team_id=team.id, user_id=user.id)
             done = "A test alert is in your bell."
         case AlertChannel.MAIL:
@@ -140,6 +151,12 @@ def alert_test(*, team: Team, user: User, channel: AlertChannel, actor: Actor) -
         facts = {"channel": str(channel)}
         _record(team.id, "alert.tested", "team", team.id, actor, facts)
     return done
+
+
+def _require_bell(team: Team, user: User) -> None:
+    mine = membership_of(user, team.id)
+    if mine is None or bell_alerts(team.id, user.id, mine.role) is None:
+        raise Conflict(NO_BELL)
 
 
 def _defaults(kind: AlertKind) -> dict[str, Any]:

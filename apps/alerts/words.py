@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, timedelta
 
 from django.conf import settings
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 
 from apps.alerts.models import Alert, AlertRule
@@ -46,7 +47,7 @@ def alert_detail(alert: Alert) -> str:
 def alert_place(alert: Alert) -> tuple[str, str]:
     """Return the address of the page where one acts, and what it is called."""
     runs = reverse("playground:run_list")
-    days = _days(alert.opened_at, alert.closed_at)
+    days = _days(alert)
     places: dict[str, Callable[[], tuple[str, str]]] = {
         Alert.TEST: lambda: (reverse("console:alert_rules"), "Alert rules"),
         AlertKind.BUDGET: lambda: (reverse("console:budget_list"), "Budgets"),
@@ -106,9 +107,12 @@ def _spent(figures: Figures) -> str:
     return "spent" if figures["percent"] >= 100 else "nearly spent"
 
 
-def _days(first: datetime, last: datetime | None) -> str:
-    begin = first.astimezone(UTC).date().isoformat()
-    end = (last or first).astimezone(UTC).date().isoformat()
+def _days(alert: Alert) -> str:
+    """Return the days of what was measured, from the first window to the last look."""
+    window = timedelta(minutes=alert.figures.get("minutes", 0))
+    last = alert.closed_at or timezone.now()
+    begin = (alert.opened_at - window).astimezone(UTC).date().isoformat()
+    end = last.astimezone(UTC).date().isoformat()
     return begin if begin == end else f"{begin}..{end}"
 
 

@@ -11,15 +11,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from apps.accounts.principal import Principal
 from apps.attachments.models import Attachment
 from apps.attachments.selectors import attachment_facts
 from apps.attachments.services import prompt_parts
-from apps.audit.types import Actor
+from apps.audit.types import SERVICE, Actor
 from apps.budgets.rate_limits import Admission
 from apps.conversations.history import (
     has_answer,
@@ -111,23 +113,35 @@ def conversation_show(conversation: Conversation, turn_id: uuid.UUID) -> Convers
     return conversation
 
 
-def conversation_delete(conversation: Conversation) -> None:
-    """Delete a conversation. Its runs stay on record, as long as retention says."""
+@transaction.atomic
+def conversation_delete(conversation: Conversation, actor: Actor = SERVICE) -> None:
+    """Delete a conversation. Its runs stay on record, as long as retention says.
+
+    What shows it to others ends, on record, in the same transaction.
+    """
+    _end_what_shows(conversation.team_id, [conversation.id], actor)
     conversation.delete()
 
 
 def conversations_delete(
-    found: QuerySet[Conversation], *, limit: int
+    found: QuerySet[Conversation], *, team_id: uuid.UUID, limit: int
 ) -> list[uuid.UUID]:
-    """Delete some of the conversations found, in the open transaction; return ids.
+    """Delete some of a team's conversations found, in the open transaction; return ids.
 
     One that gets a turn meanwhile stays. Their runs stay on record.
     """
     locked = found.select_for_update(of=("self",)).order_by("id")[:limit]
     ids = list(locked.values_list("id", flat=True))
     if ids:
+        _end_what_shows(team_id, ids, SERVICE)
         found.filter(id__in=ids).delete()
     return ids
+
+
+def _end_what_shows(
+    team_id: uuid.UUID, conversation_ids: Collection[uuid.UUID], actor: Actor
+) -> None:
+    import_string(settings.CONVERSATIONS_GONE)(team_id, conversation_ids, actor)
 
 
 def names_erase(team_id: uuid.UUID, run_ids: Collection[uuid.UUID]) -> None:

@@ -21,6 +21,7 @@ from apps.audit.services import content_erase, entries_append
 from apps.audit.types import SERVICE, Batch, EntryDraft
 from apps.conversations.selectors import conversations_idle
 from apps.conversations.services import conversations_delete, names_erase
+from apps.core.database_outage import is_outage
 from apps.governance import metrics
 from apps.governance.models import Retention
 from apps.governance.selectors import held, site_days
@@ -38,14 +39,16 @@ ENTRIES_AT_ONCE = 250
 def retention_erase(now: datetime | None = None) -> Iterator[Erased]:
     """Erase what is over, of all teams, step by step; tell what each step erased.
 
-    Nothing happens before the first is asked for. Raises: DatabaseError.
+    Nothing happens before the first is asked for. Raises: DatabaseError if the
+    database is away; a team whose ledger takes no entry is passed over.
     """
     moment = now or timezone.now()
     for team_id in chain_team_ids():
         try:
             yield from _steps(team_id, moment)
-        except (ValueError, KeyError):
-            # Its entries were changed; other teams are not affected.
+        except Exception as exc:  # other teams are not affected
+            if is_outage(exc):
+                raise
             logger.exception("the ledger of team %s cannot be erased in", team_id)
 
 
@@ -68,13 +71,19 @@ def attachments_expire(now: datetime | None = None) -> Iterator[int]:
 def conversations_expire(now: datetime | None = None) -> Iterator[IdleDeleted]:
     """Delete conversations that teams do not keep for so long, some at a time.
 
-    Their runs stay. Yields what each step deleted. Raises: DatabaseError.
+    Their runs stay. Yields what each step deleted. Raises: DatabaseError if the
+    database is away; a team whose ledger takes no entry is passed over.
     """
     moment = now or timezone.now()
     rules = Retention.objects.across_teams().exclude(conversation_days=None)
     for team_id in rules.order_by("team_id").values_list("team_id", flat=True):
-        while (step := _delete_idle(team_id, moment)) is not None:
-            yield step
+        try:
+            while (step := _delete_idle(team_id, moment)) is not None:
+                yield step
+        except Exception as exc:  # other teams are not affected
+            if is_outage(exc):
+                raise
+            logger.exception("no conversation of team %s can be deleted", team_id)
 
 
 def _delete_idle(team_id: uuid.UUID, now: datetime) -> IdleDeleted | None:
@@ -91,7 +100,7 @@ def _delete_idle(team_id: uuid.UUID, now: datetime) -> IdleDeleted | None:
             keeps_pinned=rule.keeps_pinned,
             kept_runs=on_hold.run_ids,
         )
-        ids = conversations_delete(due, limit=CONVERSATIONS_AT_ONCE)
+        ids = conversations_delete(due, team_id=team_id, limit=CONVERSATIONS_AT_ONCE)
         if not ids:
             return None
         facts = {

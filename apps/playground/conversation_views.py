@@ -199,7 +199,7 @@ def conversation_remove(
 ) -> HttpResponseBase:
     """Delete a conversation; its runs stay."""
     request.principal.require(RUN)
-    conversation_delete(conversation_own(request, conversation_id))
+    conversation_delete(conversation_own(request, conversation_id), request.actor)
     messages.success(request, gettext("Conversation deleted. Its runs stay on record."))
     return redirect("playground:index")
 

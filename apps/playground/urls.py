@@ -80,6 +80,8 @@ urlpatterns = [
     ),
     path("runs/<uuid:run_id>/share/", sharing_views.run_share, name="run_share"),
     path("shared/<str:share_token>/", shared_page.shared_page, name="shared"),
+    # A redirect would lack the headers of the page, and its limit.
+    path("shared/<str:share_token>", shared_page.shared_page, name="shared_bare"),
     path("team/", views.team_select, name="team_select"),
     path("runs/", list_views.run_list_page, name="run_list"),
     path("runs/<uuid:run_id>/tags/", list_views.run_tags, name="run_tags"),

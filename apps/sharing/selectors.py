@@ -12,7 +12,8 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from apps.accounts.digests import SHARE_LINK, digests_of
-from apps.accounts.selectors import membership_of
+from apps.accounts.models import Permission
+from apps.accounts.selectors import membership_of, role_allows
 from apps.audit.selectors import entries_by_subject
 from apps.conversations.models import Turn
 from apps.core.data_classes import data_class_read, is_at_least
@@ -145,7 +146,8 @@ def _opens(link: ShareLink, digests: Sequence[str]) -> bool:
 def _works(link: ShareLink, now: datetime) -> bool:
     if link.state(now) != LinkState.OPEN or link.made_by is None:
         return False
-    if membership_of(link.made_by, link.team_id) is None:
+    maker = membership_of(link.made_by, link.team_id)
+    if maker is None or not role_allows(maker.role, Permission.SHARE_RUNS):
         return False
     status = sharing_status(link.team_id)
     data_class = data_class_read(link.data_class, param="data_class")

@@ -19,7 +19,7 @@ from django.utils import timezone
 from apps.accounts.digests import SHARE_LINK, digests_of, token_generate
 from apps.accounts.models import Membership, Team, User
 from apps.accounts.principal import Principal
-from apps.accounts.rights import MANAGE_SHARING, SHARE_RUNS
+from apps.accounts.rights import MANAGE_SHARING, REVOKE_OWN_LINKS, SHARE_RUNS
 from apps.audit.services import entries_append
 from apps.audit.types import SERVICE, Actor, Batch, EntryDraft
 from apps.conversations.models import Conversation, Turn
@@ -152,7 +152,7 @@ def share_link_revoke(*, link: ShareLink, principal: Principal) -> ShareLink:
 
     Raises: NotAllowed for a link of another member, but to owners and admins.
     """
-    principal.require(SHARE_RUNS)
+    principal.require(REVOKE_OWN_LINKS)
     if principal.user is None or link.made_by_id != principal.user.id:
         principal.require(MANAGE_SHARING)
     actor = principal.actor
@@ -178,6 +178,16 @@ def member_links_end(team_id: uuid.UUID, user_id: uuid.UUID, actor: Actor) -> No
     if SharingSettings.objects.for_team(team_id).select_for_update().exists():
         reason = "the member has gone"
         _revoke(team_id, Q(made_by=user_id), actor, reason, timezone.now())
+
+
+def conversation_links_end(
+    team_id: uuid.UUID, conversation_ids: Collection[uuid.UUID], actor: Actor
+) -> None:
+    """End the links of conversations that are deleted, in the open transaction."""
+    if SharingSettings.objects.for_team(team_id).select_for_update().exists():
+        chosen = Q(turn__conversation__in=conversation_ids)
+        reason = "the conversation was deleted"
+        _revoke(team_id, chosen, actor, reason, timezone.now())
 
 
 def share_link_note_view(link: ShareLink, context: Mapping[str, str]) -> None:
@@ -247,7 +257,9 @@ def _unsaved(shared: Shared, cleaned: Mapping[str, Any], secret: str) -> ShareLi
 
 def _require_answers(link: ShareLink) -> None:
     runs = runs_shown(link)
-    if not all(run.is_over for run in runs):
+    # A turn is stored before its run is on record, whose text nobody has classified.
+    last = link.run_id if link.turn is None else link.turn.run_id
+    if last not in {run.id for run in runs} or not all(run.is_over for run in runs):
         raise Conflict(
             "the answer is not complete yet; share it when the run has ended"
         )

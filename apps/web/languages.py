@@ -27,7 +27,7 @@ from apps.web.script_words import ENGLISH
 MOST_ADDRESS = 2_000
 """Characters of an address that is gone back to."""
 COOKIE_S = 365 * 24 * 60 * 60
-ENGLISH_PATHS = ("/api/", "/admin/")
+ENGLISH_PATHS = ("/api/", "/admin/", "/shared/")
 
 
 class EnglishErrors(ErrorList):

@@ -128,7 +128,7 @@ EVENT_TYPES = {
             "alert.closed",
             "An alert of such a rule closed",
             ("alert.closed",),
-            (*ALERTS, "open_s"),
+            (*ALERTS, "open_s", "reason"),
             _is_sent_alert,
         ),
     )

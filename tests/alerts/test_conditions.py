@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
+import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -167,8 +168,7 @@ def test_runs_without_a_plan_open_an_alert_that_leads_to_their_list(cast):
     look(cast)
     alert = only(cast)
     assert alert_detail(alert) == "2 of 5 runs had no plan in 60 minutes"
-    day = timezone.now().date()
-    assert alert_place(alert)[0] == f"/runs/?flag=unplanned&period={day}"
+    assert alert_place(alert)[0].startswith("/runs/?flag=unplanned&period=")
 
 
 # --- approvals and the ledger --------------------------------------------------------
@@ -290,3 +290,26 @@ def test_old_alerts_are_forgotten_and_open_ones_are_not(cast):
     look(cast, later(hours=1))
     list(alerts_forget(later(days=500)))
     assert not Alert.objects.for_team(cast.team.id).exists()
+
+
+# --- where an alert leads ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "hours", "days"),
+    [
+        ("runs", None, "2026-03-01..2026-03-03"),
+        ("plans", 12, "2026-03-01..2026-03-02"),
+    ],
+)
+def test_an_alert_leads_to_the_days_from_its_window_to_its_end(kind, hours, days):
+    opened = datetime(2026, 3, 2, 0, 5, tzinfo=UTC)
+    alert = Alert(
+        kind=kind,
+        opened_at=opened,
+        closed_at=opened + timedelta(hours=hours) if hours else None,
+        figures={"minutes": 15},
+    )
+    with time_machine.travel(opened + timedelta(days=1), tick=False):
+        place, _ = alert_place(alert)
+    assert f"period={days}" in place

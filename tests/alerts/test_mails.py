@@ -9,12 +9,18 @@ from django.core import mail
 from django.core.mail.backends.locmem import EmailBackend
 
 from apps.accounts.services import member_remove
-from apps.alerts.mails import MAILS_AN_HOUR, RETRIES, alert_mails_send
+from apps.alerts.mails import (
+    MAILS_AN_HOUR,
+    RETRIES,
+    alert_mails_send,
+    mail_test_send,
+)
 from apps.alerts.models import Alert, AlertMail, AlertMailState
 from apps.alerts.services import alert_mute, mail_choice_set
 from apps.alerts.types import AlertKind
 from tests.alerts.looking import change, fail, later, look, open_alerts
 from tests.budgets.test_crossings import spend
+from tests.budgets.test_services import recorded
 from tests.conftest import Cast
 from tests.factories import ACTOR
 from tests.runs.test_budgets import put as put_budget
@@ -139,6 +145,7 @@ def test_the_end_is_mailed_if_the_rule_says_so(mailed):
 def test_a_muted_alert_that_opens_again_sends_nothing(mailed):
     fail(mailed)
     look(mailed)
+    send()
     (alert,) = open_alerts(mailed)
     alert_mute(alert=alert, values={"minutes": 600}, actor=ACTOR)
     look(mailed, later(hours=1))
@@ -222,6 +229,83 @@ def test_a_former_member_gets_no_mail(mailed):
     member_remove(team=mailed.team, user=mailed.bob, actor=ACTOR)
     send()
     assert mail.outbox == []
+
+
+def test_a_mail_that_waits_is_not_sent_when_its_alert_is_muted(mailed):
+    fail(mailed)
+    look(mailed)
+    (alert,) = open_alerts(mailed)
+    alert_mute(alert=alert, values={"minutes": 60}, actor=ACTOR)
+    send()
+    send(hours=2)
+    assert mail.outbox == []
+
+
+def test_a_mail_that_waits_is_not_sent_to_an_account_that_is_off(mailed):
+    fail(mailed)
+    look(mailed)
+    mailed.alice.is_active = False
+    mailed.alice.save()
+    send()
+    assert mail.outbox == []
+
+
+def test_a_mail_that_waits_is_not_sent_to_who_chose_otherwise_meanwhile(mailed):
+    fail(mailed)
+    look(mailed)
+    off = {"kinds_off": ["runs"]}
+    mail_choice_set(team=mailed.team, user=mailed.alice, values=off)
+    send()
+    assert mail.outbox == []
+
+
+def test_an_unmuted_alert_that_opens_again_is_mailed(mailed):
+    fail(mailed)
+    look(mailed)
+    send()
+    (alert,) = open_alerts(mailed)
+    alert_mute(alert=alert, values={"minutes": 600}, actor=ACTOR)
+    look(mailed, later(hours=1))
+    look(mailed)
+    (again,) = open_alerts(mailed)
+    alert_mute(alert=again, values={"minutes": 0}, actor=ACTOR)
+    look(mailed, later(hours=1))
+    look(mailed)
+    send()
+    (third,) = open_alerts(mailed)
+    assert third.muted_until is None
+    assert len(mail.outbox) == 2
+
+
+def test_a_rule_that_is_switched_off_says_so_and_mails_nothing(mailed):
+    change(mailed, AlertKind.RUNS, mails_when_closed=True)
+    fail(mailed)
+    look(mailed)
+    change(mailed, AlertKind.RUNS, is_enabled=False)
+    look(mailed)
+    send()
+    assert [each.subject for each in mail.outbox] == ["[Orchestra] Critical: Runs fail"]
+    (facts,) = recorded(mailed, "alert.closed")
+    assert facts["reason"] == "the rule was switched off"
+
+
+class OddBackend(EmailBackend):
+    """A mail server whose driver fails in its own way."""
+
+    def send_messages(self, messages: Any) -> int:
+        raise ValueError("no address is right")
+
+
+def test_a_mail_that_fails_in_any_way_counts_as_failed(mailed, settings):
+    fail(mailed)
+    look(mailed)
+    settings.EMAIL_BACKEND = f"{__name__}.{OddBackend.__name__}"
+    for number in range(len(RETRIES) + 1):
+        send(hours=12 * (number + 1))
+    row = AlertMail.objects.for_team(mailed.team.id).get()
+    assert row.state == AlertMailState.FAILED
+    fault = mail_test_send(mailed.team, mailed.alice)
+    assert fault == "ValueError: no address is right"
 
 
 def test_where_no_mail_is_sent_the_page_says_so_and_nothing_waits(

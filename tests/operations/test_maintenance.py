@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.db import OperationalError
+from django.db import IntegrityError, OperationalError
 
 from apps.audit.selectors import entry_list
 from apps.audit.services import CONTENT_ERASED
@@ -111,14 +111,16 @@ def test_others_get_their_turn_between_two_steps(
     assert job.steps == 1
 
 
+@pytest.mark.parametrize("fault", [RuntimeError("no"), IntegrityError("seq is taken")])
 def test_chore_that_fails_is_told_and_the_next_is_done(
+    fault: Exception,
     job: Chore,
     leases: list[uuid.UUID],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def broken() -> Iterator[None]:
-        raise RuntimeError("no")
+        raise fault
         yield
 
     jobs = (("texts stay", broken), ("it is not done", job))

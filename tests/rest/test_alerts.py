@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import Scope
+from apps.alerts.models import Alert
 from apps.alerts.types import AlertKind
-from tests.alerts.looking import fail, later, look
+from tests.alerts.looking import change, fail, later, look
 from tests.rest.conftest import fault, keyed, member
 
 
@@ -100,3 +101,39 @@ def test_a_person_of_another_team_cannot_be_chosen(cast):
 
 def test_a_rule_that_does_not_exist_is_not_found(cast):
     fault(member(cast.alice).get("alert-rules/planet/"), 404)
+
+
+@pytest.mark.parametrize(
+    ("kind", "scope"),
+    [
+        ("budget", Scope.BUDGETS_READ),
+        ("ledger", Scope.AUDIT_READ),
+        ("checkpoint", Scope.AUDIT_READ),
+    ],
+)
+def test_a_key_reads_alerts_about_what_its_scopes_let_it_read(cast, kind, scope):
+    alert = Alert.objects.create(
+        team=cast.team,
+        kind=kind,
+        name="Budget of Bob",
+        severity="warning",
+        figures={"percent": 85, "count": 1, "minutes": 5},
+        opened_at=later(),
+    )
+    plain, wide = keyed(cast.team, Scope.READ), keyed(cast.team, Scope.READ, scope)
+    for caller, count in ((plain, 0), (wide, 1), (member(cast.vera), 1)):
+        assert len(caller.get("alerts/").json()["data"]) == count
+        assert len(caller.get(f"alerts/?kind={kind}").json()["data"]) == count
+    fault(plain.get(f"alerts/{alert.id}/"), 404)
+    assert wide.get(f"alerts/{alert.id}/").status_code == 200
+
+
+def test_a_key_reads_who_is_chosen_only_if_it_reads_members(cast):
+    chosen = [str(cast.bob.id)]
+    change(cast, AlertKind.RUNS, audience="chosen", member_ids=chosen)
+    plain = keyed(cast.team, Scope.READ)
+    wide = keyed(cast.team, Scope.READ, Scope.MEMBERS_READ)
+    for caller, ids in ((plain, None), (wide, chosen), (member(cast.vera), chosen)):
+        assert caller.get("alert-rules/runs/").json()["member_ids"] == ids
+        rules = caller.get("alert-rules/").json()["data"]
+        assert {each["kind"]: each["member_ids"] for each in rules}["runs"] == ids

@@ -56,6 +56,7 @@ MATRIX = {
     "doc": OPEN,
     "console:invitation": OPEN,
     "playground:shared": OPEN,
+    "playground:shared_bare": OPEN,
     # --- playground ---
     "playground:index": RUNS,
     "playground/": RUNS,

@@ -1,4 +1,4 @@
-"""Addresses of the pages about views."""
+"""Addresses of the pages about alerts."""
 
 from __future__ import annotations
 

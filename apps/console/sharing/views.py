@@ -20,7 +20,7 @@ from django.views.decorators.http import (
 
 from apps.accounts.models import Permission
 from apps.accounts.rights import SHARE_RUNS
-from apps.accounts.selectors import member_list
+from apps.accounts.selectors import member_list, role_allows
 from apps.console.layout import (
     change_and_tell,
     console_page,
@@ -123,9 +123,10 @@ def share_link_revoke_page(
     request: TeamRequest, link_id: uuid.UUID
 ) -> HttpResponseBase:
     """Revoke one link, after asking; who made it may, and owners and admins."""
-    request.principal.require(SHARE_RUNS)
     link = access_share_link(request.team.id, link_id)
-    back = _place_of(link)
+    if link.made_by_id != request.user.id:
+        request.principal.require(SHARE_RUNS)
+    back = _place_of(request, link)
     if request.method == "POST":
         return change_and_tell(
             request,
@@ -170,13 +171,15 @@ def _rows(links: Sequence[ShareLink]) -> list[ShareLinkRow]:
     ]
 
 
-def _place_of(link: ShareLink) -> str:
-    """Return the address of the page that lists a link for members."""
-    if link.turn is not None:
-        return reverse(
-            "playground:conversation_share", args=[link.turn.conversation_id]
-        )
-    return reverse("playground:run_share", args=[link.run_id])
+def _place_of(request: TeamRequest, link: ShareLink) -> str:
+    """Return the address of a page that lists a link, and that the person may see."""
+    if not role_allows(request.membership.role, Permission.SHARE_RUNS):
+        return reverse("playground:run_list")
+    if link.turn is None:
+        return reverse("playground:run_share", args=[link.run_id])
+    if link.made_by_id != request.user.id:
+        return reverse(BACK)
+    return reverse("playground:conversation_share", args=[link.turn.conversation_id])
 
 
 def _ids_in(texts: Sequence[str]) -> list[uuid.UUID]:

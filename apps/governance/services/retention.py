@@ -35,6 +35,8 @@ __all__ = [
     "retention_set",
     "team_delete_check",
 ]
+UNCHANGED: Any = object()
+"""Stands for a value that a change leaves as it is when the change is made."""
 GRACE = timedelta(days=7)
 """After a period was shortened nothing is erased for so long."""
 
@@ -61,17 +63,19 @@ def retention_set(*, team: Team, days: Any, actor: Actor) -> Retention:
 
 @transaction.atomic
 def idle_rule_set(
-    *, team: Team, days: Any, keeps_pinned: Any, actor: Actor
+    *, team: Team, actor: Actor, days: Any = UNCHANGED, keeps_pinned: Any = UNCHANGED
 ) -> Retention:
     """Set after how many days without a turn conversations are deleted; None: never.
 
-    If more of them are deleted than before, that begins after `GRACE`. Raises:
-    InvalidFields, NotFound.
+    What is left out stays as it is. If more of them are deleted than before, that
+    begins after `GRACE`. Raises: InvalidFields, NotFound.
     """
     values = {"conversation_days": days, "keeps_pinned": keeps_pinned}
-    cleaned = clean_fields(values, _IDLE_FIELDS)
+    given = {name: each for name, each in values.items() if each is not UNCHANGED}
+    cleaned = clean_fields(given, _IDLE_FIELDS)
     row = _lock_of(team)
-    before = {name: getattr(row, name) for name in cleaned}
+    before = {name: getattr(row, name) for name in values}
+    cleaned = {**before, **cleaned}
     after = {name: value for name, value in cleaned.items() if value != before[name]}
     if not after:
         return row

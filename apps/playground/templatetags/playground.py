@@ -21,6 +21,7 @@ from apps.engine.usage import Cost
 from apps.planners.light.exploring import EXPLORED, place_words
 from apps.playground import numbering
 from apps.playground.message_view import shown_calls
+from apps.playground.sharing.page_budget import PageBudget
 from apps.playground.texts import model_text
 from apps.runs.missing_plan import MissingPlan, missing_plan_of
 from apps.runs.models import Run
@@ -240,6 +241,19 @@ def draw_answer(text: str) -> model_text.DrawnText:
 def draw_part(text: str) -> model_text.DrawnText:
     """Return another text for `_model_text.html`: formatted, or how it begins."""
     return model_text.draw_part(text)
+
+
+@register.simple_tag
+def draw_within(budget: PageBudget, text: str) -> model_text.DrawnText:
+    """Return a text for `shared/_text.html`, within what its page may hold."""
+    return budget.draw(text)
+
+
+@register.filter
+def within(text: str, budget: PageBudget) -> str:
+    """Return a text, or its beginning if its page has no room for all of it."""
+    shown = budget.cut(text)
+    return shown if len(shown) == len(text) else f"{shown}…"
 
 
 @register.filter

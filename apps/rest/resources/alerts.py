@@ -9,7 +9,15 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.rights import MANAGE_ALERTS, READ_ALERTS
+from apps.accounts.principal import Principal
+from apps.accounts.rights import (
+    MANAGE_ALERTS,
+    READ_ALERTS,
+    READ_BUDGETS,
+    READ_LEDGER,
+    READ_MEMBERS,
+    Right,
+)
 from apps.alerts.models import Alert, AlertRule
 from apps.alerts.selectors import (
     access_alert,
@@ -30,6 +38,7 @@ from apps.alerts.types import (
     AlertKind,
     AlertSeverity,
 )
+from apps.core.errors import NotFound
 from apps.rest.fields import Flag, Id, Input, Output, Time, Whole, Word
 from apps.rest.pagination import Page, PageQuery, page_by_id
 from apps.rest.schema import operation
@@ -63,6 +72,13 @@ RULE: dict[str, Any] = {
     "mails_when_closed": False,
 }
 STATES = ("open", "closed")
+KINDS_OF_KEYS: dict[str, Right] = {
+    AlertKind.BUDGET: READ_BUDGETS,
+    AlertKind.LEDGER: READ_LEDGER,
+    AlertKind.CHECKPOINT: READ_LEDGER,
+}
+"""What a key needs besides to read alerts that say what this guards elsewhere. People
+of a team read all alerts."""
 
 
 class AlertQuery(PageQuery):
@@ -142,7 +158,11 @@ class AlertRuleOutput(Output):
         child=serializers.ChoiceField(choices=AlertChannel.values)
     )
     audience = serializers.ChoiceField(choices=AlertAudience.values)
-    member_ids = serializers.ListField(child=serializers.UUIDField())
+    member_ids = serializers.ListField(
+        child=serializers.UUIDField(),
+        allow_null=True,
+        help_text="Null: the key lacks `members:read`.",
+    )
     mails_when_closed = serializers.BooleanField()
 
 
@@ -152,8 +172,11 @@ class AlertView(RestView):
     tag = TAG
 
     def alert(self, alert_id: uuid.UUID) -> Alert:
-        """Return an alert of the team. Raises: NotFound."""
-        return access_alert(team_id=self.principal.team_id, alert_id=alert_id)
+        """Return an alert of the team. Raises: NotFound, also if its kind is hidden."""
+        alert = access_alert(team_id=self.principal.team_id, alert_id=alert_id)
+        if alert.kind in _hidden_kinds(self.principal):
+            raise NotFound(f"this team has no alert {str(alert_id)!r}")
+        return alert
 
 
 class Alerts(RestView):
@@ -170,13 +193,18 @@ class Alerts(RestView):
         example=ALERT,
     )
     def get(self, request: Request) -> Response:
-        """Return open and closed alerts, newest first."""
+        """Return open and closed alerts, newest first.
+
+        A key reads those about budgets with `budgets:read` alone, and those about the
+        ledger with `audit:read`.
+        """
         wanted = self.read_page(AlertQuery)
         rows = alert_list(
             team_id=self.principal.team_id,
             state=wanted.pop("state", ""),
             kind=wanted.pop("kind", ""),
         )
+        rows = rows.exclude(kind__in=_hidden_kinds(self.principal))
         page = page_by_id(rows, **wanted)
         told = [_alert_values(row) for row in page.data]
         return self.paged(Page(told, page.next_cursor), AlertOutput)
@@ -247,7 +275,8 @@ class AlertRules(RestView):
     def get(self, request: Request) -> Response:
         """Return the rule of each kind."""
         rules = alert_rules(self.principal.team_id)
-        return self.listed([_rule_values(rule) for rule in rules], AlertRuleOutput)
+        values = [_rule_values(rule, self.principal) for rule in rules]
+        return self.listed(values, AlertRuleOutput)
 
 
 class OneAlertRule(RestView):
@@ -262,7 +291,7 @@ class OneAlertRule(RestView):
     def get(self, request: Request, alert_kind: str) -> Response:
         """Return a rule."""
         rule = access_rule(self.principal.team_id, alert_kind)
-        return Response(AlertRuleOutput(_rule_values(rule)).data)
+        return Response(AlertRuleOutput(_rule_values(rule, self.principal)).data)
 
     @operation(
         "alert_rule_update",
@@ -282,7 +311,7 @@ class OneAlertRule(RestView):
             values=self.read(AlertRuleInput, is_partial=True),
             actor=self.principal.actor,
         )
-        return Response(AlertRuleOutput(_rule_values(saved)).data)
+        return Response(AlertRuleOutput(_rule_values(saved, self.principal)).data)
 
 
 def _alert_values(row: Alert) -> dict[str, Any]:
@@ -297,6 +326,17 @@ def _alert_values(row: Alert) -> dict[str, Any]:
     }
 
 
-def _rule_values(rule: AlertRule) -> dict[str, Any]:
-    words = rule_words(rule)
-    return {"kind": rule.kind, "condition": words, **rule_values(rule)}
+def _rule_values(rule: AlertRule, principal: Principal) -> dict[str, Any]:
+    values = rule_values(rule)
+    if _lacks(principal, READ_MEMBERS):
+        values["member_ids"] = None
+    return {"kind": rule.kind, "condition": rule_words(rule), **values}
+
+
+def _hidden_kinds(principal: Principal) -> list[str]:
+    return [kind for kind, right in KINDS_OF_KEYS.items() if _lacks(principal, right)]
+
+
+def _lacks(principal: Principal, right: Right) -> bool:
+    key = principal.key
+    return key is not None and key.scopes.isdisjoint(right.scopes)

@@ -300,7 +300,7 @@ class OneConversation(RestView):
     @operation("conversation_delete", "Delete a conversation", status=204)
     def delete(self, request: Request, conversation_id: uuid.UUID) -> Response:
         """Delete a conversation. Its runs stay on record, as long as retention says."""
-        conversation_delete(_own(self, conversation_id))
+        conversation_delete(_own(self, conversation_id), self.principal.actor)
         return Response(status=204)
 
 

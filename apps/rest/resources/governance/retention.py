@@ -185,10 +185,9 @@ class RetentionView(RestView):
             if "days" in values:
                 retention_set(days=values.pop("days"), **by)
             if values:
-                rule = retention_status(principal.team_id).idle
-                days = values.get("conversation_days", rule.days)
-                keeps_pinned = values.get("keeps_pinned", rule.keeps_pinned)
-                idle_rule_set(days=days, keeps_pinned=keeps_pinned, **by)
+                if "conversation_days" in values:
+                    values["days"] = values.pop("conversation_days")
+                idle_rule_set(**values, **by)
         return Response(RetentionOutput(retention_status(principal.team_id)).data)
 
 

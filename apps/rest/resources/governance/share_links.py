@@ -14,7 +14,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.rights import MANAGE_SHARING, READ_SHARING, SHARE_RUNS
+from apps.accounts.rights import (
+    MANAGE_SHARING,
+    READ_SHARING,
+    REVOKE_OWN_LINKS,
+    SHARE_RUNS,
+)
 from apps.conversations.models import Conversation
 from apps.conversations.selectors import conversation_access
 from apps.core.data_classes import DATA_CLASSES
@@ -337,7 +342,7 @@ class ShareLinkRevoke(RestView):
     """The end of a link."""
 
     tag = TAG
-    rights = {"POST": SHARE_RUNS}
+    rights = {"POST": REVOKE_OWN_LINKS}
 
     @operation(
         "share_link_revoke",
