@@ -154,6 +154,7 @@ ALSO_OPEN = {
     "apps.runs.missing_plan",  # why a run has no plan, like the next ones
     "apps.runs.records.round_view",  # rounds, steps and calls of a run
     "apps.runs.records.run_view",  # the read model of a run
+    "apps.web.text_differences",  # of versions and of answers
     "apps.web.preset_fields",  # a preset in forms of two apps
     "apps.web.body_limits",  # how long bodies may be, for REST
     "apps.webhooks.addresses",  # what may be told of an address
@@ -171,6 +172,7 @@ ALSO_OPEN = {
     "apps.web.team_access",  # every page goes through it
     "apps.web.form_tokens",  # forms that are answered with a secret
     "apps.web.formats",
+    "apps.web.languages",  # forms of pages that are English alone
     "apps.web.middleware",
     "apps.web.navigation",  # the pages, for the layout of the console
     "apps.web.websocket_middleware",  # wraps the consumers' routes

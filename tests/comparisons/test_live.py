@@ -203,6 +203,7 @@ def test_preset_is_carried_into_a_comparison(site):
         run = Run.objects.for_team(team.id).get(id=each.run_id)
         view = run_view(run)
         assert view.prompt == "Say hello to Ada."
+        assert view.preset is not None
         assert view.preset.preset_id == preset.id
         assert not view.preset.is_edited
 

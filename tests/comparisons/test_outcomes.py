@@ -93,8 +93,8 @@ def test_no_worker_judges_its_own_answer(cast, recorded, author):
     page = bob.get(path).content.decode()
     assert 'value="worker/beta"' in page
     assert f'value="worker/{author}"' not in page
-    page = bob.post(f"{path}judge/", {"judge": f"worker/{author}"}, follow=True)
-    assert "cannot judge here" in page.content.decode()
+    answer = bob.post(f"{path}judge/", {"judge": f"worker/{author}"}, follow=True)
+    assert "cannot judge here" in answer.content.decode()
 
 
 def test_comparison_without_its_runs_is_not_there(cast, recorded):
