@@ -12,7 +12,7 @@ from apps.accounts.principal import member_principal, user_actor
 from apps.accounts.services import invitation_create
 from apps.attachments.services import attachment_store, uses_add
 from apps.budgets.services import budget_create
-from apps.comparisons.services import comparison_create
+from apps.comparisons.models import Comparison
 from apps.conversations.services import conversation_of_run
 from apps.core.ids import new_id
 from apps.governance.services import hold_place, policy_replace, review_request
@@ -164,13 +164,20 @@ def make_conversation(cast: Cast) -> dict[str, uuid.UUID]:
 
 
 def make_comparison(cast: Cast) -> uuid.UUID:
-    """Make a comparison of two runs of Alice's."""
-    runs = Run.objects.for_team(cast.team.id)
-    return comparison_create(
-        team_id=cast.team.id,
-        actor=user_actor(cast.alice, {}),
-        kept=[runs.get(id=make_run(cast)) for _ in range(2)],
-    ).id
+    """Make a comparison of two runs of Alice's, which have no entries."""
+    made = Comparison.objects.create(
+        team=cast.team,
+        actor_type="user",
+        actor_id=str(cast.alice.id),
+        actor_name="Alice",
+        is_blind=False,
+        has_same_prompt=True,
+    )
+    for position in range(2):
+        made.answers.create(
+            position=position, run_id=make_run(cast), model="conductor-mini"
+        )
+    return made.id
 
 
 def make_view(cast: Cast) -> uuid.UUID:

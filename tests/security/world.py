@@ -363,6 +363,7 @@ def _comparison(team: Team, owner: User, run: Run) -> uuid.UUID:
         actor_id=str(owner.id),
         actor_name=MARK,
         is_blind=False,
+        has_same_prompt=True,
     )
     made.answers.create(position=0, run_id=run.id, model=run.model)
     return made.id
