@@ -194,6 +194,15 @@ async def profiles(site: FaultySite, jobs: Jobs) -> list[Any]:
     return list(found)
 
 
+async def begun(jobs: Jobs, name: str) -> None:
+    """Return when a job has its first result."""
+
+    async def has_result() -> bool:
+        return bool((await jobs.get(name))["progress"]["graded"])
+
+    await until(has_result)
+
+
 async def halfway(jobs: Jobs, least: int) -> None:
     """Return when each job has some results, and goes on to others."""
 
@@ -294,7 +303,7 @@ async def test_g1_evaluations_of_killed_processes_end_like_undisturbed_ones(
     least = random.Random(SEED).randint(4, 12)
     await halfway(jobs, least)
     await jobs.start(CODE)  # last: it does not take long
-    await halfway(jobs, least)
+    await begun(jobs, CODE)
     killed_at = await asyncio.to_thread(site.witness.now)
     victims = await kill_drivers(site, jobs)
     await asyncio.gather(*map(restarted, victims))
