@@ -48,7 +48,12 @@ def test_every_role_may_read_runs():
 ALLOWED = {
     "owner": set(Permission),
     "admin": set(Permission) - {Permission.MANAGE_TEAM},
-    "member": {Permission.READ_RUNS, Permission.READ_TEAM, Permission.RUN},
+    "member": {
+        Permission.READ_RUNS,
+        Permission.READ_TEAM,
+        Permission.RUN,
+        Permission.SHARE_RUNS,
+    },
     "reviewer": {
         Permission.READ_RUNS,
         Permission.READ_TEAM,
@@ -57,6 +62,7 @@ ALLOWED = {
         Permission.MANAGE_HOLDS,
         Permission.APPROVE_PLANS,
         Permission.REVIEW_RUNS,
+        Permission.SHARE_RUNS,
     },
     "viewer": {Permission.READ_RUNS, Permission.READ_TEAM},
     "nobody": set(),
