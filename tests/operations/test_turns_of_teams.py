@@ -65,6 +65,6 @@ def test_a_key_is_known_after_one(site, path):
 
 @pytest.mark.parametrize("path", ["/api/v1/runs/", "/v1/models"])
 def test_a_key_that_is_none_stays_unknown(site, path):
-    headers = {"authorization": f"Bearer {site.key[:-1]}x"}
+    headers = {"authorization": f"Bearer {site.key[:-1]}!"}
     read(path)(site, headers)
     assert line_of(path, headers) == "127.0.0.1"
