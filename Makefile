@@ -37,9 +37,12 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements/dev.txt
 demo: $(VENV)/.installed
 	@PORT=$(PORT) exec $(BIN)/python deploy/demo.py
 
+# More processes than cores: much of a process's time is waiting.
+TEST_PROCESSES ?= 4
+
 test: $(VENV)/.installed-dev
 	@sh deploy/need_chromium.sh
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) $(ARGS)
 
 test-services: $(VENV)/.installed-dev ## the same tests on PostgreSQL and Redis
 	@sh deploy/need_chromium.sh
